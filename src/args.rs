@@ -1,12 +1,14 @@
 //! What several verbs take: groups of arguments, checked for their grammar only.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
-use clap::builder::RangedU64ValueParser;
+use anyhow::Context as _;
+use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use importer::{HelmFrom, Run};
-use schemas::SolutionId;
+use schemas::{FindingId, IgnoreReason, SolutionId};
 
 /// What a flag, or another yes, stands for: the first, else the second.
 pub(crate) fn choose<T>(is_given: bool, given: T, otherwise: T) -> T {
@@ -20,13 +22,98 @@ pub(crate) fn first_given<'a>(flags: &[(bool, &'a str)]) -> Option<&'a str> {
 }
 
 /// How results are shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Output {
+    /// For people.
+    Human,
+    /// For programs.
+    Json,
+}
+
+/// How results are shown, as it is typed. Review tools read findings: verbs without any do not offer their formats.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
     /// For people.
     #[default]
     Human,
     /// For programs.
     Json,
+    /// SARIF 2.1.0, for tools that show each finding where it stands; people read standard error.
+    #[value(hide = true)]
+    Sarif,
+    /// JUnit XML, for tools that show results of tests; people read standard error.
+    #[value(hide = true)]
+    Junit,
+}
+
+impl Format {
+    /// The formats of verbs that find something.
+    pub(crate) fn of_findings() -> impl TypedValueParser<Value = Self> {
+        let all = Self::value_variants().iter();
+        let all = all.filter_map(|it| Some(it.to_possible_value()?.hide(false)));
+        PossibleValuesParser::new(all)
+            .map(|word| Self::from_str(&word, false).expect("it is one of these"))
+    }
+
+    /// Whether only findings can be shown so.
+    pub(crate) fn is_for_findings(self) -> bool {
+        matches!(self, Self::Sarif | Self::Junit)
+    }
+
+    /// How everything is shown but the findings for a review tool, beside which people read standard error.
+    pub(crate) fn output(self) -> Output {
+        choose(self == Self::Json, Output::Json, Output::Human)
+    }
+}
+
+/// How findings are judged and shown, by the verbs that have some.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Findings")]
+pub(crate) struct FindingsArguments {
+    /// Show only findings with these ids and of these groups, and every error
+    #[arg(long, value_name = "ID|GROUP", value_delimiter = ',')]
+    pub(crate) select: Vec<String>,
+
+    /// Ignore a warning, and say why; may be repeated
+    #[arg(long, value_name = "ID=REASON")]
+    pub(crate) ignore: Vec<IgnoredId>,
+
+    /// A policy for findings: what weighs more or less, and what is ignored, why and until when [default: for `pack`
+    /// solution.policy.yaml beside solution.yaml]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) findings_policy: Option<PathBuf>,
+
+    // The global argument of the same name, with the formats that only these verbs have.
+    /// How results are shown: for people, or as JSON, SARIF or JUnit on standard output
+    #[arg(
+        id = "output",
+        long = "output",
+        value_parser = Format::of_findings(),
+        default_value = "human",
+        value_name = "FORMAT"
+    )]
+    pub(crate) format: Format,
+}
+
+/// A finding that is ignored, and why, as it is typed: `ID=REASON`.
+#[derive(Clone, Debug)]
+pub(crate) struct IgnoredId {
+    pub(crate) id: FindingId,
+    pub(crate) reason: IgnoreReason,
+}
+
+impl FromStr for IgnoredId {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (id, reason) = text
+            .split_once('=')
+            .context("there is no `=` with a reason")?;
+        Ok(Self {
+            id: id.parse()?,
+            reason: reason.parse()?,
+        })
+    }
 }
 
 /// Which cluster.

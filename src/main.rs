@@ -28,6 +28,7 @@ mod plugin;
 mod progress;
 mod registries;
 mod render;
+mod review;
 mod terminal;
 mod trust;
 mod usage;
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
     let (output, ended) = match usage::read(std::env::args_os()) {
         Typed::Command(cli, verb) => {
             verb.put_in_use();
-            let output = cli.output;
+            let output = cli.output.output();
             let installed = interrupt::install(output, cli.command.hangup());
             (output, installed.and_then(|()| commands::run(*cli)))
         }

@@ -127,6 +127,11 @@ pub(crate) fn json<T: Serialize>(value: &T) {
     }
 }
 
+/// A document of a format that others have defined, as one line of JSON.
+pub(crate) fn document<T: Serialize>(value: &T) {
+    result_line(as_json(value).expect("texts and numbers"));
+}
+
 /// A result as one line of JSON with its end, for a stream that is not standard output.
 pub(crate) fn json_line<T: Serialize>(value: &T) -> String {
     let text = as_json(value).expect("texts and numbers");

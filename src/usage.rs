@@ -30,7 +30,7 @@ pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
     let typed = respelled.unwrap_or(typed);
     let error = match parse(&typed) {
         Ok((cli, verb)) => {
-            if is_respelled && cli.output == Output::Human {
+            if is_respelled && cli.output.output() == Output::Human {
                 render::note("note: an import without a cluster is `solution push` now");
             }
             return Typed::Command(Box::new(cli), verb);

@@ -206,7 +206,7 @@ pub enum PackError {
     Check(archive::OpenError),
     /// A site would refuse the archive.
     #[error("the archive would be refused")]
-    Refused(Box<validator::Report>),
+    Refused(Box<validator::JudgedFindings>),
     /// `init` would overwrite a file.
     #[error("`{}` already exists; nothing was written", .0.display())]
     Exists(PathBuf),

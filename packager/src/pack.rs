@@ -11,13 +11,13 @@ use archive::{
 };
 use schemars::JsonSchema;
 use schemas::{Capability, Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use signing::SecretKey;
 use sources::{
     Cache, CacheOptions, Collected, Compression, Here, ImageBlob, Means, ReferrerTreatment, Remote,
     SourceNetwork, Unpacking,
 };
-use validator::{ArchiveVerdict, Finding, Report};
+use validator::{ArchiveVerdict, JudgedFindings, Judging, Report};
 use watch::{Cancel, Watch};
 
 use crate::error::PackError;
@@ -41,6 +41,8 @@ pub struct PackRequest {
     pub time: StatementTime,
     /// The time at which to judge whether the archive expires.
     pub now: StatementTime,
+    /// The judging of what is found: what it makes an error is not packed.
+    pub judging: Judging,
     /// The cache of contents that were expensive to get, so that the next pack has them.
     pub cache: CacheOptions,
     /// The compression of layers that are not compressed, where that changes no digest that the source has.
@@ -108,14 +110,9 @@ pub struct Packed {
     /// The programs that it includes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<PackedProgram>,
-    /// What a check says of it: warnings.
-    #[serde(rename = "findings", serialize_with = "findings")]
-    #[schemars(with = "Vec<Finding>")]
-    pub report: Report,
-}
-
-pub(crate) fn findings<S: Serializer>(report: &Report, serializer: S) -> Result<S::Ok, S::Error> {
-    report.findings().serialize(serializer)
+    /// What a check says of it: no errors.
+    #[serde(flatten)]
+    pub judged: JudgedFindings,
 }
 
 /// What an image of the archive is, whatever its source says by now.
@@ -234,8 +231,9 @@ fn pack_loaded(
     let draft = write(signed, request, watch);
     let draft = draft.map_err(|error| blame(error, &blobs, cache))?;
     let report = check(draft.medium()?, loaded, request.now, watch.cancel)?;
-    if report.verdict() == ArchiveVerdict::Refused {
-        return Err(PackError::Refused(Box::new(report)));
+    let judged = request.judging.judge(report.findings(), request.now);
+    if judged.verdict(report.verdict()) == ArchiveVerdict::Refused {
+        return Err(PackError::Refused(Box::new(judged)));
     }
     let written = draft.publish(watch.cancel)?;
     let of_artifacts = assemble::artifact_blobs(loaded);
@@ -251,7 +249,7 @@ fn pack_loaded(
         programs: packed(loaded),
         blobs: blobs.len() + of_artifacts.len(),
         blob_bytes: sizes.chain(of_artifacts.into_values()).sum(),
-        report,
+        judged,
     })
 }
 

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use schemas::{ContentsEntry, Digest, Image, ImagePlace, ImageReference, Platform, SolutionId};
 use serde::{Serialize, Serializer};
 use sources::{Cache, Collected, Here, ImageBlob, ImageContents};
-use validator::{ArchiveVerdict, Finding, Report};
+use validator::{ArchiveVerdict, JudgedFindings};
 use watch::Watch;
 
 use crate::error::PackError;
@@ -50,9 +50,8 @@ pub struct Preview {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<ContentsEntry>,
     /// What a check says of it.
-    #[serde(rename = "findings", serialize_with = "pack::findings")]
-    #[schemars(with = "Vec<Finding>")]
-    pub report: Report,
+    #[serde(flatten)]
+    pub judged: JudgedFindings,
 }
 
 /// An image that would be packed.
@@ -133,10 +132,11 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
     if let Err(error) = cache.close() {
         (watch.tell)(Event::Untidy(error));
     }
+    let judged = request.judging.judge(report.findings(), request.now);
     Ok(Preview {
         id: loaded.id.clone(),
         // That nobody signed is not for a check to say.
-        verdict: match report.verdict() {
+        verdict: match judged.verdict(report.verdict()) {
             ArchiveVerdict::Refused => ArchiveVerdict::Refused,
             ArchiveVerdict::Unvouched | ArchiveVerdict::Accepted => ArchiveVerdict::Accepted,
         },
@@ -149,7 +149,7 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
         blob_bytes,
         to_compress: to_compress.load(Ordering::Relaxed),
         to_download,
-        report,
+        judged,
     })
 }
 

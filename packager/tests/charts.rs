@@ -130,6 +130,7 @@ spec:
             signing: Signing::Unsigned,
             time: StatementTime::DEFAULT,
             now: StatementTime::DEFAULT,
+            judging: validator::Judging::default(),
             threads: NonZeroUsize::MIN,
             cache: CacheOptions {
                 directory: self.0.path().join("cache"),

@@ -42,6 +42,7 @@ fn request(tree: &Path, output: &Path) -> PackRequest {
         signing: Signing::Keys(vec![key()]),
         time: StatementTime::DEFAULT,
         now: StatementTime::DEFAULT,
+        judging: validator::Judging::default(),
         threads: NonZeroUsize::new(2).unwrap(),
         cache: CacheOptions {
             directory: tree.join("../cache"),

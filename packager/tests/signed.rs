@@ -100,6 +100,7 @@ spec:
             signing: Signing::Unsigned,
             time: StatementTime::DEFAULT,
             now: StatementTime::DEFAULT,
+            judging: validator::Judging::default(),
             threads: NonZeroUsize::MIN,
             cache: CacheOptions {
                 directory: self.path("cache"),

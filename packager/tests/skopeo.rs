@@ -65,6 +65,7 @@ spec:
         signing: Signing::Unsigned,
         time: StatementTime::DEFAULT,
         now: StatementTime::DEFAULT,
+        judging: validator::Judging::default(),
         threads: NonZeroUsize::MIN,
         cache: CacheOptions {
             directory: directory.join("cache"),

@@ -15,6 +15,7 @@ mod cost;
 mod digest;
 mod envelope;
 mod expansion;
+mod findings_policy;
 mod fleet;
 mod image;
 pub mod json;
@@ -56,6 +57,10 @@ pub use envelope::{
     Envelope, EnvelopeError, EnvelopeSignature, KeyId, PAYLOAD_TYPE, PayloadType, base64_text,
 };
 pub use expansion::{ExpansionError, Piece, split_expansions};
+pub use findings_policy::{
+    CalendarDate, FindingId, FindingsPolicy, FindingsPolicySpec, IgnoreReason, IgnoreRule,
+    PlacePattern, PolicySeverity,
+};
 pub use fleet::{
     ClusterApiName, ClusterName, ClusterUid, FactName, FactPath, FactQuery, FleetCluster,
     FleetError, FleetGroup, FleetMetadata, FleetSolution, FleetSpec, FleetWave, GroupName,

@@ -55,6 +55,10 @@ pub const NEEDED_APIS: usize = 64;
 pub const CHART_NAME: usize = 63;
 /// Components of a path: ECMA-119 6.8.2.1 allows 8 levels without relocation.
 pub const PATH_DEPTH: usize = 8;
+/// Characters of the id of a kind of findings: twice as many as the longest has.
+pub const FINDING_ID: usize = 64;
+/// Characters of a reason or a pattern of places in a policy for findings: as many as a finding's place has.
+pub const IGNORE_TEXT: usize = 400;
 /// Characters of `<name>-<version>`: prefixed by `registry-`, it must stay a 63-character DNS label upstream.
 pub const SOLUTION_ID: usize = 54;
 /// Characters of a range of versions, as given and in its normal form: far more than anybody writes.

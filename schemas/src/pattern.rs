@@ -56,6 +56,10 @@ pub(crate) const DNS_SUBDOMAIN: &str =
 pub(crate) const FACT_PATH: &str = "^(?=.{0,1024}$)(/([^~]|~[01])*)?$";
 pub(crate) const KIND: &str = "^(?!Secret$)[A-Z][A-Za-z0-9]{0,62}$";
 pub(crate) const UID: &str = "^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$";
+pub(crate) const FINDING_ID: &str = "^(?=.{1,64}$)[a-z]+\\.[a-z0-9-]+$";
+pub(crate) const IGNORE_REASON: &str = "^(?=.{1,400}$).*\\S";
+pub(crate) const PLACES: &str = "^.{1,400}$";
+pub(crate) const DATE: &str = "^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$";
 pub(crate) const DIGEST: &str = "^sha256:[0-9a-f]{64}$";
 pub(crate) const KEY_ID: &str = "^[0-9a-f]{64}$";
 pub(crate) const RELEASE_NAME: &str = "^[a-z0-9]([a-z0-9-]{0,51}[a-z0-9])?$";

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use jsonschema::Validator;
 use schemars::{JsonSchema, schema_for};
 use schemas::{
-    ActiveVersion, ChartName, ChartSource, ClusterUid, Digest, EnvironmentName, FactPath,
-    ImageName, ImagePlace, ImageSource, KeyId, KindName, KubernetesName, LabelValue, Namespace,
-    OperatorConfig, Quantity, ReleaseName, Repository, Site, Solution, SolutionFleet, SolutionName,
-    SolutionPattern, SolutionSource, SolutionsConfiguration, StatementTime, Tag, Timeout,
-    TrustPolicy, Version, WantedPlatform, yaml,
+    ActiveVersion, CalendarDate, ChartName, ChartSource, ClusterUid, Digest, EnvironmentName,
+    FactPath, FindingId, FindingsPolicy, IgnoreReason, ImageName, ImagePlace, ImageSource, KeyId,
+    KindName, KubernetesName, LabelValue, Namespace, OperatorConfig, PlacePattern, Quantity,
+    ReleaseName, Repository, Site, Solution, SolutionFleet, SolutionName, SolutionPattern,
+    SolutionSource, SolutionsConfiguration, StatementTime, Tag, Timeout, TrustPolicy, Version,
+    WantedPlatform, yaml,
 };
 use serde_json::{Value, json};
 
@@ -286,6 +287,59 @@ fn a_trust_policy_is_inside_its_schema_and_mistakes_are_not() {
         let document: Value = yaml::from_slice(good.replacen(from, to, 1).as_bytes()).unwrap();
         assert!(!schema.is_valid(&document), "{to} is accepted");
     }
+}
+
+#[test]
+fn a_findings_policy_is_inside_its_schema_and_mistakes_are_not() {
+    let schema = committed::<FindingsPolicy>("findings-policy.schema.json");
+    let good = "{apiVersion: solutions.metalk8s.scality.com/v1alpha1, kind: FindingsPolicy, spec: \
+        {severities: {practice.latest: error, practice.template: none}, \
+        ignores: [{id: operator.wildcard, place: 'operator/*', reason: ours, expires: 2030-01-31}]}}";
+    let policy = FindingsPolicy::from_slice(good.as_bytes()).unwrap();
+    accepted(&schema, &yaml::from_slice(good.as_bytes()).unwrap());
+    accepted(&schema, &serde_json::to_value(policy).unwrap());
+    for (from, to) in [
+        ("FindingsPolicy", "Policy"),
+        ("latest: error", "latest: warning"),
+        ("template: none", "template: off"),
+        ("practice.latest", "latest"),
+        ("reason: ours, ", ""),
+        ("reason: ours", "reason: ' '"),
+        ("place:", "places:"),
+        ("2030-01-31", "2030-13-01"),
+    ] {
+        let document: Value = yaml::from_slice(good.replacen(from, to, 1).as_bytes()).unwrap();
+        assert!(!schema.is_valid(&document), "{to} is accepted");
+    }
+}
+
+#[test]
+fn patterns_of_policies_for_findings_say_what_the_types_say() {
+    let (id, long) = (format!("a.{}", "b".repeat(62)), "a".repeat(401));
+    agrees::<FindingId>(&[
+        "operator.crd-metadata",
+        "a.b2",
+        "",
+        "a",
+        "a.",
+        ".a",
+        "A.b",
+        "a.B",
+        "a.b.c",
+        "a b.c",
+        &id,
+        &format!("{id}b"),
+    ]);
+    agrees::<IgnoreReason>(&["it is so", " x", "", " ", &long[1..], &long]);
+    agrees::<PlacePattern>(&["operator/*", "*", " ", "", &long[1..], &long]);
+    agrees::<CalendarDate>(&[
+        "2030-01-31",
+        "2030-1-31",
+        "2030-13-01",
+        "2030-01-32",
+        "30-01-01",
+        "",
+    ]);
 }
 
 /// The template of a site's file as it stands, and with everything in it that is commented out.

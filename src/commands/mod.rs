@@ -84,10 +84,11 @@ pub(crate) struct Files {
 
 /// Runs one command.
 pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
-    let output = cli.output;
     if cli.verbose {
         verbose::turn_on();
     }
+    cli.make_way()?;
+    let output = cli.output.output();
     match cli.command {
         Command::Keygen(arguments) => keygen::run(&arguments, output),
         Command::Init(arguments) => init::run(&arguments, output),

@@ -158,10 +158,7 @@ fn findings() -> String {
             writeln!(text, "\n## {group}\n\n{}\n", about(group)).unwrap();
             text += "| id | severity | what it means | what to do |\n|---|---|---|---|\n";
         }
-        let severity = match info.severity {
-            rules::catalogue::Severity::Error => "error",
-            rules::catalogue::Severity::Warning => "warning",
-        };
+        let severity = info.severity.word();
         let cell = |text: &str| text.replace('|', "\\|");
         let (id, summary, fix) = (info.id, cell(info.summary), cell(info.fix));
         writeln!(text, "| `{id}` | {severity} | {summary} | {fix} |").unwrap();
@@ -173,7 +170,8 @@ const FINDINGS_HEAD: &str = "\
 # Findings
 
 What `solution validate` can find, in the order in which it reports; `pack` and `import` find the same. An *error* refuses \
-the archive (exit code 1); a *warning* does not. Ids are stable: a script may rely on them (`--output json`, field \
+the archive (exit code 1); a *warning* does not, unless a [publisher's policy](developers/ci.md#a-policy-for-findings) \
+says so. Ids are stable: a script may rely on them (`--output json`, field \
 `findings`). What can be in the way of a change are [obstacles](obstacles.md). Renewed from the code by `UPDATE=1 cargo \
 test --test cli`.
 ";

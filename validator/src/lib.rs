@@ -22,6 +22,7 @@ pub mod limits;
 mod manifest;
 mod operator;
 mod options;
+mod policy;
 mod practice;
 mod programs;
 mod refusal;
@@ -35,6 +36,10 @@ pub use definitions::CarriedDefinition;
 pub use finding::{Finding, Findings, SourceMap, SourcePlace};
 pub use images::{IMAGE_INDEX, image_references};
 pub use options::{AcceptedBefore, AllowUnsigned, CheckOptions, Depth, Signatures, TrustedKeys};
+pub use policy::{
+    IgnoreUnused, IgnoredBy, IgnoredFinding, JudgedFindings, Judging, JudgingFault, PolicyProblem,
+    UnusablePolicy, UnusedIgnore,
+};
 pub use programs::CarriedProgram;
 pub use refusal::is_finding;
 pub use report::{ArchiveVerdict, Report, SignatureRule, Summary};

@@ -13,6 +13,20 @@ pub enum Severity {
     Error,
     /// The archive is accepted; somebody should know.
     Warning,
+    /// The archive is accepted; a policy has made this of a warning.
+    Note,
+}
+
+impl Severity {
+    /// The severity in one word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
 }
 
 /// The facts that all findings with one id have in common. [`FINDINGS`] is the list of them.

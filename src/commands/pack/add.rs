@@ -12,13 +12,20 @@ use crate::{environment, progress, render};
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let cache = request::cache(arguments, &environment::scratch())?;
-    let request = request::request(arguments, Vec::new(), Path::new(""), cache.path())?;
+    let asked = arguments.judging()?;
+    let request = request::request(
+        arguments,
+        Vec::new(),
+        Path::new(""),
+        cache.path(),
+        asked.judging(),
+    )?;
     let added = progress::watched(output, "check", watch::show, |watch| {
         packager::add_images(&request, watch)
     });
     match added {
         Ok(added) => Ok(give(output, &added, show)),
-        Err(error) => refused::end(error, arguments, output),
+        Err(error) => refused::end(error, arguments, &asked, output),
     }
 }
 

@@ -6,7 +6,10 @@ use clap::{Args, ValueEnum};
 
 use super::size::Size;
 use super::versioned::VersionedFile;
-use crate::args::{PassphraseArguments, RegistryArguments};
+use crate::args::{FindingsArguments, PassphraseArguments, RegistryArguments};
+use crate::commands::validate::judging::AskedJudging;
+use crate::failure::Failure;
+use crate::review::Checked;
 
 /// Pack images, operator and manifest into one signed ISO image
 #[derive(Args, Debug)]
@@ -25,6 +28,8 @@ Examples:
   solution pack shop -o draft.iso --unsigned
   solution pack shop --check
   solution pack shop --check --files --output json
+  solution pack shop --check --output sarif > solution.sarif
+  solution pack shop --check --ignore 'practice.latest=the tag is signed'
   solution pack shop --add-images
   solution pack shop -o shop.iso --key a.key --keyring charts.gpg
   solution pack shop -o shop.iso --key a.key --include-helm linux-amd64/helm --include-tool linux-amd64/solution
@@ -126,6 +131,26 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) reach: RegistryArguments,
+
+    #[command(flatten)]
+    pub(super) findings: FindingsArguments,
+}
+
+impl Arguments {
+    /// Whether anything is checked.
+    pub(crate) fn has_findings(&self) -> bool {
+        !self.add_images
+    }
+
+    /// How what is found is judged: also by the policy beside `solution.yaml`.
+    pub(super) fn judging(&self) -> Result<AskedJudging, Failure> {
+        AskedJudging::read(&self.findings, Some(&self.directory))
+    }
+
+    /// What is checked.
+    pub(super) fn checked(&self) -> Checked<'_> {
+        Checked::Tree(&self.directory)
+    }
 }
 
 /// What to do with layers that are not compressed.

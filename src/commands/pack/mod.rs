@@ -17,7 +17,6 @@ pub(crate) use self::arguments::Arguments;
 #[cfg(test)]
 pub(crate) use self::refused::RefusedPack;
 use super::give;
-use super::validate::words;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{interrupt, keys, progress, render};
@@ -41,15 +40,17 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
     ));
     let beside = out.parent().filter(|path| !path.as_os_str().is_empty());
     let cache = request::cache(arguments, beside.unwrap_or(Path::new(".")))?;
-    let request = request::request(arguments, keys, out, cache.path())?;
+    let asked = arguments.judging()?;
+    let request = request::request(arguments, keys, out, cache.path(), asked.judging())?;
     let packed = progress::watched(output, "pack", watch::show, |watch| {
         packager::pack(&request, watch)
     });
     let packed = match packed {
         Ok(packed) => packed,
-        Err(error) => return refused::end(error, arguments, output),
+        Err(error) => return refused::end(error, arguments, &asked, output),
     };
-    words::talk(packed.report.findings(), output);
+    asked.tell(&packed.judged, output);
+    asked.review(arguments.checked(), &packed.judged);
     Ok(give(output, &packed, show))
 }
 

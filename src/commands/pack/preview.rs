@@ -7,7 +7,7 @@ use validator::ArchiveVerdict;
 
 use super::{Arguments, refused, request, show_program, watch};
 use crate::args::{Output, choose};
-use crate::commands::{inspect, validate};
+use crate::commands::inspect;
 use crate::failure::{Failure, Outcome};
 use crate::{environment, keys, progress, render};
 
@@ -17,19 +17,27 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         archive::check_target(out, request::overwrite(arguments))?;
     }
     let cache = request::cache(arguments, &environment::scratch())?;
-    let request = request::request(arguments, keys, Path::new(""), cache.path())?;
+    let asked = arguments.judging()?;
+    let request = request::request(
+        arguments,
+        keys,
+        Path::new(""),
+        cache.path(),
+        asked.judging(),
+    )?;
     let preview = progress::watched(output, "check", watch::show, |watch| {
         packager::preview(&request, watch)
     });
     let mut preview = match preview {
         Ok(preview) => preview,
-        Err(error) => return refused::end(error, arguments, output),
+        Err(error) => return refused::end(error, arguments, &asked, output),
     };
-    validate::words::talk(preview.report.findings(), output);
+    asked.tell(&preview.judged, output);
     if !arguments.files {
         preview.files.clear();
     }
     render::result(output, &preview, show);
+    asked.review(arguments.checked(), &preview.judged);
     Ok(match preview.verdict {
         ArchiveVerdict::Refused => Outcome::No,
         _ => Outcome::Yes,

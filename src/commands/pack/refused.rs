@@ -6,13 +6,13 @@ use packager::{MissingImage, PackError, image_lines};
 use schemars::JsonSchema;
 use schemas::{SolutionSource, limits};
 use serde::Serialize;
-use validator::{ArchiveVerdict, Finding};
+use validator::{ArchiveVerdict, JudgedFindings};
 
 use super::Arguments;
 use crate::args::Output;
-use crate::commands::validate::words;
+use crate::commands::validate::judging::AskedJudging;
 use crate::failure::{Failure, Outcome, Quote};
-use crate::render;
+use crate::{environment, render};
 
 /// What is quoted of an answer.
 const LINES: &str = "lines for spec.images of solution.yaml";
@@ -27,7 +27,8 @@ pub(crate) struct RefusedPack<'a> {
     /// Whether the archive would be accepted.
     verdict: ArchiveVerdict,
     /// What is wrong with it, or with the source tree.
-    findings: &'a [Finding],
+    #[serde(flatten)]
+    judged: &'a JudgedFindings,
     /// The lines for `spec.images` of `solution.yaml` that list the images which are missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     image_lines: Option<String>,
@@ -37,19 +38,22 @@ pub(crate) struct RefusedPack<'a> {
 pub(super) fn end(
     error: PackError,
     arguments: &Arguments,
+    asked: &AskedJudging,
     output: Output,
 ) -> Result<Outcome, Failure> {
     match error {
-        PackError::Refused(report) => {
-            let words = "since `solution validate` would refuse it";
-            refuse(arguments, report.findings(), None, words, output);
+        PackError::Refused(judged) => {
+            let words = "since it would have errors";
+            refuse(arguments, asked, &judged, None, words, output);
             Ok(Outcome::No)
         }
         PackError::RefusedSource(refused) => {
+            let now = environment::now().map_err(Failure::unknown)?;
+            let judged = asked.judge(&refused.findings, now);
             let missing = Some(&refused.missing).filter(|missing| !missing.is_empty());
             let lines = missing.map(|missing| lines(missing, &arguments.directory));
             let words = "since the source tree is not in order";
-            refuse(arguments, &refused.findings, lines, words, output);
+            refuse(arguments, asked, &judged, lines, words, output);
             Ok(Outcome::No)
         }
         PackError::Unwritten(lines) => {
@@ -61,16 +65,17 @@ pub(super) fn end(
 
 fn refuse(
     arguments: &Arguments,
-    findings: &[Finding],
+    asked: &AskedJudging,
+    judged: &JudgedFindings,
     image_lines: Option<String>,
     why: &str,
     output: Output,
 ) {
-    words::talk(findings, output);
+    asked.tell(judged, output);
     let refused = RefusedPack {
         archive: arguments.out.as_deref(),
         verdict: ArchiveVerdict::Refused,
-        findings,
+        judged,
         image_lines,
     };
     render::result(output, &refused, |refused| {
@@ -86,6 +91,7 @@ fn refuse(
             None => render::note!("refused: no archive was written, {why}"),
         }
     });
+    asked.review(arguments.checked(), judged);
 }
 
 /// The lines for the images that are not there; other places are kept free as far as `solution.yaml` can be read.

@@ -8,6 +8,7 @@ use packager::{ChartRenderer, PackRequest, ProgramFile, ProgramKind, Signing};
 use signing::SecretKey;
 use sources::{CacheOptions, ReferrerTreatment, Remote};
 use tempfile::TempDir;
+use validator::Judging;
 
 use super::Arguments;
 use crate::args::{RegistryArguments, choose};
@@ -57,6 +58,7 @@ pub(super) fn request(
     keys: Vec<SecretKey>,
     out: &Path,
     cache: &Path,
+    judging: Judging,
 ) -> Result<PackRequest, Failure> {
     Ok(PackRequest {
         directory: arguments.directory.clone(),
@@ -67,6 +69,7 @@ pub(super) fn request(
         compression: arguments.compression.into(),
         time: environment::source_date().map_err(Failure::usage)?,
         now: environment::now().map_err(Failure::unknown)?,
+        judging,
         threads: environment::threads(),
         cache: CacheOptions {
             directory: cache.to_owned(),

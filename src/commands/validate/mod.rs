@@ -1,6 +1,7 @@
 //! `solution validate`: everything that can be checked without a cluster.
 
 pub(super) mod check;
+pub(super) mod judging;
 pub(super) mod words;
 
 use std::path::PathBuf;
@@ -8,12 +9,14 @@ use std::path::PathBuf;
 use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
-use validator::{ArchiveVerdict, Depth, Report, Signatures};
+use validator::{ArchiveVerdict, Depth, JudgedFindings, Signatures, Summary};
 
-use crate::args::{Output, TrustArguments};
+use self::judging::AskedJudging;
+use crate::args::{FindingsArguments, Output, TrustArguments};
 use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::review::Checked;
 use crate::trust::Folder;
+use crate::{environment, render};
 
 /// Check an archive: signatures, every byte, manifest, images, operator files
 #[derive(Args, Debug)]
@@ -24,6 +27,9 @@ Examples:
   solution validate app.iso --key publisher.pub
   solution validate app.iso                      (by the policies of `solution trust`)
   solution validate app.iso --key a.pub --key b.pub --threshold 2 --output json
+  solution validate app.iso --key publisher.pub --output junit > junit.xml
+  solution validate app.iso --key publisher.pub --findings-policy solution.policy.yaml
+  solution validate app.iso --key publisher.pub --select images,operator.wildcard
   solution validate /dev/sr0 --key publisher.pub")]
 pub(crate) struct Arguments {
     /// The archive: a file, or the device of a disc
@@ -35,6 +41,9 @@ pub(crate) struct Arguments {
     /// Check everything but the signatures: nobody then vouches for the archive
     #[arg(long, conflicts_with_all = ["keys", "threshold"], help_heading = "Trust")]
     skip_signature: bool,
+
+    #[command(flatten)]
+    findings: FindingsArguments,
 }
 
 /// What a check says of an archive.
@@ -42,27 +51,38 @@ pub(crate) struct Arguments {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Validated<'a> {
     #[serde(flatten)]
-    report: &'a Report,
+    summary: &'a Summary,
+    #[serde(flatten)]
+    judged: &'a JudgedFindings,
+    /// Whether the archive is accepted. A policy for findings can only refuse more.
+    verdict: ArchiveVerdict,
     /// Where policies were looked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     policy_folders: Vec<Folder>,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    let asked = AskedJudging::read(&arguments.findings, None)?;
     let (signatures, policy_folders) = if arguments.skip_signature {
         (Signatures::Skip, Vec::new())
     } else {
         check::whose(&arguments.trust, None, output)?
     };
     let report = check::check(&arguments.archive, signatures, Depth::Everything, output)?;
+    let now = environment::now().map_err(Failure::unknown)?;
+    let judged = &asked.judge(report.findings(), now);
     let validated = Validated {
-        report: &report,
+        summary: report.summary(),
+        judged,
+        verdict: judged.verdict(report.verdict()),
         policy_folders,
     };
+    asked.tell(judged, output);
     render::result(output, &validated, |validated| {
-        words::show(validated.report);
+        words::show(validated.summary, validated.verdict);
     });
-    Ok(match report.verdict() {
+    asked.review(Checked::Archive(&arguments.archive), judged);
+    Ok(match validated.verdict {
         ArchiveVerdict::Accepted | ArchiveVerdict::Unvouched => Outcome::Yes,
         ArchiveVerdict::Refused => Outcome::No,
     })

@@ -1,7 +1,6 @@
 //! What a check has found, for people.
 
-use rules::catalogue::Severity;
-use validator::{ArchiveVerdict, Finding, Report, SignatureRule, SourcePlace};
+use validator::{ArchiveVerdict, Finding, Report, SignatureRule, SourcePlace, Summary};
 
 use crate::args::{Output, choose};
 use crate::failure::Outcome;
@@ -22,10 +21,8 @@ pub(crate) fn in_words(judged: &SignatureRule, signed: usize) -> String {
     }
 }
 
-/// A report.
-pub(super) fn show(report: &Report) {
-    talk(report.findings(), Output::Human);
-    let summary = report.summary();
+/// What is known of an archive, and what is said of it.
+pub(super) fn show(summary: &Summary, verdict: ArchiveVerdict) {
     let name = match (&summary.solution, &summary.version) {
         (Some(solution), Some(version)) => format!("{solution} {version}"),
         _ => summary.archive.clone(),
@@ -49,7 +46,7 @@ pub(super) fn show(report: &Report) {
         let behind = render::bytes(summary.bytes_behind);
         render::line!("note        {behind} follow the archive on the medium; they were not read");
     }
-    render::line(match report.verdict() {
+    render::line(match verdict {
         ArchiveVerdict::Accepted => format!("valid: {name}{held}"),
         ArchiveVerdict::Unvouched => {
             format!("intact: {name}{held}, but nobody vouches for it: signatures were not checked")
@@ -77,10 +74,7 @@ pub(crate) fn refuse(report: &Report, follows: &str, output: Output) -> Outcome 
 
 /// One finding, for people.
 fn show_finding(finding: &Finding) {
-    let severity = match finding.severity {
-        Severity::Error => "error",
-        Severity::Warning => "warning",
-    };
+    let severity = finding.severity.word();
     let (id, message) = (finding.id, &finding.message);
     let source = finding.source.as_ref().map(SourcePlace::to_string);
     let place = source.unwrap_or_else(|| finding.place.clone());

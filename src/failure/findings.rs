@@ -1,0 +1,32 @@
+//! What it comes to when findings cannot be judged as somebody asks.
+
+use std::path::Path;
+
+use validator::{JudgingFault, UnusablePolicy};
+
+use super::Failure;
+
+const WARNINGS: &str = "only warnings can be judged, and none of the groups signature, integrity and container; `docs/findings.md` lists every id";
+
+/// A flag asks for what there is not, or for what nothing may judge.
+pub(crate) fn misjudged(flag: &'static str) -> impl FnOnce(JudgingFault) -> Failure {
+    move |fault| Failure::usage(format_args!("{flag}: {fault}")).hint(WARNINGS)
+}
+
+/// A policy for findings cannot be used.
+pub(crate) fn findings_policy(path: &Path, error: UnusablePolicy) -> Failure {
+    let problems: Vec<String> = match &error {
+        UnusablePolicy::Faults(problems) => problems.iter().map(ToString::to_string).collect(),
+        UnusablePolicy::Document(_) | UnusablePolicy::Lines(_) => Vec::new(),
+    };
+    let failure = Failure::no(error).context(format!("cannot judge by `{}`", path.display()));
+    let hint = if problems.is_empty() {
+        "correct the file; `schemas/findings-policy.schema.json` says what it can hold"
+    } else {
+        WARNINGS
+    };
+    problems
+        .into_iter()
+        .fold(failure, Failure::because)
+        .hint(hint)
+}

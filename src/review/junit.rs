@@ -1,0 +1,250 @@
+//! JUnit XML, in the dialect that GitLab, Jenkins and Tekton's dashboards read: one suite for what was checked, in it a case
+//! for the answer as a whole, and one for each rule that found something; where all of that is ignored, it was skipped. A
+//! rule that found nothing is no case: a check that an error has ended never came to it, and nobody shall read that it
+//! passed.
+
+use std::fmt::Write as _;
+
+use rules::catalogue::{FINDINGS, FindingInfo, Severity};
+use schemas::printable;
+use validator::{Finding, IgnoredFinding};
+
+use super::Review;
+use crate::render;
+
+/// The class of the case for the answer as a whole; those of rules begin with it.
+const CLASS: &str = "solution";
+
+/// A case: its attributes, what failed, what else was said, and what is ignored.
+struct Case {
+    class: String,
+    name: &'static str,
+    failures: Vec<String>,
+    said: Vec<String>,
+    ignored: Vec<String>,
+}
+
+/// The document, line by line.
+pub(super) fn lines(review: &Review<'_>) -> Vec<String> {
+    let rules = FINDINGS.iter().filter_map(|info| {
+        let found = review.judged.findings.iter();
+        let found: Vec<&Finding> = found.filter(|it| it.id == info.id).collect();
+        let ignored = review.judged.ignored.iter();
+        let ignored = ignored.filter(|it| it.finding.id == info.id);
+        let ignored: Vec<String> = ignored.map(why_ignored).collect();
+        let is_case = !(found.is_empty() && ignored.is_empty());
+        is_case.then(|| case(info, &found, ignored))
+    });
+    let mut cases: Vec<Case> = rules.collect();
+    let failed = cases.iter().filter(|it| !it.failures.is_empty()).count();
+    cases.insert(0, answer(failed));
+    let failures = if failed == 0 { 0 } else { failed + 1 };
+    let skipped = cases.iter().filter(|it| it.is_skipped()).count();
+    let tests = cases.len();
+    let counts = format!(r#"tests="{tests}" failures="{failures}" errors="0" skipped="{skipped}""#);
+    let name = escaped(&review.checked.path().display().to_string());
+    let head = [
+        r#"<?xml version="1.0" encoding="UTF-8"?>"#.to_owned(),
+        format!(r#"<testsuites name="{CLASS}" {counts}>"#),
+        format!(r#"  <testsuite name="{name}" {counts}>"#),
+    ];
+    let tail = ["  </testsuite>", "</testsuites>"].map(str::to_owned);
+    let cases = cases.iter().flat_map(Case::lines);
+    head.into_iter().chain(cases).chain(tail).collect()
+}
+
+/// The case for the answer as a whole, when so many rules failed. A suite without a case would be an error for some.
+fn answer(failed: usize) -> Case {
+    let refused = (failed > 0).then(|| format!("refused: {}", render::count(failed, "rule")));
+    Case {
+        class: CLASS.to_owned(),
+        name: "accepted",
+        failures: refused.into_iter().collect(),
+        said: Vec::new(),
+        ignored: Vec::new(),
+    }
+}
+
+/// The case of a rule that found something.
+fn case(info: &FindingInfo, found: &[&Finding], ignored: Vec<String>) -> Case {
+    let (errors, others): (Vec<&Finding>, Vec<&Finding>) =
+        found.iter().partition(|it| it.severity == Severity::Error);
+    let said = others.iter().map(|finding| {
+        let severity = finding.severity.word();
+        format!("{severity}: {}", in_words(finding))
+    });
+    Case {
+        class: format!("{CLASS}.{}", info.group()),
+        name: info.id,
+        failures: errors.iter().map(|it| in_words(it)).collect(),
+        said: said.collect(),
+        ignored,
+    }
+}
+
+fn why_ignored(ignored: &IgnoredFinding) -> String {
+    let reason = ignored.reason.as_ref();
+    let reason = reason.map(|it| format!(" ({it})")).unwrap_or_default();
+    format!("ignored{reason}: {}", in_words(&ignored.finding))
+}
+
+/// Where and what, and what to do.
+fn in_words(finding: &Finding) -> String {
+    let mut text = String::new();
+    if let Some(source) = &finding.source {
+        let line = source.line.map(|line| format!(":{line}"));
+        let _ = write!(text, "{}{}: ", source.file, line.unwrap_or_default());
+    } else if !finding.place.is_empty() {
+        let _ = write!(text, "{}: ", finding.place);
+    }
+    format!("{text}{} (hint: {})", finding.message, finding.fix)
+}
+
+impl Case {
+    /// Whether it says nothing but what is ignored.
+    fn is_skipped(&self) -> bool {
+        self.failures.is_empty() && self.said.is_empty() && !self.ignored.is_empty()
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let (class, name) = (escaped(&self.class), escaped(self.name));
+        let case = format!(r#"    <testcase classname="{class}" name="{name}""#);
+        let mut lines = Vec::new();
+        if let Some(first) = self.failures.first() {
+            let message = escaped(first);
+            lines.push(format!(
+                r#"      <failure message="{message}" type="error">"#
+            ));
+            lines.extend(self.failures.iter().map(|it| escaped(it)));
+            lines.push("      </failure>".to_owned());
+        }
+        if self.is_skipped() {
+            let message = escaped(&self.ignored[0]);
+            lines.push(format!(r#"      <skipped message="{message}"/>"#));
+        }
+        let said = self.said.iter().chain(&self.ignored);
+        let said: Vec<String> = said.map(|it| escaped(it)).collect();
+        if !said.is_empty() {
+            lines.push("      <system-out>".to_owned());
+            lines.extend(said);
+            lines.push("      </system-out>".to_owned());
+        }
+        if lines.is_empty() {
+            return vec![format!("{case}/>")];
+        }
+        lines.insert(0, format!("{case}>"));
+        lines.push("    </testcase>".to_owned());
+        lines
+    }
+}
+
+/// A text inside of an element or an attribute, of characters that XML 1.0 knows: it has no control characters, not even
+/// escaped, and neither U+FFFE nor U+FFFF.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in printable(text).chars() {
+        match c {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\u{fffe}' | '\u{ffff}' => escaped.push(char::REPLACEMENT_CHARACTER),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use rules::catalogue::{operator, practice};
+    use validator::{IgnoredBy, JudgedFindings};
+
+    use super::*;
+    use crate::review::Checked;
+
+    fn finding(info: &FindingInfo, message: &str) -> Finding {
+        Finding {
+            id: info.id,
+            severity: info.severity,
+            place: "p".to_owned(),
+            message: message.to_owned(),
+            source: None,
+            fix: "f",
+        }
+    }
+
+    fn shown(findings: Vec<Finding>, ignored: Vec<IgnoredFinding>) -> String {
+        let judged = JudgedFindings {
+            findings,
+            ignored,
+            unused_ignores: Vec::new(),
+        };
+        let review = Review {
+            checked: Checked::Archive(Path::new("a&b.iso")),
+            judged: &judged,
+            notes: &[],
+        };
+        lines(&review).join("\n")
+    }
+
+    #[test]
+    fn a_rule_that_refuses_fails_and_the_answer_with_it() {
+        let found = [
+            finding(&operator::YAML, "x"),
+            finding(&operator::YAML, "y"),
+            finding(&practice::LATEST, "z"),
+        ];
+        let ignored = IgnoredFinding {
+            finding: finding(&practice::TEMPLATE, "t"),
+            reason: Some("ours".parse().unwrap()),
+            by: IgnoredBy::Policy,
+        };
+        let text = shown(found.into(), vec![ignored]);
+        let expected = r#"<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="solution" tests="4" failures="2" errors="0" skipped="1">
+  <testsuite name="a&amp;b.iso" tests="4" failures="2" errors="0" skipped="1">
+    <testcase classname="solution" name="accepted">
+      <failure message="refused: 1 rule" type="error">
+refused: 1 rule
+      </failure>
+    </testcase>
+    <testcase classname="solution.operator" name="operator.yaml">
+      <failure message="p: x (hint: f)" type="error">
+p: x (hint: f)
+p: y (hint: f)
+      </failure>
+    </testcase>
+    <testcase classname="solution.practice" name="practice.latest">
+      <system-out>
+warning: p: z (hint: f)
+      </system-out>
+    </testcase>
+    <testcase classname="solution.practice" name="practice.template">
+      <skipped message="ignored (ours): p: t (hint: f)"/>
+      <system-out>
+ignored (ours): p: t (hint: f)
+      </system-out>
+    </testcase>
+  </testsuite>
+</testsuites>"#;
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn what_is_clean_is_one_case_that_passes() {
+        let text = shown(Vec::new(), Vec::new());
+        assert!(text.contains(r#"tests="1" failures="0""#), "{text}");
+        assert!(text.contains(r#"name="accepted"/>"#), "{text}");
+    }
+
+    #[test]
+    fn no_text_ends_an_element_or_is_no_xml() {
+        let text = escaped("]]></failure>\"'&\u{1b}\u{0}\n\u{85}\u{ffff}\u{fffe}é漢");
+        assert!(!text.contains(['<', '>', '"', '\n', '\u{1b}', '\0', '\u{ffff}']));
+        assert_eq!(escaped("a<b>&\"c"), "a&lt;b&gt;&amp;&quot;c");
+        assert_eq!(escaped("\u{1b}é"), r"\u{1b}é");
+    }
+}

@@ -1,0 +1,235 @@
+//! SARIF 2.1.0 (OASIS): one run, with every rule of the catalogue and a result for each finding. The fields are those that
+//! upload to GitHub asks for.
+
+use std::path::{Component, Path};
+
+use rules::catalogue::{FINDINGS, FindingInfo};
+use schemas::Digest;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use validator::{Finding, IgnoredFinding};
+
+use super::{Checked, Review};
+use crate::args::choose;
+
+const SCHEMA: &str =
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
+/// The base of paths in the checkout, as GitHub names it.
+const ROOT: &str = "%SRCROOT%";
+/// The one fingerprint that GitHub reads.
+const FINGERPRINT: &str = "primaryLocationLineHash";
+/// Hexadecimal digits of it: 128 bits tell any two findings apart.
+const FINGERPRINT_LENGTH: usize = 32;
+/// The file that a finding stands in of which nobody knows where in the source it stands.
+const SOURCE: &str = "solution.yaml";
+
+/// The whole document.
+pub(super) fn log(review: &Review<'_>) -> Value {
+    let findings = review.judged.findings.iter();
+    let findings = findings.map(|it| result(review.checked, it, None));
+    let ignored = review.judged.ignored.iter();
+    let ignored = ignored.map(|it| result(review.checked, &it.finding, Some(it)));
+    let results: Vec<Value> = findings.chain(ignored).collect();
+    let notes = review.notes.iter();
+    let notes = notes.map(|it| json!({ "level": "note", "message": { "text": it } }));
+    json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": {
+                "name": "solution",
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "rules": FINDINGS.iter().map(rule).collect::<Vec<_>>(),
+            } },
+            "invocations": [{
+                "executionSuccessful": true,
+                "toolConfigurationNotifications": notes.collect::<Vec<_>>(),
+            }],
+            "results": results,
+        }],
+    })
+}
+
+fn rule(info: &FindingInfo) -> Value {
+    json!({
+        "id": info.id,
+        "shortDescription": { "text": info.summary },
+        "fullDescription": { "text": info.summary },
+        "help": { "text": info.fix },
+        "defaultConfiguration": { "level": info.severity.word() },
+        "properties": { "tags": [info.group()] },
+    })
+}
+
+fn result(checked: Checked<'_>, finding: &Finding, ignored: Option<&IgnoredFinding>) -> Value {
+    let suppressions = ignored.iter().map(|ignored| {
+        let mut suppression = json!({ "kind": "external" });
+        if let Some(reason) = &ignored.reason {
+            suppression["justification"] = json!(reason);
+        }
+        suppression
+    });
+    json!({
+        "ruleId": finding.id,
+        "ruleIndex": FINDINGS.iter().position(|info| info.id == finding.id),
+        "level": finding.severity.word(),
+        "message": { "text": text(finding) },
+        "locations": [location(checked, finding)],
+        "partialFingerprints": { FINGERPRINT: fingerprint(finding) },
+        "suppressions": suppressions.collect::<Vec<_>>(),
+    })
+}
+
+/// What is wrong, and where in the archive: few tools show what they call a logical location.
+fn text(finding: &Finding) -> String {
+    let (place, message) = (&finding.place, &finding.message);
+    let colon = choose(place.is_empty(), "", ": ");
+    let text = format!("{place}{colon}{message}");
+    // An archive makes no link: `[text](address)` would be one.
+    if text.contains("](") {
+        return text.replace('[', "\\[").replace(']', "\\]");
+    }
+    text
+}
+
+fn location(checked: Checked<'_>, finding: &Finding) -> Value {
+    let physical = match (checked, &finding.source) {
+        (Checked::Archive(path), _) => json!({ "artifactLocation": artifact(path) }),
+        (Checked::Tree(directory), None) => {
+            json!({ "artifactLocation": artifact(&directory.join(SOURCE)), "region": { "startLine": 1 } })
+        }
+        (Checked::Tree(directory), Some(source)) => json!({
+            "artifactLocation": artifact(&directory.join(&source.file)),
+            // A file without a line is shown at its head.
+            "region": { "startLine": source.line.unwrap_or(1).max(1) },
+        }),
+    };
+    let mut location = json!({ "physicalLocation": physical });
+    if !finding.place.is_empty() {
+        location["logicalLocations"] = json!([{ "fullyQualifiedName": finding.place }]);
+    }
+    location
+}
+
+/// A path, as it was typed where the checkout lies or from the root of the machine.
+fn artifact(path: &Path) -> Value {
+    let parts = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(escaped(name.as_encoded_bytes())),
+        Component::ParentDir => Some("..".to_owned()),
+        Component::CurDir | Component::RootDir | Component::Prefix(_) => None,
+    });
+    let parts = parts.collect::<Vec<_>>().join("/");
+    if path.is_absolute() {
+        return json!({ "uri": format!("file:///{parts}") });
+    }
+    json!({ "uri": parts, "uriBaseId": ROOT })
+}
+
+/// A name in a URI (RFC 3986): all but unreserved characters escaped, so that no name is a scheme or a query.
+fn escaped(name: &[u8]) -> String {
+    let escape = |byte: &u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(*byte).to_string()
+        }
+        byte => format!("%{byte:02X}"),
+    };
+    name.iter().map(escape).collect()
+}
+
+/// The same for the same finding of any version of the files, wherever in its file it has moved to.
+fn fingerprint(finding: &Finding) -> String {
+    let mut hash = Sha256::new();
+    let file = finding.source.as_ref().map_or("", |source| &source.file);
+    for part in [finding.id, file, &finding.place, &finding.message] {
+        hash.update(part);
+        hash.update([0]);
+    }
+    let hash = Digest::new(hash.finalize().into());
+    hash.hex()[..FINGERPRINT_LENGTH].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use rules::catalogue::practice;
+    use validator::SourcePlace;
+
+    use super::*;
+
+    fn finding() -> Finding {
+        Finding {
+            id: practice::LATEST.id,
+            severity: practice::LATEST.severity,
+            place: "images/app/latest".to_owned(),
+            message: "the tag is `latest`".to_owned(),
+            source: None,
+            fix: practice::LATEST.fix,
+        }
+    }
+
+    fn at(file: &str, line: Option<u32>) -> Finding {
+        let file = file.to_owned();
+        Finding {
+            source: Some(SourcePlace { file, line }),
+            ..finding()
+        }
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_checkout_or_absolute() {
+        let uri = |path: &str| artifact(Path::new(path))["uri"].clone();
+        for (path, shown) in [
+            ("./shop/../a b/x:y.yaml", "shop/../a%20b/x%3Ay.yaml"),
+            ("../shop/solution.yaml", "../shop/solution.yaml"),
+            ("/srv/é?#%/a.iso", "file:///srv/%C3%A9%3F%23%25/a.iso"),
+            (".", ""),
+        ] {
+            assert_eq!(uri(path), shown);
+        }
+        assert_eq!(artifact(Path::new("a"))["uriBaseId"], ROOT);
+        assert_eq!(artifact(Path::new("/a")).get("uriBaseId"), None);
+    }
+
+    #[test]
+    fn a_finding_stands_in_its_file_or_in_the_one_that_it_comes_from() {
+        let tree = Checked::Tree(Path::new("./shop"));
+        let place = |finding: &Finding| {
+            let mut it = location(tree, finding)["physicalLocation"].take();
+            let uri = it["artifactLocation"]["uri"].take();
+            (uri, it["region"]["startLine"].take())
+        };
+        let shown = |uri: &str, line: u32| (json!(uri), json!(line));
+        let role = at("operator/role.yaml", Some(7));
+        assert_eq!(place(&role), shown("shop/operator/role.yaml", 7));
+        assert_eq!(place(&at("a.yaml", None)), shown("shop/a.yaml", 1));
+        assert_eq!(place(&finding()), shown("shop/solution.yaml", 1));
+        let archive = location(Checked::Archive(Path::new("shop.iso")), &role);
+        let logical = &archive["logicalLocations"][0]["fullyQualifiedName"];
+        assert_eq!(logical, "images/app/latest");
+        let physical = &archive["physicalLocation"];
+        assert_eq!(physical["artifactLocation"]["uri"], "shop.iso");
+        assert_eq!(physical.get("region"), None);
+    }
+
+    #[test]
+    fn a_fingerprint_stays_while_a_finding_moves() {
+        let of = |file, line| fingerprint(&at(file, Some(line)));
+        assert_eq!(of("a.yaml", 1), of("a.yaml", 9));
+        let all = [of("a.yaml", 1), of("b.yaml", 1), fingerprint(&finding())];
+        assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2]);
+        assert_eq!(all[0].len(), 32);
+    }
+
+    #[test]
+    fn an_archive_makes_no_link() {
+        let said = |message: &str| {
+            let (place, message) = (String::new(), message.to_owned());
+            text(&Finding {
+                place,
+                message,
+                ..finding()
+            })
+        };
+        assert_eq!(said("spec.versions[0] is [x]"), "spec.versions[0] is [x]");
+        assert_eq!(said("[here](https://x.test)"), r"\[here\](https://x.test)");
+    }
+}

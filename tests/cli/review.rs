@@ -1,0 +1,139 @@
+//! Findings for review tools: SARIF and JUnit on standard output, and people's words beside them.
+
+use fixtures::example::{Programs, Release};
+use serde_json::{Value, json};
+
+use crate::common::{Answer, Desk};
+
+/// A desk with the example's tree in a folder, of which something is worth a warning.
+pub(crate) fn desk(tree: &str) -> Desk {
+    let desk = Desk::with_key();
+    std::fs::create_dir_all(desk.path(tree)).unwrap();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, tree);
+    let path = format!("{tree}/solution.yaml");
+    let manifest = String::from_utf8(desk.read(&path)).unwrap();
+    let name = "solutions.metalk8s.scality.com/display-name";
+    assert!(manifest.contains(name));
+    desk.write(&path, manifest.replace(name, "x/name"));
+    desk
+}
+
+/// What GitHub's upload asks for. The whole schema of OASIS was compared by hand: its terms are not those of this repository.
+const SCHEMA: &str = include_str!("../data/sarif-upload.schema.json");
+
+/// The results of a document that is inside the schema, each with the rule that it names.
+#[track_caller]
+pub(crate) fn sarif(answer: &Answer) -> Vec<Value> {
+    let log: Value =
+        serde_json::from_str(&answer.stdout).unwrap_or_else(|error| panic!("{error}: {answer:?}"));
+    let schema = jsonschema::validator_for(&serde_json::from_str(SCHEMA).unwrap()).unwrap();
+    let errors = schema.iter_errors(&log);
+    let errors = errors.map(|it| format!("{}: {it}", it.instance_path()));
+    let errors: Vec<String> = errors.collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    let run = &log["runs"][0];
+    let results = run["results"].as_array().unwrap().clone();
+    for result in &results {
+        let index = usize::try_from(result["ruleIndex"].as_u64().unwrap()).unwrap();
+        assert_eq!(
+            run["tool"]["driver"]["rules"][index]["id"],
+            result["ruleId"]
+        );
+    }
+    results
+}
+
+#[test]
+fn sarif_is_as_an_upload_asks_for() {
+    let desk = desk("apps/source");
+    let arguments = ["pack", "./apps/source", "--check", "--output", "sarif"];
+    let answer = desk.solution(&arguments);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let results = sarif(&answer);
+    assert_eq!(results.len(), 1, "{results:#?}");
+    assert_eq!(results[0]["ruleId"], "practice.display-name");
+    assert_eq!(results[0]["level"], "warning");
+    let place = &results[0]["locations"][0]["physicalLocation"];
+    let artifact = json!({ "uri": "apps/source/solution.yaml", "uriBaseId": "%SRCROOT%" });
+    assert_eq!(place["artifactLocation"], artifact);
+    // People read the same beside it.
+    let told = "warning[practice.display-name]";
+    assert!(answer.stderr.contains(told), "{answer:?}");
+    assert!(
+        answer.stderr.contains("solution    example-1.0.0"),
+        "{answer:?}"
+    );
+
+    desk.write("broken.iso", "no image");
+    let arguments = [
+        "--output",
+        "sarif",
+        "validate",
+        "broken.iso",
+        "--skip-signature",
+    ];
+    let answer = desk.solution(&arguments);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    let results = sarif(&answer);
+    assert_eq!(results[0]["ruleId"], "container.not-iso");
+    assert_eq!(results[0]["level"], "error");
+}
+
+#[test]
+fn junit_has_a_case_for_the_answer_and_for_each_rule_that_found_something() {
+    let desk = desk("apps/source");
+    let pack = [
+        "pack",
+        "apps/source",
+        "-o",
+        "a.iso",
+        "--key",
+        "publisher.key",
+        "--output",
+        "junit",
+    ];
+    let answer = desk.solution(&pack);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    let suite = r#"<testsuite name="apps/source" tests="2" failures="0" errors="0" skipped="0">"#;
+    let case = r#"<testcase classname="solution.practice" name="practice.display-name">"#;
+    let lines: Vec<&str> = answer.stdout.lines().map(str::trim).collect();
+    assert_eq!(lines[0], r#"<?xml version="1.0" encoding="UTF-8"?>"#);
+    assert!(
+        lines.contains(&suite) && lines.contains(&case),
+        "{answer:?}"
+    );
+    assert!(answer.stderr.contains("archive id  sha256:"), "{answer:?}");
+
+    desk.write("broken.iso", "no image");
+    let validate = [
+        "validate",
+        "broken.iso",
+        "--skip-signature",
+        "--output",
+        "junit",
+    ];
+    let answer = desk.solution(&validate);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    let failure = r#"<failure message="refused: 1 rule" type="error">"#;
+    assert!(answer.stdout.contains(failure), "{answer:?}");
+}
+
+#[test]
+fn only_verbs_that_find_something_show_it_so() {
+    let desk = Desk::new();
+    for arguments in [
+        &["status", "--output", "sarif"][..],
+        &["--output=junit", "trust", "list"],
+        &["pack", "source", "--add-images", "--output", "junit"],
+    ] {
+        let answer = desk.solution(arguments);
+        assert_eq!((answer.code, answer.stdout.as_str()), (2, ""), "{answer:?}");
+        let said = "error: SARIF and JUnit are formats of findings, and there are none here";
+        assert!(answer.stderr.starts_with(said), "{answer:?}");
+    }
+    // Help and completion offer them where they are, and nowhere else.
+    for (verb, is_offered) in [("validate", true), ("pack", true), ("status", false)] {
+        let help = desk.solution(&[verb, "--help"]).success();
+        assert_eq!(help.contains("sarif"), is_offered, "{verb}");
+    }
+}
