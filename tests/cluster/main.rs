@@ -57,6 +57,7 @@ mod metadata;
 mod metrics;
 mod migration;
 mod mirrors;
+mod mutations;
 mod needed;
 mod outages;
 #[path = "../common/pages.rs"]
@@ -65,6 +66,7 @@ mod plugin;
 mod pulls;
 mod reach;
 mod refusals;
+mod refused_definitions;
 mod render;
 mod requests;
 mod running;

@@ -255,8 +255,11 @@ catalogue! {
             "a CRD file holds something other than an apiextensions.k8s.io/v1 CustomResourceDefinition",
             "convert it to apiextensions.k8s.io/v1, or move it out of operator/deploy/crds";
         CRD_SHAPE: Error, "operator.crd-shape",
-            "a CRD lacks something that the API server requires",
-            "generate the CRD again, or add the field";
+            "a CRD has, or lacks, a field for which no API server takes it",
+            "generate the CRD again, or correct the field";
+        CRD_SCHEMA: Error, "operator.crd-schema",
+            "a CRD has a schema that no API server takes",
+            "correct the type in the operator's code and generate the CRD again; the rules are those of structural schemas";
         CRD_GROUP: Error, "operator.crd-group",
             "a CRD is for an API group that Kubernetes serves itself",
             "define the resource in a group under your own domain";

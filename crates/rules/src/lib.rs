@@ -50,6 +50,7 @@ pub use compiled::compiled;
 pub use danger::{Danger, When};
 pub use definition::{
     DefinitionNames, converts_by_webhook, identify_definition, is_definition, only_document,
+    refusals,
 };
 pub use grant::{
     Borrowed, Granted, RightsSubject, RoleName, UnreadableRole, covers, grants, subjects,

@@ -87,6 +87,9 @@ pub enum Problem {
     /// A definition without what the API server requires.
     #[error("{0}")]
     Shape(String),
+    /// A definition with a schema that the API server does not take.
+    #[error("{0}")]
+    Schema(String),
     /// A definition for one of Kubernetes' own groups.
     #[error("spec.group is `{0}`")]
     Group(String),
@@ -231,6 +234,7 @@ impl Problem {
             Self::Documents(_) => &operator::CRD_COUNT,
             Self::NotADefinition(..) => &operator::CRD_KIND,
             Self::Shape(_) => &operator::CRD_SHAPE,
+            Self::Schema(_) => &operator::CRD_SCHEMA,
             Self::Group(_) => &operator::CRD_GROUP,
             Self::Versions(_) => &operator::CRD_VERSIONS,
             Self::DefinitionName(..) => &operator::CRD_NAME,
