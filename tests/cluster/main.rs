@@ -9,6 +9,7 @@ mod common;
 mod acceptance;
 mod activate;
 mod admission;
+mod api_lifecycle;
 mod approval;
 mod behind;
 mod book;
