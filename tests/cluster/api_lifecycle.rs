@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::site::variable;
+
 const TABLE: &str = include_str!("../../crates/rules/src/api_lifecycle.txt");
 
 /// The sources of k8s.io/api of the version that the table names, from which the cluster's own programs are built.
 fn sources() -> PathBuf {
-    let home = std::env::var_os("HOME").unwrap();
-    let modules = std::env::var_os("GOMODCACHE").map(PathBuf::from);
-    let modules = modules.unwrap_or_else(|| Path::new(&home).join("go/pkg/mod"));
-    let mut versions = fs::read_dir(modules.join("k8s.io")).unwrap();
+    let modules = Path::new(&variable("HOME")).join("go/pkg/mod/k8s.io");
+    let mut versions = fs::read_dir(&modules).unwrap();
     let first = TABLE.split("k8s.io/api v").nth(1).unwrap();
     let prefix = format!("api@v{}.", first.split(".\n").next().unwrap());
     let version = versions.find_map(|entry| {
@@ -19,7 +19,12 @@ fn sources() -> PathBuf {
         let name = path.file_name()?.to_str()?;
         name.starts_with(&prefix).then_some(path)
     });
-    version.unwrap_or_else(|| panic!("no {prefix}* in {}", modules.display()))
+    version.unwrap_or_else(|| {
+        panic!(
+            "no {prefix}* in {}: run tests/cluster/install",
+            modules.display()
+        )
+    })
 }
 
 fn directories(path: &Path) -> Vec<PathBuf> {

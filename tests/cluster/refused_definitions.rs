@@ -3,6 +3,7 @@
 //! never changed.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
@@ -86,10 +87,12 @@ fn definitions_are_refused_as_the_api_server_refuses_them() {
         }
         let group = document["spec"]["group"].as_str().unwrap_or(name);
         let mut said = answer.stderr.lines().filter(|it| it.contains(group));
-        wrong += &format!(
-            "{what}\nwe say: {refusals:?}\nthe API server says: {:?}\n{document}\n\n",
-            said.next()
-        );
+        let said = said.next();
+        writeln!(
+            wrong,
+            "{what}\nwe say: {refusals:?}\nthe API server says: {said:?}\n{document}\n"
+        )
+        .unwrap();
     }
     assert!(wrong.is_empty(), "{wrong}");
     let refused = list.len() - taken.len();
