@@ -79,7 +79,11 @@ impl Earlier {
 fn assert_accepted(desk: &Desk, archive_id: &str, files: u64) {
     let report = desk.report(&["--key", "publisher.pub"], 0);
     assert_eq!(report["verdict"], "accepted");
-    assert_eq!(report["findings"], serde_json::json!([]));
+    // What is better avoided is said of them too, and refuses nothing.
+    let findings = report["findings"].as_array().unwrap().iter();
+    let is_practice = |id: &str| id.starts_with("practice.");
+    let mut others = findings.filter(|it| !is_practice(it["id"].as_str().unwrap()));
+    assert_eq!(others.next(), None);
     assert_eq!(report["archiveId"], archive_id);
     assert_eq!(report["files"], files);
 }

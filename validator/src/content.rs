@@ -67,6 +67,7 @@ pub(crate) fn check(
     let definitions = definitions.into_list();
     let context = sets::SetContext {
         images: &images.list,
+        users: &images.users,
         definitions: &definitions,
         requires,
     };

@@ -38,6 +38,8 @@ pub(crate) struct ArchiveImages {
     pub(crate) list: Vec<Image>,
     /// Whether the `ref`s could be read.
     pub(crate) references_known: bool,
+    /// The users of the images that have a configuration, the first of each image; empty for root.
+    pub(crate) users: BTreeMap<ImagePlace, String>,
 }
 
 /// Reads and checks all images.
@@ -51,6 +53,7 @@ pub(crate) fn check(
         places: places(files, findings),
         list: Vec::new(),
         references_known: references.is_some(),
+        users: BTreeMap::new(),
     };
     let mut walk = ImageWalk {
         walker: Walker::new(Documents::new(files, findings)),
@@ -64,6 +67,10 @@ pub(crate) fn check(
         };
         image.reference = references.as_ref().and_then(|all| all.get(place).cloned());
         walk.contents += image.blobs.len() + image.documents().count();
+        let mut users = image.blobs.keys();
+        if let Some(user) = users.find_map(|it| walk.walker.visit.user(it)) {
+            images.users.insert(place.clone(), user.to_owned());
+        }
         images.list.push(image);
         if !walk.affordable() {
             return Ok(images);

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use archive::{Feature, MANIFEST, MANIFESTS, OpenError};
 use manifests::{Compiler, KnownImages, ObjectKinds};
 use schemas::{
-    ArchivePath, Capability, ContentsEntry, DocumentCost, Image, Namespace, ObjectSet, Solution,
-    limits, yaml,
+    ArchivePath, Capability, ContentsEntry, DocumentCost, Image, ImagePlace, Namespace, ObjectSet,
+    Solution, limits, yaml,
 };
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ use crate::definitions::CarriedDefinition;
 use crate::files::ListedFiles;
 use crate::finding::{Findings, report};
 use rules::catalogue::manifests::{CAPABILITY, EMPTY, UNEXPECTED, YAML};
-use rules::{ObjectNames, PlaceholderNames, Problem};
+use rules::{ObjectNames, PlaceholderNames, PossibleMinors, Problem, WorkloadJudge};
 
 const DIRECTORY: &str = "manifests/";
 
@@ -41,6 +41,8 @@ pub struct CarriedSet {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SetContext<'a> {
     pub(crate) images: &'a [Image],
+    /// The users of images that say one.
+    pub(crate) users: &'a BTreeMap<ImagePlace, String>,
     pub(crate) definitions: &'a [CarriedDefinition],
     /// The capabilities that the signed statement requires of a reader.
     pub(crate) requires: &'a [Capability],
@@ -149,6 +151,8 @@ struct SetJudge<'a> {
     placeholders: PlaceholderNames<'a>,
     kinds: ObjectKinds,
     names: ObjectNames,
+    workloads: WorkloadJudge<'a>,
+    minors: Option<PossibleMinors>,
     cost: DocumentCost,
 }
 
@@ -169,6 +173,8 @@ impl<'a> SetJudge<'a> {
             placeholders: PlaceholderNames::new(&solution.spec.images, &solution.spec.parameters),
             kinds: ObjectKinds::new(documents),
             names,
+            workloads: WorkloadJudge::new(&solution.spec.images, context.users),
+            minors: PossibleMinors::of(solution.spec.prerequisites.kubernetes.as_ref()),
             cost: DocumentCost::default(),
         }
     }
@@ -246,6 +252,12 @@ impl<'a> SetJudge<'a> {
             place,
             findings,
         );
+        report(
+            rules::api_lifecycle(document, set, self.minors),
+            place,
+            findings,
+        );
+        report(self.workloads.check(document), place, findings);
         report(self.placeholders.check(document, set), place, findings);
         let compiler = Compiler {
             images: &self.images,
@@ -296,6 +308,7 @@ mod tests {
         let mut findings = Findings::default();
         let context = SetContext {
             images: &[],
+            users: &BTreeMap::new(),
             definitions: &[],
             requires: &[Feature::Manifests.capability()],
         };

@@ -312,8 +312,11 @@ catalogue! {
             "a CRD file holds something other than an apiextensions.k8s.io/v1 CustomResourceDefinition",
             "convert it to apiextensions.k8s.io/v1, or move it out of operator/deploy/crds";
         CRD_SHAPE: Error, "operator.crd-shape",
-            "a CRD lacks something that the API server requires",
-            "generate the CRD again, or add the field";
+            "a CRD has, or lacks, a field for which no API server takes it",
+            "generate the CRD again, or correct the field";
+        CRD_SCHEMA: Error, "operator.crd-schema",
+            "a CRD has a schema that no API server takes",
+            "correct the type in the operator's code and generate the CRD again; the rules are those of structural schemas";
         CRD_GROUP: Error, "operator.crd-group",
             "a CRD is for an API group that Kubernetes serves itself",
             "define the resource in a group under your own domain";
@@ -393,6 +396,12 @@ catalogue! {
         REPEATED: Error, "manifests.repeated",
             "two files hold the same object, or would at a site that gives their namespaces one name",
             "keep one of them, or make their namespaces fixed";
+        API_REMOVED: Error, "manifests.api-removed",
+            "an object is of an API that no version of Kubernetes serves which the Solution allows",
+            "write the object for the API that is named, or allow versions of Kubernetes that serve it in spec.prerequisites";
+        API_DEPRECATED: Warning, "manifests.api-deprecated",
+            "an object is of an API that is deprecated, or removed in versions of Kubernetes which the Solution allows",
+            "write the object for the API that is named, or have its set depend on the API (`when`)";
         PLACEHOLDER: Error, "manifests.placeholder",
             "a placeholder in an object cannot be understood, or names what there is not",
             "correct it; `$$(` instead of `$(` makes it stand for itself";
@@ -489,6 +498,15 @@ catalogue! {
         DISPLAY_NAME: Warning, "practice.display-name",
             "the manifest has no display name",
             "add the annotation solutions.metalk8s.scality.com/display-name";
+        USER: Warning, "practice.user",
+            "a container must not run as root, and nodes do not start it with the user of its image",
+            "give the image a user that is a number and not 0, or the container a `runAsUser`";
+        READINESS: Warning, "practice.readiness",
+            "a workload has containers without a readiness probe, which get requests before they can answer",
+            "add a readinessProbe to each container that answers requests";
+        REQUESTS: Warning, "practice.requests",
+            "a workload has containers without requests, for which nodes keep nothing free",
+            "add resources.requests for cpu and memory to each container";
         TEMPLATE: Warning, "practice.template",
             "a file holds `{{`, `{%` or `{#`, which upstream's import runs as a template",
             "reword the text if the archive is also for upstream's import";

@@ -1,17 +1,39 @@
 //! Definitions: one `CustomResourceDefinition` a file, of the kind that an API server accepts (`apiextensions.k8s.io/v1`).
+//!
+//! [`refusals`] are judged as the API server judges a definition that it does not have yet, up to expressions in CEL. The
+//! files below have a part of that each: the types of all fields (`shape`), what is not a schema (`spec`, `version`,
+//! `conversion`), and what is (`structural`, `openapi`, `validations`, `defaults`).
 
-use std::collections::{BTreeMap, BTreeSet};
+mod conversion;
+mod defaults;
+mod field_path;
+mod format;
+mod openapi;
+mod pattern;
+mod place;
+mod schema;
+mod shape;
+mod spec;
+mod structural;
+mod validations;
+mod value;
+mod version;
+
+use std::collections::BTreeMap;
 
 use manifests::Definition;
-use schemas::{KubernetesName, is_kubernetes_group};
+use schemas::{KubernetesName, LabelName, LabelValue, is_kubernetes_group};
 use serde_json::Value;
 
+use self::place::{Faults, Place};
 use super::metadata::{is_of_kubernetes, metadata};
 use super::{Problem, kind_of, text};
 use crate::limits::WITHHELD;
 pub use manifests::is_definition;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
+/// Bytes of all annotations. The API server's limit.
+const ANNOTATIONS: usize = 256 * 1024;
 
 /// The name of a definition, as far as it is one.
 #[must_use]
@@ -53,7 +75,8 @@ pub fn identify_definition(document: &Value) -> Vec<Problem> {
     }
     let named = ["/metadata/name", "/spec/group", "/spec/names/plural"];
     let mut problems: Vec<Problem> = missing(document, &named).collect();
-    problems.extend(names(document));
+    problems.extend(name(document));
+    problems.extend(converts_by_webhook(document).then_some(Problem::Conversion));
     problems
 }
 
@@ -62,13 +85,50 @@ pub fn definition(document: &Value) -> Vec<Problem> {
     if !is_definition(document) {
         return identify_definition(document);
     }
-    let mut problems = shape(document);
+    let by_webhook = converts_by_webhook(document);
+    // What cannot stay needs no correction.
+    let conversion = (!by_webhook).then(|| conversion_refusals(document));
+    let mut problems: Vec<Problem> = conversion.into_iter().flatten().collect();
+    problems.extend(by_webhook.then_some(Problem::Conversion));
+    problems.extend(refusals_but_conversion(document));
     let group = text(document, "/spec/group").filter(|group| !group.is_empty());
     let group = group.filter(|group| is_kubernetes_group(group));
     problems.extend(group.map(|group| Problem::Group(group.to_owned())));
-    problems.extend(versions(document).into_iter().map(Problem::Versions));
-    problems.extend(names(document));
+    let mut versions = Definition(document).versions().iter();
+    let is_served = |version: &Value| version.get("served") == Some(&Value::Bool(true));
+    if versions.len() > 0 && !versions.any(is_served) {
+        problems.push(Problem::Versions("no version is served".to_owned()));
+    }
     problems.extend(withheld(document).map(Problem::Withheld));
+    problems
+}
+
+/// Returns the problems for which an API server does not take a definition, of what an import gives to it.
+#[must_use]
+pub fn refusals(document: &Value) -> Vec<Problem> {
+    let mut problems = conversion_refusals(document);
+    problems.extend(refusals_but_conversion(document));
+    problems
+}
+
+fn conversion_refusals(document: &Value) -> Vec<Problem> {
+    let mut faults = Faults::new(Problem::Shape);
+    conversion::check(&document["spec"], &mut faults);
+    faults.into_problems()
+}
+
+fn refusals_but_conversion(document: &Value) -> Vec<Problem> {
+    let spec = &document["spec"];
+    let mut faults = Faults::new(Problem::Shape);
+    shape::check(spec, &mut faults);
+    let is_shaped = faults.is_empty();
+    check_metadata(document, &mut faults);
+    let mut problems = faults.into_problems();
+    problems.extend(name(document));
+    // Whatever is of another type is no further judged, there as here.
+    if is_shaped {
+        problems.extend(spec::check(spec));
+    }
     problems
 }
 
@@ -85,25 +145,57 @@ impl DefinitionNames {
     }
 }
 
-fn names(document: &Value) -> Vec<Problem> {
+/// Returns the problem of a definition's name, which follows from what it defines.
+fn name(document: &Value) -> Option<Problem> {
     let field = |pointer| text(document, pointer);
-    let mut problems = Vec::new();
-    if let (Some(name), Some(plural), Some(group)) = (
-        field("/metadata/name"),
-        field("/spec/names/plural"),
-        field("/spec/group"),
-    ) {
-        let expected = format!("{plural}.{group}");
-        if name != expected {
-            problems.push(Problem::DefinitionName(name.to_owned(), expected));
-        } else if name.parse::<KubernetesName>().is_err() {
-            problems.push(Problem::ObjectName(name.to_owned()));
+    let (name, plural, group) = (
+        field("/metadata/name")?,
+        field("/spec/names/plural")?,
+        field("/spec/group")?,
+    );
+    let expected = format!("{plural}.{group}");
+    if name != expected {
+        Some(Problem::DefinitionName(name.to_owned(), expected))
+    } else if name.parse::<KubernetesName>().is_err() {
+        Some(Problem::ObjectName(name.to_owned()))
+    } else {
+        None
+    }
+}
+
+/// Checks the labels and annotations that are applied, and the approval of a group.
+fn check_metadata(document: &Value, faults: &mut Faults) {
+    let place = Place::root("metadata");
+    if text(document, "/metadata/name").is_none_or(str::is_empty) {
+        faults.add(&place.field("name"), "is missing");
+    }
+    let applied = metadata(document);
+    let labels = place.field("labels");
+    for (key, value) in applied.labels {
+        if key.parse::<LabelName>().is_err() || value.parse::<LabelValue>().is_err() {
+            faults.add(&labels.key(key), format_args!("`{value}` is no label"));
         }
     }
-    if converts_by_webhook(document) {
-        problems.push(Problem::Conversion);
+    let annotations = place.field("annotations");
+    let mut size = 0;
+    for (key, value) in applied.annotations {
+        size += key.len() + value.len();
+        if key.to_lowercase().parse::<LabelName>().is_err() {
+            faults.add(&annotations.key(key), "is no annotation");
+        }
     }
-    problems
+    if size > ANNOTATIONS {
+        faults.add(
+            &annotations,
+            format_args!("have more than {ANNOTATIONS} bytes"),
+        );
+    }
+    if text(document, "/spec/group").is_some_and(|group| is_unapproved(group, document)) {
+        let words = format_args!(
+            "is the Kubernetes community's: it needs the annotation {APPROVAL}, with a URL or \"unapproved\""
+        );
+        faults.add(&Place::root("spec").field("group"), words);
+    }
 }
 
 fn missing(document: &Value, pointers: &[&str]) -> impl Iterator<Item = Problem> {
@@ -115,40 +207,15 @@ fn missing(document: &Value, pointers: &[&str]) -> impl Iterator<Item = Problem>
     pointers.iter().filter(absent).map(words)
 }
 
-fn shape(document: &Value) -> Vec<Problem> {
-    let required = [
-        "/metadata/name",
-        "/spec/group",
-        "/spec/scope",
-        "/spec/names/plural",
-        "/spec/names/kind",
-    ];
-    let mut problems: Vec<Problem> = missing(document, &required).collect();
-    if let Some(scope) = text(document, "/spec/scope")
-        && !matches!(scope, "Namespaced" | "Cluster")
-    {
-        let words = format!("spec.scope is `{scope}`, not Namespaced or Cluster");
-        problems.push(Problem::Shape(words));
-    }
-    if text(document, "/spec/group").is_some_and(|group| is_unapproved(group, document)) {
-        problems.push(Problem::Shape(format!(
-            "spec.group is the Kubernetes community's: it needs the annotation {APPROVAL}, with a URL or \"unapproved\""
-        )));
-    }
-    let listed = Definition(document).versions().iter();
-    problems.extend(listed.filter_map(schema).map(Problem::Shape));
-    problems
-}
-
 /// Groups of the Kubernetes community need an approval to be used (KEP 2337), a URL or the word that there is none.
 fn is_unapproved(group: &str, document: &Value) -> bool {
     let approval = document
         .pointer("/metadata/annotations")
         .and_then(|annotations| annotations.get(APPROVAL)?.as_str())
         .unwrap_or_default();
-    let is_url = approval
-        .split_once("://")
-        .is_some_and(|(scheme, rest)| !scheme.is_empty() && !rest.is_empty());
+    let is_url = approval.split_once("://").is_some_and(|(scheme, rest)| {
+        !scheme.is_empty() && !rest.is_empty() && !rest.starts_with('/')
+    });
     is_of_kubernetes(group)
         && !is_kubernetes_group(group)
         && !is_url
@@ -169,48 +236,110 @@ fn withheld(document: &Value) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// The API server wants a schema for each version whose root is an object.
-fn schema(version: &Value) -> Option<String> {
-    let name = text(version, "/name").unwrap_or_default();
-    match text(version, "/schema/openAPIV3Schema/type") {
-        Some("object") => None,
-        _ => Some(format!("version `{name}` has no schema of type object")),
-    }
-}
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
 
-fn versions(document: &Value) -> Vec<String> {
-    let versions = Definition(document).versions();
-    if versions.is_empty() {
-        return vec!["spec.versions is missing or empty".to_owned()];
+    use serde_json::json;
+
+    use super::*;
+
+    /// A definition with this as the schema of its `spec`.
+    fn with(spec: &Value) -> Value {
+        let schema = json!({"type": "object", "properties": {"spec": spec}});
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": "carts.shop.test"},
+            "spec": {
+                "group": "shop.test",
+                "scope": "Namespaced",
+                "names": {"kind": "Cart", "plural": "carts"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}],
+            },
+        })
     }
-    let mut problems = Vec::new();
-    let mut names = BTreeSet::new();
-    for (index, version) in versions.iter().enumerate() {
-        match text(version, "/name") {
-            None | Some("") => problems.push(format!("spec.versions[{index}] has no name")),
-            Some(name) if !names.insert(name) => {
-                problems.push(format!("version `{name}` occurs twice"));
-            }
-            Some(_) => {}
-        }
-        for field in ["served", "storage"] {
-            if version.get(field).and_then(Value::as_bool).is_none() {
-                problems.push(format!(
-                    "spec.versions[{index}].{field} is not true or false"
-                ));
-            }
-        }
+
+    fn told(document: &Value) -> Vec<String> {
+        definition(document)
+            .iter()
+            .map(ToString::to_string)
+            .collect()
     }
-    let count = |field: &str| {
-        let set = |version: &&Value| version.get(field) == Some(&Value::Bool(true));
-        versions.iter().filter(set).count()
-    };
-    match count("storage") {
-        1 => {}
-        stored => problems.push(format!("{stored} versions are the storage version")),
+
+    #[test]
+    fn all_problems_are_told_with_their_places() {
+        let mut document = with(&json!({
+            "type": "object",
+            "properties": {
+                "a/b": {"type": "array"},
+                "size": {"type": "integer", "default": "big"},
+                "mode": {"type": "string", "anyOf": [{"type": "string", "pattern": "("}]},
+            },
+        }));
+        document["spec"]["names"]["shortNames"] = json!(["c", "C"]);
+        document["spec"]["versions"][0]["additionalPrinterColumns"] =
+            json!([{"name": "Size", "type": "int", "jsonPath": "spec.size"}]);
+        let spec = "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties";
+        let expected = [
+            "spec.names.shortNames[1]: `C` is not a DNS label that begins with a letter: lower-case letters, digits and `-`, at most 63".to_owned(),
+            "spec.versions[0].additionalPrinterColumns[0].type: `int` is none of integer, number, string, boolean, date".to_owned(),
+            "spec.versions[0].additionalPrinterColumns[0].jsonPath: is not a path that begins with `.`".to_owned(),
+            format!("{spec}[a/b].items: is missing: an array says what its items are"),
+            format!("{spec}[mode].anyOf[0].type: cannot be within allOf, anyOf, oneOf or not: a structural schema says it outside"),
+            format!("{spec}[mode].anyOf[0].pattern: is none that Go reads: a group is not closed"),
+        ];
+        assert_eq!(told(&document), expected);
+        // Defaults are judged by schemas that are right.
+        let document = with(&json!({"type": "integer", "default": "big"}));
+        let place = "spec.versions[0].schema.openAPIV3Schema.properties[spec].default";
+        assert_eq!(
+            told(&document),
+            [format!("{place}: is not of the type integer")]
+        );
     }
-    if count("served") == 0 {
-        problems.push("no version is served".to_owned());
+
+    #[test]
+    fn a_field_of_another_type_is_told_before_anything_else() {
+        let mut document =
+            with(&json!({"type": "object", "maxProperties": 1.5, "properties": {"a": 5}}));
+        document["spec"]["scope"] = json!(["Cluster"]);
+        let spec = "spec.versions[0].schema.openAPIV3Schema.properties[spec]";
+        let expected = [
+            "spec.scope: is not text".to_owned(),
+            format!("{spec}.maxProperties: is no integer of 64 bits"),
+            format!("{spec}.properties[a]: is not a mapping"),
+        ];
+        assert_eq!(told(&document), expected);
+        document["spec"] = Value::Null;
+        assert!(told(&document).contains(&"spec.group: is missing".to_owned()));
     }
-    problems
+
+    #[test]
+    fn what_is_told_has_a_limit() {
+        let fields = (0..50).map(|it| (format!("{it}{}", "x".repeat(1000)), json!({})));
+        let fields: serde_json::Map<String, Value> = fields.collect();
+        let told = told(&with(&json!({"type": "object", "properties": fields})));
+        assert_eq!(told.len(), 21);
+        assert_eq!(told[20], "and 30 more of the same kind");
+        assert!(told.iter().all(|it| it.chars().count() <= 301), "{told:?}");
+    }
+
+    /// Each default, and each of its items, would be judged by each clause.
+    #[test]
+    fn defaults_are_judged_within_a_limit() {
+        let clauses: Vec<Value> = (0..20_000)
+            .map(|it| json!({"pattern": format!("^(a|{it})*$")}))
+            .collect();
+        let list: Vec<Value> = (0..20_000).map(|_| json!("aaaa")).collect();
+        let items = json!({"type": "string", "allOf": clauses});
+        let document = with(&json!({"type": "array", "default": list, "items": items}));
+        let began = Instant::now();
+        assert_eq!(told(&document), [""; 0]);
+        assert!(
+            began.elapsed() < Duration::from_secs(20),
+            "{:?}",
+            began.elapsed()
+        );
+    }
 }

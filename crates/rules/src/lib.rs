@@ -14,6 +14,7 @@
 //! Open `problem.rs` first for what can be wrong, `danger.rs` and `hazard.rs` for what is dangerous, and `catalogue.rs` for
 //! every finding that there is.
 
+mod api_lifecycle;
 mod budget;
 pub mod catalogue;
 mod compiled;
@@ -44,14 +45,17 @@ mod set;
 mod source;
 mod template;
 mod words;
+mod workload;
 
 use serde_json::Value;
 
+pub use api_lifecycle::{PossibleMinors, api_lifecycle};
 pub use budget::check_files;
 pub use compiled::compiled;
 pub use danger::{Danger, When};
 pub use definition::{
     DefinitionNames, converts_by_webhook, identify_definition, is_definition, only_document,
+    refusals,
 };
 pub use grant::{
     Borrowed, Granted, RightsSubject, RoleName, UnreadableRole, covers, grants, subjects,
@@ -74,6 +78,7 @@ pub use rule::RuleProblem;
 pub use set::{AGGREGATE_TO, RightsDifference, aggregates_to, compare, merge, rights};
 pub use source::{check_references, check_source};
 pub use template::{OF_PODS, is_set_label};
+pub use workload::WorkloadJudge;
 
 pub use budget::{check_cost, check_object_cost, check_object_files};
 pub use definition::{definition, definition_name};

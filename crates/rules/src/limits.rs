@@ -11,6 +11,11 @@ pub const OPERATOR_VALUES: usize = 2_000_000;
 pub const OPERATOR_TEXT: usize = 64 * 1024 * 1024;
 /// Parts of a definition's metadata that a finding names: real ones have half a dozen that are not applied.
 pub const WITHHELD: usize = 10;
+/// Problems of one kind that are told of one definition: the rest are of the same kind.
+pub const DEFINITION_FAULTS: usize = 20;
+/// Steps for which the defaults of one schema are judged, each a value, a choice or some text: a hundred times those of the
+/// largest definitions in use, and less than a second.
+pub const DEFAULT_STEPS: usize = 1_000_000;
 /// Rights that the rules of `role.yaml`, and those of any role, come to when each verb is written out for each resource:
 /// as many as an import compares with those of the administrator, and 30 MB of memory.
 pub const RIGHTS: usize = 100_000;

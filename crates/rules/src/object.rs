@@ -5,7 +5,7 @@ use manifests::ObjectKinds;
 use schemas::{KubernetesName, Namespace};
 use serde_json::{Map, Value};
 
-use super::definition::{converts_by_webhook, is_definition};
+use super::definition::{converts_by_webhook, is_definition, refusals};
 use super::groups::RBAC;
 use super::metadata::is_ours;
 use super::{Problem, kind_of, text};
@@ -57,7 +57,11 @@ pub fn object(document: &Value) -> Vec<Problem> {
     if !shape.is_empty() {
         return shape;
     }
-    forbidden(document).map(Problem::Forbidden).collect()
+    // A parameter may come to a value of any type.
+    let is_final = is_definition(document) && !document.to_string().contains("$(param:");
+    let definition = is_final.then(|| refusals(document));
+    let forbidden = forbidden(document).map(Problem::Forbidden);
+    forbidden.chain(definition.into_iter().flatten()).collect()
 }
 
 /// Returns the problems of an object that a chart renders to, as it would be sent: it may be whatever Helm applies, but
@@ -231,7 +235,9 @@ mod tests {
             "{apiVersion: v1, kind: Secret, metadata: {name: empty}, data: {}, type: Opaque}",
             "{apiVersion: v1, kind: Secret, metadata: {name: shown, annotations: {solutions.metalk8s.scality.com/public: 'true'}}, stringData: {a: b}}",
             "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: web}, value: 1}",
-            "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a.b.test}, spec: {conversion: {strategy: Webhook}}}",
+            "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: as.b.test}, spec: {group: b.test, scope: Cluster, names: {plural: as, kind: A}, \
+            versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}], conversion: {strategy: Webhook, webhook: \
+            {conversionReviewVersions: [v1], clientConfig: {service: {namespace: '$(namespace:app)', name: web}}}}}}",
             "{apiVersion: example.test/v1, kind: AccessList, metadata: {name: x}}",
         ] {
             assert_eq!(found(text), [""; 0], "{text}");

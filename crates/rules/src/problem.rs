@@ -9,7 +9,9 @@ use schemas::{
 };
 
 use super::RuleProblem;
-use crate::catalogue::{FindingInfo, charts, images, manifest, manifests, operator, source};
+use crate::catalogue::{
+    FindingInfo, charts, images, manifest, manifests, operator, practice, source,
+};
 use crate::limits::{
     CHARTS, OBJECT_FILES, OBJECT_TEXT, OBJECT_VALUES, OBJECTS, OPERATOR_DEFINITIONS,
     OPERATOR_FILES, OPERATOR_TEXT, OPERATOR_VALUES, PARAMETERS, PATTERN_SMALL, PATTERNS_LARGE,
@@ -87,6 +89,9 @@ pub enum Problem {
     /// A definition without what the API server requires.
     #[error("{0}")]
     Shape(String),
+    /// A definition with a schema that the API server does not take.
+    #[error("{0}")]
+    Schema(String),
     /// A definition for one of Kubernetes' own groups.
     #[error("spec.group is `{0}`")]
     Group(String),
@@ -147,6 +152,21 @@ pub enum Problem {
     /// An object of a kind and name that another file has too.
     #[error("is {0} `{1}`, as {2} is")]
     ObjectTwice(String, String, String),
+    /// An object of an API that no version of Kubernetes serves which is allowed.
+    #[error("{0}")]
+    ApiRemoved(String),
+    /// An object of an API that is deprecated, or removed in some versions.
+    #[error("{0}")]
+    ApiDeprecated(String),
+    /// A container that a node does not start for the user of its image.
+    #[error("{0}")]
+    RefusedUser(String),
+    /// Containers that nobody asks whether they are ready.
+    #[error("no readiness probe: containers {0}")]
+    NoReadiness(String),
+    /// Containers that ask for nothing of their node.
+    #[error("no requests: containers {0}")]
+    NoRequests(String),
     /// A text, by its place, with a placeholder that means nothing.
     #[error("{0}: {1}")]
     Placeholder(String, String),
@@ -231,6 +251,7 @@ impl Problem {
             Self::Documents(_) => &operator::CRD_COUNT,
             Self::NotADefinition(..) => &operator::CRD_KIND,
             Self::Shape(_) => &operator::CRD_SHAPE,
+            Self::Schema(_) => &operator::CRD_SCHEMA,
             Self::Group(_) => &operator::CRD_GROUP,
             Self::Versions(_) => &operator::CRD_VERSIONS,
             Self::DefinitionName(..) => &operator::CRD_NAME,
@@ -246,6 +267,11 @@ impl Problem {
             Self::ObjectShape(_) => &manifests::OBJECT,
             Self::Forbidden(_) => &manifests::FORBIDDEN,
             Self::ObjectTwice(..) => &manifests::REPEATED,
+            Self::ApiRemoved(_) => &manifests::API_REMOVED,
+            Self::ApiDeprecated(_) => &manifests::API_DEPRECATED,
+            Self::RefusedUser(_) => &practice::USER,
+            Self::NoReadiness(_) => &practice::READINESS,
+            Self::NoRequests(_) => &practice::REQUESTS,
             Self::Placeholder(..) => &manifests::PLACEHOLDER,
             Self::MissingImage(..) => &manifests::IMAGE_MISSING,
             Self::MentionedImage(..) | Self::MentionedRepository(..) => &manifests::IMAGE_MENTIONED,

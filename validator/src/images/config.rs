@@ -22,6 +22,18 @@ struct Config {
     rootfs: RootFs,
 }
 
+/// What a container is started with. Read by itself: an image with something else there was always accepted.
+#[derive(Deserialize)]
+struct Start {
+    config: Option<StartConfig>,
+}
+
+#[derive(Deserialize)]
+struct StartConfig {
+    #[serde(rename = "User")]
+    user: Option<String>,
+}
+
 #[derive(Deserialize)]
 struct RootFs {
     diff_ids: Vec<schemas::Digest>,
@@ -34,9 +46,16 @@ pub(super) struct CheckedConfiguration(Result<ConfigFields, String>);
 struct ConfigFields {
     platform: Platform,
     layers: usize,
+    /// Empty for root; none where it cannot be read.
+    user: Option<String>,
 }
 
 impl CheckedConfiguration {
+    /// Returns the user that the image says; empty for root.
+    pub(super) fn user(&self) -> Option<&str> {
+        self.0.as_ref().ok()?.user.as_deref()
+    }
+
     fn of(bytes: &[u8]) -> Self {
         let read = json::from_loose_slice_of::<Config>(bytes, known_keys::IMAGE_CONFIG);
         Self(match read {
@@ -51,9 +70,16 @@ impl CheckedConfiguration {
                     variant: config.variant,
                 },
                 layers: config.rootfs.diff_ids.len(),
+                user: user(bytes),
             }),
         })
     }
+}
+
+fn user(bytes: &[u8]) -> Option<String> {
+    let start = json::from_loose_slice_of::<Start>(bytes, known_keys::IMAGE_CONFIG).ok()?;
+    let user = start.config.and_then(|it| it.user);
+    Some(user.unwrap_or_default())
 }
 
 /// Reads a configuration; none when it is damaged, or readers could understand it differently. `place` is the first manifest that names it.

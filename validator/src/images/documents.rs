@@ -46,6 +46,11 @@ impl<'a> Documents<'a> {
         }
     }
 
+    /// Returns the user of a configuration, if it was read as an image's.
+    pub(super) fn user(&self, digest: &Digest) -> Option<&str> {
+        self.configurations.get(digest)?.as_ref()?.user()
+    }
+
     /// Whether every document that was asked for, and every content that one names, is there.
     pub(super) fn all_read(&self) -> bool {
         self.complete

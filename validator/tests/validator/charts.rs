@@ -276,7 +276,7 @@ pub(crate) const CASES: &[Case] = &[
     (
         "a name that no object can have",
         |s| define(s, &[("a.yaml", &crd("As", "", ""))]),
-        &["charts.definition"],
+        &["charts.definition"; 2],
     ),
     (
         "metadata that is not applied",

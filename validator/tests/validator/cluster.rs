@@ -101,7 +101,7 @@ pub(crate) const CASES: &[Case] = &[
     (
         "definition in a group of the API server without a dot",
         |s| group(s, "apps", "{}"),
-        &["operator.crd-group"],
+        &["operator.crd-shape", "operator.crd-group"],
     ),
     (
         "definition of the Gateway API",

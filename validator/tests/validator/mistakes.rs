@@ -495,13 +495,24 @@ pub(crate) const OPERATORS: &[Case] = &[
         &["operator.crd-shape"],
     ),
     (
-        // Nothing like it is packed any more, and format 1 takes what it took.
+        // Format 1 took it, and no API server ever did: no site has it.
         "definition in capitals",
         |s| {
             s.edit(CRD, "{name: servers.", "{name: Servers.");
             s.edit(CRD, "plural: servers", "plural: Servers");
         },
-        &[],
+        &["operator.crd-shape"],
+    ),
+    (
+        "definition whose schema is not structural",
+        |s| {
+            s.edit(
+                CRD,
+                "{openAPIV3Schema: {type: object}}",
+                "{openAPIV3Schema: {type: object, properties: {spec: {}}}}",
+            );
+        },
+        &["operator.crd-schema"],
     ),
     (
         "definition of another name",

@@ -326,6 +326,63 @@ pub(crate) const CASES: &[Case] = &[
         &["manifests.placeholder"],
     ),
     (
+        "an API that some versions of Kubernetes do not serve",
+        |s| {
+            s.carry();
+            s.put(
+                NOTES,
+                "{apiVersion: policy/v1beta1, kind: PodDisruptionBudget, metadata: {name: notes}}",
+            );
+        },
+        &["manifests.unexpected", "manifests.api-deprecated"],
+    ),
+    (
+        "an API that no version of Kubernetes serves that is allowed",
+        |s| {
+            s.carry();
+            s.edit(
+                "manifest.yaml",
+                "  parameters:\n",
+                "  prerequisites: {kubernetes: '>=1.25'}\n  parameters:\n",
+            );
+            s.requires
+                .push(archive::Feature::Prerequisites.capability());
+            s.put(
+                NOTES,
+                "{apiVersion: policy/v1beta1, kind: PodDisruptionBudget, metadata: {name: notes}}",
+            );
+        },
+        &["manifests.unexpected", "manifests.api-removed"],
+    ),
+    (
+        "a workload without a probe",
+        |s| {
+            s.carry();
+            s.edit(WEB, "readinessProbe", "livenessProbe");
+        },
+        &["practice.readiness"],
+    ),
+    (
+        "a workload without requests",
+        |s| {
+            s.carry();
+            s.edit(WEB, "{requests: {cpu: 10m}}", "{}");
+        },
+        &["practice.requests"],
+    ),
+    (
+        "a workload that must not be root, of an image that is",
+        |s| {
+            s.carry();
+            s.edit(
+                WEB,
+                "      containers:",
+                "      securityContext: {runAsNonRoot: true}\n      containers:",
+            );
+        },
+        &["practice.user"],
+    ),
+    (
         "a placeholder for no image",
         |s| {
             s.carry();
@@ -414,10 +471,13 @@ pub(crate) const CASES: &[Case] = &[
         |s| {
             s.carry();
             let definition = "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, \
-                metadata: {name: a.b.test, namespace: default}, \
-                spec: {group: b.test, names: {kind: A, plural: as}, conversion: {strategy: Webhook}}}";
+                metadata: {name: as.b.test, namespace: default}, \
+                spec: {group: b.test, scope: Cluster, names: {kind: A, plural: as}, \
+                versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}], \
+                conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], \
+                clientConfig: {service: {namespace: '$(namespace:shared)', name: web}}}}}}";
             s.put(
-                "manifests/notes/0002-customresourcedefinition-a.b.test.yaml",
+                "manifests/notes/0002-customresourcedefinition-as.b.test.yaml",
                 definition,
             );
         },

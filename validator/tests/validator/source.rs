@@ -224,7 +224,13 @@ spec:
   selector: {matchLabels: {app: web}}
   template:
     metadata: {labels: {app: web}}
-    spec: {containers: [{name: web, image: '$(image:server)', args: ['--namespace=$(namespace:web)']}]}
+    spec:
+      containers:
+        - name: web
+          image: '$(image:server)'
+          args: ['--namespace=$(namespace:web)']
+          readinessProbe: {tcpSocket: {port: 80}}
+          resources: {requests: {cpu: 10m}}
 ",
     ),
     (

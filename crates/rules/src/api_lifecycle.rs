@@ -1,0 +1,209 @@
+//! APIs of Kubernetes that are deprecated or removed, against the versions of Kubernetes that a Solution may meet.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
+use schemas::{Condition, ObjectSet, VersionRange};
+use serde_json::Value;
+
+use crate::{Problem, kind_of};
+
+/// The table, which a test compares with the sources of Kubernetes.
+const TABLE: &str = include_str!("api_lifecycle.txt");
+/// The minor version of Kubernetes 1 whose markers are in the table. What it says of later ones are plans, which change.
+const KNOWN: u64 = 36;
+/// The oldest that an import takes, and more than there will be.
+const MINORS: RangeInclusive<u64> = 22..=199;
+/// Patches of a minor version: more than there will be.
+const PATCHES: u64 = 64;
+
+/// When an API is deprecated and removed.
+#[derive(Clone, Copy, Debug)]
+struct Lifecycle {
+    deprecated: u64,
+    removed: u64,
+    /// The API that has the kind instead.
+    replacement: Option<&'static str>,
+}
+
+fn table() -> &'static BTreeMap<(&'static str, &'static str), Lifecycle> {
+    static LIFECYCLES: LazyLock<BTreeMap<(&str, &str), Lifecycle>> = LazyLock::new(|| {
+        let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
+        let parsed = lines.map(|line| {
+            let mut words = line.split(' ');
+            let mut next = || words.next().expect("each line of the table has five words");
+            let key = (next(), next());
+            let mut number = || next().parse().expect("minor versions are numbers");
+            let (deprecated, removed) = (number(), number());
+            let replacement = Some(next()).filter(|it| *it != "-");
+            let lifecycle = Lifecycle {
+                deprecated,
+                removed,
+                replacement,
+            };
+            (key, lifecycle)
+        });
+        parsed.collect()
+    });
+    &LIFECYCLES
+}
+
+/// The minor versions of Kubernetes that a Solution may meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PossibleMinors {
+    oldest: u64,
+    newest: u64,
+}
+
+impl PossibleMinors {
+    /// Returns those of a range, or those that an import takes; none if there are none.
+    #[must_use]
+    pub fn of(range: Option<&VersionRange>) -> Option<Self> {
+        let is_one = |minor: &u64| {
+            let has = |range: &VersionRange| {
+                (0..PATCHES).any(|patch| range.contains_numbers([1, *minor, patch]))
+            };
+            range.is_none_or(has)
+        };
+        let mut minors = MINORS.filter(is_one);
+        let oldest = minors.next()?;
+        let newest = minors.next_back().unwrap_or(oldest);
+        Some(Self { oldest, newest })
+    }
+}
+
+/// Finds what Kubernetes says of an object's API in these versions, unless its set is only installed where the API is.
+#[must_use]
+pub fn api_lifecycle(
+    document: &Value,
+    set: &ObjectSet,
+    minors: Option<PossibleMinors>,
+) -> Option<Problem> {
+    let (api, kind) = kind_of(document);
+    let lifecycle = table().get(&(api, kind))?;
+    let only_where = match &set.when {
+        Some(Condition::Api(condition)) => {
+            let condition = condition.to_string();
+            condition == api || condition == format!("{api}/{kind}")
+        }
+        _ => false,
+    };
+    let PossibleMinors { oldest, newest } = minors.filter(|_| !only_where)?;
+    let Lifecycle {
+        deprecated,
+        removed,
+        replacement,
+    } = *lifecycle;
+    let instead = replacement.map_or("nothing replaces it".to_owned(), |it| format!("use {it}"));
+    let said = |what: &str| format!("{kind} of {api} {what}; {instead}");
+    if removed <= oldest.min(KNOWN) {
+        let what =
+            format!("was removed from Kubernetes 1.{removed}, and none before it is allowed");
+        Some(Problem::ApiRemoved(said(&what)))
+    } else if removed <= newest.min(KNOWN) {
+        let what = format!("was removed from Kubernetes 1.{removed}, which is allowed");
+        Some(Problem::ApiDeprecated(said(&what)))
+    } else if deprecated <= newest.min(KNOWN) {
+        let what = format!("is deprecated since Kubernetes 1.{deprecated}");
+        Some(Problem::ApiDeprecated(said(&what)))
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(api: &str, kind: &str, range: Option<&str>, when: &Value) -> Option<String> {
+        let range = range.map(|it| it.parse().unwrap());
+        let set = serde_json::from_value(json!({"name": "web", "when": when})).unwrap();
+        let document = json!({"apiVersion": api, "kind": kind});
+        let problem = api_lifecycle(&document, &set, PossibleMinors::of(range.as_ref()))?;
+        Some(format!("{}: {problem}", problem.finding()?.id))
+    }
+
+    #[test]
+    fn the_versions_that_are_allowed_decide() {
+        let budget = |range| found("policy/v1beta1", "PodDisruptionBudget", range, &Value::Null);
+        let removed = "PodDisruptionBudget of policy/v1beta1 was removed from Kubernetes 1.25";
+        for (range, finding) in [
+            (
+                Some(">=1.25"),
+                Some(format!("manifests.api-removed: {removed}, and none before it is allowed; use policy/v1")),
+            ),
+            (
+                Some(">=1.24.5"),
+                Some(format!("manifests.api-deprecated: {removed}, which is allowed; use policy/v1")),
+            ),
+            (
+                None,
+                Some(format!("manifests.api-deprecated: {removed}, which is allowed; use policy/v1")),
+            ),
+            (
+                Some(">=1.22, <1.25"),
+                Some("manifests.api-deprecated: PodDisruptionBudget of policy/v1beta1 is deprecated since Kubernetes 1.21; use policy/v1".to_owned()),
+            ),
+            (Some(">=9"), None),
+        ] {
+            assert_eq!(budget(range), finding, "{range:?}");
+        }
+        let psp = found(
+            "policy/v1beta1",
+            "PodSecurityPolicy",
+            Some("~1.30"),
+            &Value::Null,
+        );
+        assert!(psp.unwrap().ends_with("; nothing replaces it"));
+        assert_eq!(
+            found("policy/v1", "PodDisruptionBudget", None, &Value::Null),
+            None
+        );
+        assert_eq!(found("policy/v1beta1", "Other", None, &Value::Null), None);
+    }
+
+    /// What is to be removed one day may yet stay.
+    #[test]
+    fn plans_are_no_removals() {
+        let claim = found(
+            "resource.k8s.io/v1beta1",
+            "ResourceClaim",
+            Some(">=1.40"),
+            &Value::Null,
+        );
+        assert!(
+            claim
+                .unwrap()
+                .contains("is deprecated since Kubernetes 1.35")
+        );
+        let later = found(
+            "storagemigration.k8s.io/v1beta1",
+            "StorageVersionMigration",
+            None,
+            &Value::Null,
+        );
+        assert_eq!(later, None);
+    }
+
+    #[test]
+    fn a_set_that_asks_for_the_api_is_only_installed_with_it() {
+        for (api, is_found) in [
+            ("policy/v1beta1", false),
+            ("policy/v1beta1/PodDisruptionBudget", false),
+            ("policy/v1beta1/PodSecurityPolicy", true),
+            ("policy/v1", true),
+        ] {
+            let when = json!({"api": api});
+            let found = found(
+                "policy/v1beta1",
+                "PodDisruptionBudget",
+                Some(">=1.25"),
+                &when,
+            );
+            assert_eq!(found.is_some(), is_found, "{api}");
+        }
+    }
+}

@@ -1,0 +1,516 @@
+//! Regular expressions of Go (RE2), in which the patterns of schemas are written: which of them Go reads, and the same in the
+//! syntax of the crate `regex`, whose own differs in both directions.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use regex::Regex;
+
+/// The largest number of repetitions. Go's limit.
+const REPETITIONS: u64 = 1000;
+/// Groups within one another. Go's limit.
+const NESTING: usize = 1000;
+
+type Translated<T> = Result<T, &'static str>;
+
+/// Translates a pattern, if Go reads it.
+pub(super) fn translate(pattern: &str) -> Translated<String> {
+    let mut reader = Reader {
+        rest: pattern,
+        out: String::new(),
+        groups: Vec::new(),
+        names: BTreeSet::new(),
+        last: Last::Nothing,
+        needed: 0,
+    };
+    while let Some(first) = reader.rest.chars().next() {
+        reader.part(first)?;
+    }
+    if !reader.groups.is_empty() {
+        return Err("a group is not closed");
+    }
+    Ok(reader.out)
+}
+
+/// What stands before the next part of a pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Last {
+    /// Nothing that can be repeated.
+    Nothing,
+    /// Something that can be repeated, and the repetitions within it, multiplied.
+    Item(u64),
+    /// Something that is repeated, and these repetitions.
+    Repeated(u64),
+}
+
+impl Last {
+    const fn within(self) -> u64 {
+        match self {
+            Self::Nothing => 0,
+            Self::Item(within) | Self::Repeated(within) => within,
+        }
+    }
+}
+
+struct Reader<'p> {
+    rest: &'p str,
+    out: String,
+    /// The repetitions before each open group, in the group around it.
+    groups: Vec<u64>,
+    names: BTreeSet<&'p str>,
+    last: Last,
+    /// The most repetitions of anything in this group so far.
+    needed: u64,
+}
+
+impl<'p> Reader<'p> {
+    fn part(&mut self, first: char) -> Translated<()> {
+        match first {
+            '(' => return self.open(),
+            '|' => {
+                self.take(1);
+                self.out.push('|');
+                self.note();
+                self.last = Last::Nothing;
+            }
+            ')' => {
+                self.take(1);
+                let around = self.groups.pop().ok_or("a group ends that did not begin")?;
+                self.note();
+                let within = self.needed;
+                self.needed = around;
+                self.out.push(')');
+                self.last = Last::Item(within);
+            }
+            '^' | '$' | '.' => {
+                self.take(1);
+                self.out.push(first);
+                self.item();
+            }
+            '[' => {
+                self.class()?;
+                self.item();
+            }
+            '*' | '+' | '?' => {
+                self.take(1);
+                self.out.push(first);
+                self.repeat(None)?;
+            }
+            '{' => {
+                if let Some((counts, length)) = counts(self.rest) {
+                    let text = self.take(length);
+                    self.out.push_str(text);
+                    self.repeat(Some(counts?))?;
+                } else {
+                    self.take(1);
+                    self.literal('{');
+                }
+            }
+            '\\' => return self.escape(),
+            other => {
+                self.take(other.len_utf8());
+                self.literal(other);
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, length: usize) -> &'p str {
+        let (taken, rest) = self.rest.split_at(length);
+        self.rest = rest;
+        taken
+    }
+
+    /// Keeps in mind how often the last item is repeated, before another follows.
+    fn note(&mut self) {
+        self.needed = self.needed.max(self.last.within());
+    }
+
+    fn item(&mut self) {
+        self.note();
+        self.last = Last::Item(0);
+    }
+
+    fn literal(&mut self, character: char) {
+        self.character(character);
+        self.item();
+    }
+
+    fn character(&mut self, character: char) {
+        let code = u32::from(character);
+        write!(self.out, "\\x{{{code:X}}}").expect("writing to a String");
+    }
+
+    fn repeat(&mut self, counts: Option<Counts>) -> Translated<()> {
+        if let Some(rest) = self.rest.strip_prefix('?') {
+            self.rest = rest;
+            self.out.push('?');
+        }
+        let within = match self.last {
+            Last::Nothing => return Err("a repetition follows nothing"),
+            Last::Repeated(_) => return Err("a repetition is repeated"),
+            Last::Item(within) => within,
+        };
+        let within = match counts {
+            None => within,
+            Some(Counts { most: Some(0), .. }) => 0,
+            Some(Counts { least, most }) => {
+                let times = most.unwrap_or(least).max(1);
+                let within = times.saturating_mul(within.max(1));
+                if (least >= 2 || most.is_some_and(|it| it >= 2)) && within > REPETITIONS {
+                    return Err("something is repeated more than 1000 times");
+                }
+                within
+            }
+        };
+        self.last = Last::Repeated(within);
+        Ok(())
+    }
+
+    /// A group, or flags for the rest of the one around.
+    fn open(&mut self) -> Translated<()> {
+        let named = ["(?P<", "(?<"].into_iter();
+        let mut named = named.filter_map(|it| Some((it, self.rest.strip_prefix(it)?)));
+        if let Some((prefix, rest)) = named.next() {
+            let end = rest.find('>').ok_or("the name of a group does not end")?;
+            let name = &rest[..end];
+            let is_name = |it: u8| it.is_ascii_alphanumeric() || it == b'_';
+            if name.is_empty() || !name.bytes().all(is_name) {
+                return Err(
+                    "the name of a group has other characters than letters, digits and `_`",
+                );
+            }
+            if !self.names.insert(name) {
+                return Err("two groups have one name");
+            }
+            self.take(prefix.len() + end + 1);
+            return self.group("(");
+        }
+        if !self.rest.starts_with("(?") {
+            self.take(1);
+            return self.group("(");
+        }
+        let flags = &self.rest[2..];
+        let wrong = "a group begins with `(?` and none of the flags i, m, s and U; there is no looking ahead or behind";
+        let end = flags.find([':', ')']).ok_or(wrong)?;
+        let (on, off) = match flags[..end].split_once('-') {
+            Some((on, off)) if !off.is_empty() => (on, off),
+            Some(_) => return Err(wrong),
+            None => (&flags[..end], ""),
+        };
+        if !on
+            .bytes()
+            .chain(off.bytes())
+            .all(|it| b"imsU".contains(&it))
+        {
+            return Err(wrong);
+        }
+        let text = self.take(end + 3);
+        if text.ends_with(':') {
+            return self.group(text);
+        }
+        if text != "(?)" {
+            self.out.push_str(text);
+        }
+        // What is before the flags stays the last item.
+        if let Last::Repeated(within) = self.last {
+            self.last = Last::Item(within);
+        }
+        Ok(())
+    }
+
+    fn group(&mut self, text: &str) -> Translated<()> {
+        if self.groups.len() == NESTING {
+            return Err("has more than 1000 groups within one another");
+        }
+        self.out.push_str(text);
+        self.note();
+        self.groups.push(self.needed);
+        self.needed = 0;
+        self.last = Last::Nothing;
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Translated<()> {
+        match self.rest.as_bytes().get(1) {
+            Some(kind @ (b'A' | b'b' | b'B' | b'z')) => {
+                self.take(2);
+                let same = match kind {
+                    b'A' => r"\A",
+                    b'b' => r"(?-u:\b)",
+                    b'B' => r"\B",
+                    _ => r"\z",
+                };
+                self.out.push_str(same);
+                self.item();
+            }
+            Some(b'Q') => {
+                self.take(2);
+                let end = self.rest.find(r"\E");
+                let text = self.take(end.unwrap_or(self.rest.len()));
+                if end.is_some() {
+                    self.take(2);
+                }
+                if let (true, Last::Repeated(within)) = (text.is_empty(), self.last) {
+                    self.last = Last::Item(within);
+                }
+                text.chars().for_each(|it| self.literal(it));
+            }
+            _ => {
+                if !self.set(SetPlace::Alone)? {
+                    let character = self.escaped()?;
+                    self.character(character);
+                }
+                self.item();
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes a set of characters with a name, if there is one.
+    fn set(&mut self, place: SetPlace) -> Translated<bool> {
+        let Some(kind) = self
+            .rest
+            .strip_prefix('\\')
+            .and_then(|it| it.chars().next())
+        else {
+            return Ok(false);
+        };
+        if matches!(kind, 'p' | 'P') {
+            let rest = &self.rest[2..];
+            let length = match rest.chars().next() {
+                Some('{') => rest.find('}').map(|it| it + 1),
+                first => first.map(char::len_utf8),
+            };
+            let length = length.ok_or("a set of characters has no name")?;
+            let text = self.take(2 + length);
+            // The names are those of Unicode; Go of today has no table that the crate has not.
+            Regex::new(text).map_err(|_| "a set of characters has an unknown name")?;
+            self.out.push_str(text);
+            return Ok(true);
+        }
+        let members = match kind.to_ascii_lowercase() {
+            'd' => "0-9",
+            's' => r"\t\n\x0C\r ",
+            'w' => "0-9A-Za-z_",
+            _ => return Ok(false),
+        };
+        self.take(2);
+        match (kind.is_ascii_uppercase(), place) {
+            (true, _) => write!(self.out, "[^{members}]"),
+            (false, SetPlace::Alone) => write!(self.out, "[{members}]"),
+            (false, SetPlace::InClass) => write!(self.out, "{members}"),
+        }
+        .expect("writing to a String");
+        Ok(true)
+    }
+
+    /// Takes a character that is written with a backslash.
+    fn escaped(&mut self) -> Translated<char> {
+        let mut characters = self.rest[1..].chars();
+        let first = characters.next().ok_or("ends with a backslash")?;
+        let unknown = "a backslash precedes what needs none";
+        let (character, length) = match first {
+            'a' => ('\x07', 2),
+            'f' => ('\x0c', 2),
+            'n' => ('\n', 2),
+            'r' => ('\r', 2),
+            't' => ('\t', 2),
+            'v' => ('\x0b', 2),
+            '0'..='7' => {
+                let digits = self.rest[1..].bytes().take(3);
+                let digits = digits.take_while(|it| matches!(it, b'0'..=b'7'));
+                let digits: Vec<u8> = digits.collect();
+                if first != '0' && digits.len() == 1 {
+                    return Err("refers back to a group");
+                }
+                let octal = digits.iter();
+                let code = octal.fold(0, |code, it| code * 8 + u32::from(it - b'0'));
+                (char::from_u32(code).ok_or(unknown)?, digits.len() + 1)
+            }
+            'x' => {
+                let digits = &self.rest[2..];
+                let (digits, length) = if let Some(braced) = digits.strip_prefix('{') {
+                    let end = braced.find('}').ok_or(unknown)?;
+                    (&braced[..end], end + 4)
+                } else {
+                    (digits.get(..2).ok_or(unknown)?, 4)
+                };
+                if digits.is_empty() || !digits.bytes().all(|it| it.is_ascii_hexdigit()) {
+                    return Err(unknown);
+                }
+                let digits = digits.trim_start_matches('0');
+                let code = u32::from_str_radix(if digits.is_empty() { "0" } else { digits }, 16);
+                let code = code.ok().filter(|code| *code <= 0x10_FFFF).ok_or(unknown)?;
+                // A half of a pair of UTF-16 is in no text.
+                (char::from_u32(code).unwrap_or('\u{10FFFF}'), length)
+            }
+            mark if mark.is_ascii() && !mark.is_ascii_alphanumeric() => (mark, 2),
+            _ => return Err(unknown),
+        };
+        self.take(length);
+        Ok(character)
+    }
+
+    fn class(&mut self) -> Translated<()> {
+        const OPEN: &str = "a class in brackets does not end";
+        self.take(1);
+        self.out.push('[');
+        if self.rest.starts_with('^') {
+            let same = self.take(1);
+            self.out.push_str(same);
+        }
+        let mut is_first = true;
+        loop {
+            let next = self.rest.chars().next().ok_or(OPEN)?;
+            if next == ']' && !is_first {
+                let same = self.take(1);
+                self.out.push_str(same);
+                return Ok(());
+            }
+            is_first = false;
+            if self.posix()? || self.set(SetPlace::InClass)? {
+                continue;
+            }
+            let low = self.class_character(OPEN)?;
+            let is_range = self.rest.starts_with('-') && !self.rest[1..].starts_with(']');
+            let high = if is_range && self.rest.len() > 1 {
+                self.take(1);
+                self.class_character(OPEN)?
+            } else {
+                low
+            };
+            if high < low {
+                return Err("a range in a class ends before it begins");
+            }
+            self.character(low);
+            self.out.push('-');
+            self.character(high);
+        }
+    }
+
+    fn class_character(&mut self, open: &'static str) -> Translated<char> {
+        let next = self.rest.chars().next().ok_or(open)?;
+        if next == '\\' {
+            return self.escaped();
+        }
+        self.take(next.len_utf8());
+        Ok(next)
+    }
+
+    /// Takes a named class like `[:alpha:]`, if there is one.
+    fn posix(&mut self) -> Translated<bool> {
+        const NAMES: [&str; 14] = [
+            "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print",
+            "punct", "space", "upper", "word", "xdigit",
+        ];
+        let Some(inner) = self.rest.strip_prefix("[:") else {
+            return Ok(false);
+        };
+        let Some(end) = inner.find(":]") else {
+            return Ok(false);
+        };
+        let name = inner[..end].trim_start_matches('^');
+        if !NAMES.contains(&name) || end > name.len() + 1 {
+            return Err("a class like [:alpha:] has an unknown name");
+        }
+        let same = self.take(end + 4);
+        self.out.push_str(same);
+        Ok(true)
+    }
+}
+
+/// How often something is repeated.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    least: u64,
+    most: Option<u64>,
+}
+
+/// Where a named set of characters stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SetPlace {
+    Alone,
+    InClass,
+}
+
+/// The numbers in braces that a text begins with, if they are allowed, and the length of it all; none if the brace is itself.
+fn counts(text: &str) -> Option<(Translated<Counts>, usize)> {
+    let end = text.find('}')?;
+    let (least, most) = match text[1..end].split_once(',') {
+        None => (number(&text[1..end])?, Some(number(&text[1..end])?)),
+        Some((least, "")) => (number(least)?, None),
+        Some((least, most)) => (number(least)?, Some(number(most)?)),
+    };
+    let counts = if least.max(most.unwrap_or_default()) > REPETITIONS {
+        Err("something is repeated more than 1000 times")
+    } else if most.is_some_and(|most| most < least) {
+        Err("a repetition is at least more than at most")
+    } else {
+        Ok(Counts { least, most })
+    };
+    Some((counts, end + 1))
+}
+
+/// The number that a text is; none if it is none as Go sees it.
+fn number(text: &str) -> Option<u64> {
+    let is_number = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let has_zero = text.len() > 1 && text.starts_with('0');
+    (is_number && !has_zero).then(|| text.parse().unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_means_the_same_in_both_syntaxes() {
+        for (pattern, matching, other) in [
+            (r"^\w+$", "abc", "äbc"),
+            (r"^\d$", "5", "٥"),
+            (r"^\s$", "\t", "\u{a0}"),
+            (r"^[^\D]+$", "5", "a"),
+            ("^a{,2}$", "a{,2}", "aa"),
+            ("^[a&&b]+$", "a&b", "c"),
+            ("^[[a]b]$", "[b]", "ab"),
+            (r"^\Qa.\E$", "a.", "ab"),
+            (r"^\101\x{42}\x43$", "ABC", "abc"),
+            (r"^[[:^alpha:]]$", "5", "a"),
+            ("^(?P<x>a|(?i:b))+$", "aB", "A"),
+            ("(?i)^straße$", "STRAßE", "strasse"),
+            (r"^\pL$", "ä", "5"),
+            (r"^a$", "a", "a\n"),
+            ("{", "{", "}"),
+        ] {
+            let regex = Regex::new(&translate(pattern).unwrap()).unwrap();
+            assert!(regex.is_match(matching), "{pattern}");
+            assert!(!regex.is_match(other), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn what_go_does_not_read_is_refused_with_the_reason() {
+        for (pattern, words) in [
+            ("a**", "a repetition is repeated"),
+            ("a{2}{3}", "a repetition is repeated"),
+            ("|*", "a repetition follows nothing"),
+            ("(a{40}){40}", "something is repeated more than 1000 times"),
+            ("a{1001}", "something is repeated more than 1000 times"),
+            (
+                "(a{2})|(?:b{600}){2}",
+                "something is repeated more than 1000 times",
+            ),
+            ("(a", "a group is not closed"),
+            ("a)", "a group ends that did not begin"),
+            (r"\u0041", "a backslash precedes what needs none"),
+            (r"\1", "refers back to a group"),
+            ("[a", "a class in brackets does not end"),
+            ("(?P<a>b)(?P<a>c)", "two groups have one name"),
+        ] {
+            assert_eq!(translate(pattern).unwrap_err(), words, "{pattern}");
+        }
+        let nested = |count| format!("{}a{}", "(".repeat(count), ")".repeat(count));
+        assert!(translate(&nested(NESTING)).is_ok());
+        assert!(translate(&nested(NESTING + 1)).is_err());
+    }
+}

@@ -1,0 +1,102 @@
+//! Places within a definition, and what is wrong there.
+
+use std::fmt;
+
+use crate::Problem;
+use crate::limits::{DEFINITION_FAULTS, POINTER};
+
+/// A place within a document. It is written out only where something is wrong.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place<'a> {
+    above: Option<&'a Self>,
+    step: Step<'a>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step<'a> {
+    Field(&'a str),
+    Key(&'a str),
+    Index(usize),
+}
+
+impl<'a> Place<'a> {
+    pub(super) const fn root(field: &'a str) -> Self {
+        let step = Step::Field(field);
+        Self { above: None, step }
+    }
+
+    pub(super) const fn field(&'a self, field: &'a str) -> Self {
+        self.below(Step::Field(field))
+    }
+
+    pub(super) const fn key(&'a self, key: &'a str) -> Self {
+        self.below(Step::Key(key))
+    }
+
+    pub(super) const fn index(&'a self, index: usize) -> Self {
+        self.below(Step::Index(index))
+    }
+
+    const fn below(&'a self, step: Step<'a>) -> Self {
+        let above = Some(self);
+        Self { above, step }
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(above) = self.above {
+            above.fmt(f)?;
+        }
+        match self.step {
+            Step::Field(field) if self.above.is_some() => write!(f, ".{field}"),
+            Step::Field(field) => f.write_str(field),
+            Step::Key(key) => write!(f, "[{key}]"),
+            Step::Index(index) => write!(f, "[{index}]"),
+        }
+    }
+}
+
+/// What is wrong with a part of a definition.
+#[derive(Debug)]
+pub(super) struct Faults {
+    kind: fn(String) -> Problem,
+    list: Vec<Problem>,
+    untold: usize,
+}
+
+impl Faults {
+    pub(super) const fn new(kind: fn(String) -> Problem) -> Self {
+        Self {
+            kind,
+            list: Vec::new(),
+            untold: 0,
+        }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    pub(super) fn add(&mut self, place: &Place<'_>, words: impl fmt::Display) {
+        if self.list.len() == DEFINITION_FAULTS {
+            self.untold += 1;
+            return;
+        }
+        let mut words = format!("{place}: {words}");
+        // A key, or a text in the words, may be as long as the file.
+        if let Some((end, _)) = words.char_indices().nth(POINTER) {
+            words.truncate(end);
+            words.push('…');
+        }
+        self.list.push((self.kind)(words));
+    }
+
+    pub(super) fn into_problems(mut self) -> Vec<Problem> {
+        if self.untold > 0 {
+            let words = format!("and {} more of the same kind", self.untold);
+            self.list.push((self.kind)(words));
+        }
+        self.list
+    }
+}

@@ -1,0 +1,104 @@
+//! A schema as it stands in a definition. The types of its fields are known to be right (`shape.rs`).
+
+use serde_json::Value;
+
+/// A schema, or another mapping of a definition. A field that is null is not there, as for the API server.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fields<'v>(pub(super) &'v Value);
+
+impl<'v> Fields<'v> {
+    pub(super) fn get(self, field: &str) -> Option<&'v Value> {
+        self.0.get(field).filter(|it| !it.is_null())
+    }
+
+    pub(super) fn has(self, field: &str) -> bool {
+        self.get(field).is_some()
+    }
+
+    /// The text; empty where there is none.
+    pub(super) fn text(self, field: &str) -> &'v str {
+        self.optional_text(field).unwrap_or_default()
+    }
+
+    pub(super) fn optional_text(self, field: &str) -> Option<&'v str> {
+        self.get(field)?.as_str()
+    }
+
+    pub(super) fn flag(self, field: &str) -> bool {
+        self.get(field) == Some(&Value::Bool(true))
+    }
+
+    pub(super) fn whole(self, field: &str) -> Option<i64> {
+        self.get(field)?.as_i64()
+    }
+
+    pub(super) fn number(self, field: &str) -> Option<f64> {
+        self.get(field)?.as_f64()
+    }
+
+    pub(super) fn list(self, field: &str) -> &'v [Value] {
+        let list = self.get(field).and_then(Value::as_array);
+        list.map(Vec::as_slice).unwrap_or_default()
+    }
+
+    pub(super) fn texts(self, field: &str) -> impl Iterator<Item = &'v str> {
+        let texts = self.list(field).iter();
+        texts.map(|it| it.as_str().unwrap_or_default())
+    }
+
+    pub(super) fn fields(self, field: &str) -> Option<Self> {
+        self.get(field).map(Fields)
+    }
+
+    /// The type of the values of a schema; empty where it says none.
+    pub(super) fn kind(self) -> &'v str {
+        self.text("type")
+    }
+
+    /// The schema of the items of lists.
+    pub(super) fn items(self) -> Option<Self> {
+        self.fields("items").filter(|it| it.0.is_object())
+    }
+
+    pub(super) fn properties(self) -> impl Iterator<Item = (&'v str, Self)> {
+        let properties = self.get("properties").and_then(Value::as_object);
+        let properties = properties.into_iter().flatten();
+        properties.map(|(name, schema)| (name.as_str(), Fields(schema)))
+    }
+
+    pub(super) fn has_properties(self) -> bool {
+        self.properties().next().is_some()
+    }
+
+    pub(super) fn property(self, name: &str) -> Option<Self> {
+        let properties = self.get("properties").and_then(Value::as_object);
+        properties?.get(name).map(Fields)
+    }
+
+    /// The schema of properties that have no names of their own; none where there is only a yes or no.
+    pub(super) fn additional(self) -> Option<Self> {
+        let schema = self.fields("additionalProperties");
+        schema.filter(|it| it.0.is_object())
+    }
+
+    /// The clauses of `allOf`, `anyOf` or `oneOf`.
+    pub(super) fn clauses(self, field: &str) -> impl Iterator<Item = Self> {
+        self.list(field).iter().map(Fields)
+    }
+
+    pub(super) fn not(self) -> Option<Self> {
+        self.fields("not")
+    }
+
+    pub(super) fn is_embedded(self) -> bool {
+        self.flag("x-kubernetes-embedded-resource")
+    }
+
+    pub(super) fn is_int_or_string(self) -> bool {
+        self.flag("x-kubernetes-int-or-string")
+    }
+
+    pub(super) fn preserves_unknown_fields(self) -> bool {
+        self.flag("x-kubernetes-preserve-unknown-fields")
+    }
+}

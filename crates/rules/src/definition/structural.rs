@@ -1,0 +1,277 @@
+//! Structural schemas: every field has one type, said where the field itself is, and the clauses of `allOf`, `anyOf`, `oneOf`
+//! and `not` restrict values without saying anything about their structure.
+
+use serde_json::Value;
+
+use super::pattern;
+use super::place::{Faults, Place};
+use super::schema::Fields;
+use super::shape::is_schema_field;
+
+/// Fields that a clause cannot have, and that are not there when they are empty or false.
+const NOT_IN_CLAUSES: [&str; 7] = [
+    "type",
+    "title",
+    "description",
+    "nullable",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+];
+/// The same of those that are there when they are empty or false.
+const NEVER_IN_CLAUSES: [&str; 3] = ["default", "x-kubernetes-list-type", "x-kubernetes-map-type"];
+/// The same of lists, which are not there when they are empty.
+const LISTS_NOT_IN_CLAUSES: [&str; 2] = ["x-kubernetes-list-map-keys", "x-kubernetes-validations"];
+
+/// Where a schema stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    Root,
+    Item,
+    Field,
+}
+
+/// Checks the schema of a version.
+pub(super) fn check(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
+    check_level(schema, Level::Root, place, faults);
+    // The API server compares the clauses of the root alone with what is outside of them.
+    complete(schema, schema, place, faults);
+}
+
+fn check_level(schema: Fields<'_>, level: Level, place: &Place<'_>, faults: &mut Faults) {
+    if let Some(items) = schema.items() {
+        check_level(items, Level::Item, &place.field("items"), faults);
+    } else if schema.kind() == "array" {
+        let words = "is missing: an array says what its items are";
+        faults.add(&place.field("items"), words);
+    }
+    let properties = place.field("properties");
+    for (name, property) in schema.properties() {
+        check_level(property, Level::Field, &properties.key(name), faults);
+    }
+    if schema.has("additionalProperties") {
+        let place = place.field("additionalProperties");
+        if level == Level::Root {
+            faults.add(&place, "cannot be at the root");
+        }
+        if schema.is_embedded() {
+            faults.add(&place, "cannot be in an embedded resource");
+        }
+        if let Some(schema) = schema.additional() {
+            check_level(schema, Level::Field, &place, faults);
+        }
+    }
+    kind(schema, level, place, faults);
+    embedded(schema, level, place, faults);
+    clauses(schema, place, faults);
+}
+
+/// Checks the type of a schema.
+fn kind(schema: Fields<'_>, level: Level, place: &Place<'_>, faults: &mut Faults) {
+    let at = place.field("type");
+    let kind = schema.kind();
+    let is_free = schema.is_int_or_string() || schema.preserves_unknown_fields();
+    if schema.is_embedded() && kind != "object" {
+        faults.add(&at, "is not `object`, which an embedded resource is");
+    } else if kind.is_empty() && !is_free {
+        faults.add(&at, "is missing: every field, item and the root has a type");
+    }
+    if level == Level::Root && !matches!(kind, "" | "object") {
+        faults.add(&at, format_args!("is `{kind}`: the root is an object"));
+    }
+    if schema.is_int_or_string() {
+        let others = [
+            "x-kubernetes-preserve-unknown-fields",
+            "x-kubernetes-embedded-resource",
+        ];
+        for other in others.into_iter().filter(|it| schema.flag(it)) {
+            let words = "cannot be with x-kubernetes-int-or-string";
+            faults.add(&place.field(other), words);
+        }
+    }
+}
+
+/// Checks what a resource says of its own kind and metadata, at the root or embedded.
+fn embedded(schema: Fields<'_>, level: Level, place: &Place<'_>, faults: &mut Faults) {
+    let is_resource = level == Level::Root || schema.is_embedded();
+    if !is_resource {
+        return;
+    }
+    let properties = place.field("properties");
+    for (name, kind) in [
+        ("apiVersion", "string"),
+        ("kind", "string"),
+        ("metadata", "object"),
+    ] {
+        let other = schema.property(name).filter(|it| it.kind() != kind);
+        if other.is_some() {
+            let words = format_args!("is not `{kind}`, which this field of a resource is");
+            faults.add(&properties.key(name).field("type"), words);
+        }
+    }
+    let metadata = schema.property("metadata");
+    if level == Level::Root && metadata.is_some_and(says_more_than_names) {
+        let words = "says more than its type, name and generateName: what else there is of metadata is the same for all kinds";
+        faults.add(&properties.key("metadata"), words);
+    }
+    if schema.is_embedded() && !schema.preserves_unknown_fields() && !schema.has_properties() {
+        let words = "is missing: an embedded resource has properties or x-kubernetes-preserve-unknown-fields";
+        faults.add(&properties, words);
+    }
+}
+
+fn says_more_than_names(metadata: Fields<'_>) -> bool {
+    let fields = metadata.0.as_object().into_iter().flatten();
+    let mut others = fields.filter(|(field, value)| match (field.as_str(), value) {
+        ("type" | "default", _) => false,
+        ("additionalProperties", value) => !value.is_null(),
+        ("properties", Value::Object(map)) => {
+            map.keys().any(|it| it != "name" && it != "generateName")
+        }
+        (field, value) => says_something(field, value),
+    });
+    others.next().is_some()
+}
+
+/// Whether a field of a schema says something, as the API server keeps it.
+fn says_something(field: &str, value: &Value) -> bool {
+    match (field, value) {
+        (_, Value::Null | Value::Bool(false)) => false,
+        ("x-kubernetes-list-type" | "x-kubernetes-map-type", _) => true,
+        ("allOf" | "anyOf" | "oneOf" | "enum", Value::Array(list)) => !list.is_empty(),
+        ("items", value) => value.is_object(),
+        (_, Value::String(text)) if text.is_empty() => false,
+        (field, _) => is_schema_field(field),
+    }
+}
+
+/// Checks the clauses of a schema, and its pattern.
+fn clauses(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
+    let any_is_free = is_int_or_string(schema);
+    let first = schema.clauses("allOf").next();
+    let all_is_free = first.is_some_and(is_int_or_string);
+    for_each_clause(schema, place, |field, index, clause, place| {
+        let types = if all_is_free && field == "allOf" && index == 0 {
+            ClauseTypes::Free
+        } else {
+            ClauseTypes::Checked
+        };
+        if !(any_is_free && field == "anyOf") {
+            check_clause(clause, types, place, faults);
+        }
+    });
+    check_pattern(schema, place, faults);
+}
+
+/// Whether the types in the clauses of `anyOf` are those of integers and texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ClauseTypes {
+    Checked,
+    Free,
+}
+
+/// Checks a clause. It says nothing about structure.
+fn check_clause(clause: Fields<'_>, types: ClauseTypes, place: &Place<'_>, faults: &mut Faults) {
+    let empty = |field: &str| {
+        let value = clause.get(field);
+        value.is_none_or(|it| *it == Value::Bool(false) || it.as_str() == Some(""))
+    };
+    let fields = NOT_IN_CLAUSES.into_iter().filter(|it| !empty(it));
+    let fields = fields.chain(NEVER_IN_CLAUSES.into_iter().filter(|it| clause.has(it)));
+    let lists = LISTS_NOT_IN_CLAUSES.into_iter();
+    let fields = fields.chain(lists.filter(|it| !clause.list(it).is_empty()));
+    let additional = clause.get("additionalProperties");
+    let additional = additional.filter(|it| **it != Value::Bool(false));
+    let fields = fields.chain(additional.map(|_| "additionalProperties"));
+    for field in fields {
+        let words =
+            "cannot be within allOf, anyOf, oneOf or not: a structural schema says it outside";
+        faults.add(&place.field(field), words);
+    }
+    let properties = place.field("properties");
+    if clause.property("metadata").is_some() {
+        let words = "cannot be within allOf, anyOf, oneOf or not";
+        faults.add(&properties.key("metadata"), words);
+    }
+    if let Some(items) = clause.items() {
+        check_clause(items, ClauseTypes::Checked, &place.field("items"), faults);
+    }
+    for (name, property) in clause.properties() {
+        check_clause(
+            property,
+            ClauseTypes::Checked,
+            &properties.key(name),
+            faults,
+        );
+    }
+    for_each_clause(clause, place, |field, _, inner, place| {
+        if field != "anyOf" || types == ClauseTypes::Checked {
+            check_clause(inner, ClauseTypes::Checked, place, faults);
+        }
+    });
+    check_pattern(clause, place, faults);
+}
+
+/// Calls this with each clause: its field, its index, itself and its place.
+fn for_each_clause<'v>(
+    schema: Fields<'v>,
+    place: &Place<'_>,
+    mut call: impl FnMut(&str, usize, Fields<'v>, &Place<'_>),
+) {
+    for field in ["allOf", "anyOf", "oneOf"] {
+        let list = place.field(field);
+        for (index, clause) in schema.clauses(field).enumerate() {
+            call(field, index, clause, &list.index(index));
+        }
+    }
+    if let Some(not) = schema.not() {
+        call("not", 0, not, &place.field("not"));
+    }
+}
+
+fn check_pattern(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
+    if let Err(problem) = pattern::translate(schema.text("pattern")) {
+        faults.add(
+            &place.field("pattern"),
+            format_args!("is none that Go reads: {problem}"),
+        );
+    }
+}
+
+/// Whether `anyOf` is exactly an integer or a text.
+fn is_int_or_string(schema: Fields<'_>) -> bool {
+    let is = |clause: &Value, kind: &str| {
+        let mut fields = clause.as_object().into_iter().flatten();
+        let other = fields.any(|(field, value)| field != "type" && says_something(field, value));
+        Fields(clause).kind() == kind && !other
+    };
+    let clauses = schema.list("anyOf");
+    matches!(clauses, [one, other] if is(one, "integer") && is(other, "string"))
+}
+
+/// Checks that what a clause restricts has a structure outside of it.
+fn complete(clauses: Fields<'_>, schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
+    for_each_clause(clauses, place, |_, _, clause, place| {
+        complete_clause(clause, schema, place, faults);
+    });
+}
+
+fn complete_clause(clause: Fields<'_>, schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
+    let words = "has no counterpart outside of allOf, anyOf, oneOf and not";
+    complete(clause, schema, place, faults);
+    if let Some(items) = clause.items() {
+        let place = place.field("items");
+        match schema.items() {
+            Some(schema) => complete_clause(items, schema, &place, faults),
+            None => faults.add(&place, words),
+        }
+    }
+    let properties = place.field("properties");
+    for (name, property) in clause.properties() {
+        let place = properties.key(name);
+        match schema.property(name) {
+            Some(schema) => complete_clause(property, schema, &place, faults),
+            None => faults.add(&place, words),
+        }
+    }
+}
