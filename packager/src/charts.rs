@@ -20,8 +20,9 @@ use sources::{Cache, Remote, SourceError, SourceNetwork};
 use watch::Watch;
 
 use crate::Event;
-use crate::error::PackError;
-use crate::problems::{ErrorChain, SourceProblems};
+use crate::error::{ErrorChain, PackError};
+use crate::problems::SourceProblems;
+use crate::source_files::SourceDocument;
 
 /// A chart whose files were read.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ pub(crate) struct LoadedChart {
     /// The chart as it was read.
     pub(crate) chart: Chart,
     /// The field of `solution.yaml` that it is.
-    field: String,
+    pub(crate) field: String,
     /// The values of all files, merged.
     pub(crate) values: Map<String, Value>,
     /// Further sets of values that its images are complete for.
@@ -395,15 +396,23 @@ impl LoadedChart {
     /// Checks the placeholders of all values that it is rendered with.
     pub(crate) fn check_placeholders(
         &self,
+        source: &SourceChart,
         names: &PlaceholderNames<'_>,
         problems: &mut SourceProblems<'_>,
     ) {
-        let values = [("values".to_owned(), &self.values)];
-        let sets = self.sets.iter().enumerate();
-        let sets = sets.map(|(number, set)| (format!("render[{number}]"), &set.values));
-        for (field, values) in values.into_iter().chain(sets) {
-            for problem in names.check_values(values, &self.release) {
-                let field = format!("{}.{field}", self.field);
+        let values = [("values".to_owned(), &source.values, &self.values)];
+        let sets = self.sets.iter().zip(&source.render).enumerate();
+        let sets = sets.map(|(at, (set, files))| (format!("render[{at}]"), files, &set.values));
+        for (field, files, values) in values.into_iter().chain(sets) {
+            let found = names.check_values(values, &self.release);
+            // What several files come to is in none of them alone.
+            if let [file] = &files[..] {
+                let file = SourceDocument::first(file.display().to_string());
+                problems.of_document(found, &file);
+                continue;
+            }
+            let field = format!("{}.{field}", self.field);
+            for problem in found {
                 problems.at_field(problem.source_finding(), &field, &problem);
             }
         }

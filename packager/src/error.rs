@@ -1,6 +1,8 @@
 //! Errors between a source directory and its archive. Each variant says which file, which place in it and
 //! what mends it; no message repeats its source's.
 
+use std::error::Error;
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -147,25 +149,6 @@ pub enum PackError {
         /// The error of Helm.
         source: helm::HelmError,
     },
-    /// A chart renders to what cannot be read.
-    #[error("cannot read what the chart `{release}` renders to")]
-    Rendered {
-        /// The release of the chart.
-        release: ReleaseName,
-        /// The reason, with its file.
-        source: manifests::RenderedError,
-    },
-    /// A chart makes of parts of an image's address what is none.
-    #[error("{}: {} is `{}`, made of a part of an image's address and of something else", .0.place, .0.pointer, .0.reference)]
-    NoAddress(Box<MissingImage>),
-    /// Helm could not store a release.
-    #[error("Helm would store {size} bytes of the release `{release}`; a Secret holds {max}", max = charts::limits::RELEASE)]
-    ReleaseSize {
-        /// The release.
-        release: ReleaseName,
-        /// Bytes that it has at least.
-        size: usize,
-    },
     /// An image cannot be taken from where it should come from.
     #[error("cannot take image `{place}` from `{from}`")]
     Image {
@@ -249,5 +232,20 @@ impl From<FailedImage> for PackError {
                 source: error,
             },
         }
+    }
+}
+
+/// An error and its causes in one line.
+pub(crate) struct ErrorChain<'a>(pub(crate) &'a dyn Error);
+
+impl fmt::Display for ErrorChain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
     }
 }

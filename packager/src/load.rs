@@ -122,14 +122,14 @@ pub(crate) fn load(
         let signed: Vec<_> = spec.charts.iter().zip(&charts).collect();
         provenance::check(&signed, directory, keyring, renderer, network, watch)?;
     }
-    let rendered = render::render(&charts, &id, spec, renderer, watch)?;
+    let mut problems = SourceProblems::new(&files);
+    let rendered = render::render(&charts, &id, spec, renderer, &mut problems, watch)?;
     if references_are_known(spec) {
         let references = known_references(spec).map(|(_, reference)| reference);
         tell(&rendered, references.clone(), watch);
-        let mut problems = SourceProblems::new(&files);
         render::check_images(&rendered, references, &mut problems);
-        problems.refuse()?;
     }
+    problems.refuse()?;
     Ok(Loaded {
         files,
         sets,

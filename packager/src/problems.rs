@@ -12,7 +12,7 @@ use validator::Findings;
 
 use ::manifests::ManifestsError;
 
-use crate::error::{PackError, RefusedSource};
+use crate::error::{ErrorChain, PackError, RefusedSource};
 use crate::missing::MissingImage;
 use crate::source_files::{SOLUTION, SourceDocument, SourceFiles};
 
@@ -138,25 +138,28 @@ impl<'a> SourceProblems<'a> {
         }
     }
 
-    /// Adds an image that an object of this document, or else a chart, needs and that is not listed.
-    pub(crate) fn image(&mut self, missing: MissingImage, document: Option<&SourceDocument>) {
+    /// Adds an image that an object of this document needs and that is not listed.
+    pub(crate) fn image(&mut self, missing: MissingImage, document: &SourceDocument) {
+        let MissingImage {
+            reference, pointer, ..
+        } = &missing;
+        let files = self.files;
+        let message = format_args!("{pointer} is `{reference}`, which spec.images does not list");
+        let source = || files.value(document, pointer);
+        self.findings.add_in(&source::IMAGE, source, message);
+        self.missing.push(missing);
+    }
+
+    /// The same of the chart at this field.
+    pub(crate) fn image_of_chart(&mut self, missing: MissingImage, field: &str) {
         let MissingImage {
             reference,
             place,
             pointer,
         } = &missing;
-        let files = self.files;
-        if let Some(document) = document {
-            let message =
-                format_args!("{pointer} is `{reference}`, which spec.images does not list");
-            let source = || files.value(document, pointer);
-            self.findings.add_in(&source::IMAGE, source, message);
-        } else {
-            let message = format_args!(
-                "{place}: {pointer} is `{reference}`, which spec.images does not list"
-            );
-            self.at_field(&source::IMAGE, "spec.charts", message);
-        }
+        let message =
+            format_args!("{place}: {pointer} is `{reference}`, which spec.images does not list");
+        self.at_field(&source::IMAGE, field, message);
         self.missing.push(missing);
     }
 
@@ -252,21 +255,6 @@ impl<'a> SourceProblems<'a> {
                 self.at_field(&source::FILE, "spec.manifests", error);
             }
         }
-    }
-}
-
-/// An error and its causes in one line.
-pub(crate) struct ErrorChain<'a>(pub(crate) &'a dyn std::error::Error);
-
-impl fmt::Display for ErrorChain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut cause = self.0.source();
-        while let Some(error) = cause {
-            write!(f, ": {error}")?;
-            cause = error.source();
-        }
-        Ok(())
     }
 }
 

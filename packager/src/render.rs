@@ -8,6 +8,8 @@ use std::path::PathBuf;
 use helm::{ChartRendering, Helm, HelmError};
 use manifests::reference::{self, KnownNames};
 use manifests::{Address, CompileQuestion, Expansion, KnownImages, RenderedObject};
+use rules::catalogue::charts::RELEASE_SIZE;
+use rules::catalogue::source::{ADDRESS, RENDERING};
 use schemas::{
     ChartRelease, ImagePlace, ImageReference, KubernetesVersion, Namespace, Parameter,
     ParameterName, ReleaseName, SolutionId, SourceImage, SourceSpec, yaml,
@@ -17,11 +19,11 @@ use watch::Watch;
 
 use crate::Event;
 use crate::charts::{LoadedChart, ValuesSet};
-use crate::error::PackError;
+use crate::error::{ErrorChain, PackError};
 use crate::in_values::{ImagesInValues, RepositoryInValues};
 use crate::missing::MissingImage;
 use crate::problems::SourceProblems;
-use crate::rendered::{self, ReachesOut};
+use crate::rendered::{self, ReachesOut, UnrenderedChart};
 
 /// The renderer of charts when they are packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,6 +57,8 @@ pub enum ChartRemark {
 #[derive(Debug)]
 pub(crate) struct RenderedImages {
     release: ReleaseName,
+    /// The field of `solution.yaml` that it is.
+    field: String,
     /// The images that it names, but for those that have a stand-in or are unused.
     named: Vec<MissingImage>,
     /// Repositories in its values that nothing rendered names with a tag; each with the place where one stands without.
@@ -72,6 +76,7 @@ pub(crate) fn render(
     id: &SolutionId,
     spec: &SourceSpec,
     renderer: &ChartRenderer,
+    problems: &mut SourceProblems<'_>,
     watch: &Watch<'_, Event>,
 ) -> Result<Vec<RenderedImages>, PackError> {
     if charts.is_empty() {
@@ -99,7 +104,17 @@ pub(crate) fn render(
         kubernetes: &versions,
         watch,
     };
-    charts.iter().map(|chart| stage.chart(chart)).collect()
+    let mut all = Vec::new();
+    for chart in charts {
+        match stage.chart(chart) {
+            Ok(images) => all.push(images),
+            Err(UnrenderedChart::Refused(info, words)) => {
+                problems.at_field(info, &chart.field, words);
+            }
+            Err(UnrenderedChart::Failed(error)) => return Err(error),
+        }
+    }
+    Ok(all)
 }
 
 /// What placeholders stand for where nobody knows the site: an address for each image, of the form that those at a site
@@ -187,7 +202,7 @@ struct RenderingFindings {
 }
 
 impl RenderSetup<'_> {
-    fn chart(&self, chart: &LoadedChart) -> Result<RenderedImages, PackError> {
+    fn chart(&self, chart: &LoadedChart) -> Result<RenderedImages, UnrenderedChart> {
         let release = &chart.release.name;
         (self.watch.tell)(Event::Rendering(release.clone()));
         let mut found = RenderingFindings {
@@ -224,7 +239,7 @@ impl RenderSetup<'_> {
         values: &Map<String, Value>,
         with: With<'_>,
         found: &mut RenderingFindings,
-    ) -> Result<(), PackError> {
+    ) -> Result<(), UnrenderedChart> {
         let release = &chart.release.name;
         let values = self.expanded(&chart.release, values);
         let first = self.helm(chart, &values, with, true)?;
@@ -244,8 +259,11 @@ impl RenderSetup<'_> {
             .chart
             .release_size(&values, &String::from_utf8_lossy(&second));
         if size > charts::limits::RELEASE {
-            let release = release.clone();
-            return Err(PackError::ReleaseSize { release, size });
+            let max = charts::limits::RELEASE;
+            let words = format!(
+                "Helm would store {size} bytes of the release `{release}`; a Secret holds {max}"
+            );
+            return Err(UnrenderedChart::Refused(&RELEASE_SIZE, words));
         }
         let mut effective = chart.chart.default_values();
         schemas::merge_values(&mut effective, &values);
@@ -296,7 +314,7 @@ impl RenderSetup<'_> {
         values: &Map<String, Value>,
         with: With<'_>,
         definitions: bool,
-    ) -> Result<Vec<u8>, PackError> {
+    ) -> Result<Vec<u8>, UnrenderedChart> {
         let release = &chart.release;
         let values = yaml::to_string(values);
         let rendering = ChartRendering {
@@ -311,12 +329,17 @@ impl RenderSetup<'_> {
         };
         let rendered = self.helm.template(&rendering, self.watch.cancel);
         rendered.map_err(|error| match error {
-            HelmError::Cancelled(cancelled) => archive::WriteError::from(cancelled).into(),
-            source => PackError::Render {
+            HelmError::Cancelled(cancelled) => UnrenderedChart::Failed(cancelled.into()),
+            error @ (HelmError::Failed { .. } | HelmError::TooMuch { .. }) => {
+                let (release, with, error) = (&release.name, with.after(""), ErrorChain(&error));
+                let words = format!("the chart `{release}` cannot be rendered{with}: {error}");
+                UnrenderedChart::Refused(&RENDERING, words)
+            }
+            source => UnrenderedChart::Failed(PackError::Render {
                 release: release.name.clone(),
                 with: with.after(""),
                 source,
-            },
+            }),
         })
     }
 
@@ -327,7 +350,7 @@ impl RenderSetup<'_> {
         names: &KnownImages,
         place: &str,
         found: &mut RenderingFindings,
-    ) -> Result<(), PackError> {
+    ) -> Result<(), UnrenderedChart> {
         let mut images = Vec::new();
         if rules::is_definition(&object.value) {
             let defaults = manifests::default_images(&object.value, &found.names).into_iter();
@@ -357,7 +380,13 @@ impl RenderSetup<'_> {
                 continue;
             }
             if image.reference.as_str().contains(REGISTRY) {
-                return Err(PackError::NoAddress(Box::new(image)));
+                let MissingImage {
+                    reference, pointer, ..
+                } = &image;
+                let words = format!(
+                    "{place}: {pointer} is `{reference}`, made of a part of an image's address and of something else"
+                );
+                return Err(UnrenderedChart::Refused(&ADDRESS, words));
             }
             found.add(image, &object.file);
         }
@@ -426,6 +455,14 @@ impl RenderSetup<'_> {
     }
 }
 
+impl RenderedImages {
+    /// The images that it names and that are not among these.
+    fn missing(&self, known: &BTreeSet<String>) -> impl Iterator<Item = &MissingImage> {
+        let named = self.named.iter();
+        named.filter(|it| !known.contains(it.reference.as_str()))
+    }
+}
+
 impl RenderingFindings {
     /// Returns the images that a chart needs of it, but for those that are said to be unused.
     fn rendered(
@@ -455,6 +492,7 @@ impl RenderingFindings {
         let named = named.into_iter();
         RenderedImages {
             release: chart.release.name.clone(),
+            field: chart.field.clone(),
             named: named.filter(|it| is_used(&it.reference)).collect(),
             in_values: in_values.collect(),
             for_scanners,
@@ -499,18 +537,12 @@ pub(crate) fn check_images<'a>(
     references: impl Iterator<Item = &'a ImageReference>,
     problems: &mut SourceProblems<'_>,
 ) {
-    for missing in missing(rendered, references) {
-        problems.image(missing.clone(), None);
-    }
-}
-
-fn missing<'a, 'b>(
-    rendered: &'a [RenderedImages],
-    references: impl Iterator<Item = &'b ImageReference>,
-) -> impl Iterator<Item = &'a MissingImage> {
     let known: BTreeSet<String> = references.filter_map(complete).collect();
-    let named = rendered.iter().flat_map(|chart| &chart.named);
-    named.filter(move |it| !known.contains(it.reference.as_str()))
+    for chart in rendered {
+        for missing in chart.missing(&known) {
+            problems.image_of_chart(missing.clone(), &chart.field);
+        }
+    }
 }
 
 /// Returns what is to be told of charts once it is known which images are carried.
@@ -613,6 +645,7 @@ mod tests {
         };
         RenderedImages {
             release: "web".parse().unwrap(),
+            field: "spec.charts[0]".to_owned(),
             named: vec![image("docker.io/library/nginx:1"), image("r.test/a:1")],
             in_values: vec![
                 (off("r.test/b"), None),
@@ -629,7 +662,8 @@ mod tests {
     fn images_count_as_carried_in_every_spelling() {
         let references = ["nginx:1".parse().unwrap(), "r.test/c:7".parse().unwrap()];
         let rendered = [rendered()];
-        let missing = missing(&rendered, references.iter());
+        let known = references.iter().filter_map(complete).collect();
+        let missing = rendered[0].missing(&known);
         let missing: Vec<_> = missing.map(|it| it.reference.as_str()).collect();
         assert_eq!(missing, ["r.test/a:1"]);
         let told: Vec<_> = remarks(&rendered, references.iter())

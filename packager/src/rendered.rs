@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use manifests::reference::normal;
 use manifests::{ObjectKinds, RenderedObject};
+use rules::catalogue::FindingInfo;
+use rules::catalogue::source::RENDERING;
 use rules::{self, Reach};
 use schemas::{ImageReference, ReleaseName, yaml};
 use serde_json::{Map, Value};
 
-use crate::error::PackError;
+use crate::error::{ErrorChain, PackError};
 
 /// Returns where an object stands, for people.
 pub(crate) fn place(object: &RenderedObject, release: &ReleaseName) -> String {
@@ -24,11 +26,21 @@ pub(crate) fn place(object: &RenderedObject, release: &ReleaseName) -> String {
 pub(crate) fn objects(
     release: &ReleaseName,
     rendering: &[u8],
-) -> Result<Vec<RenderedObject>, PackError> {
-    manifests::rendered(rendering).map_err(|source| PackError::Rendered {
-        release: release.clone(),
-        source,
+) -> Result<Vec<RenderedObject>, UnrenderedChart> {
+    manifests::rendered(rendering).map_err(|error| {
+        let error = ErrorChain(&error);
+        let words = format!("cannot read what the chart `{release}` renders to: {error}");
+        UnrenderedChart::Refused(&RENDERING, words)
     })
+}
+
+/// The reason why it is not known what a chart renders to, or why that cannot be installed.
+#[derive(Debug)]
+pub(crate) enum UnrenderedChart {
+    /// The chart or its values are to be blamed: the finding, and its words.
+    Refused(&'static FindingInfo, String),
+    /// Something else is.
+    Failed(PackError),
 }
 
 /// The parts of a chart that are not of its namespace alone.
@@ -157,7 +169,7 @@ kind: List
 items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}]
 ";
 
-    fn of(text: &str) -> Result<Vec<RenderedObject>, PackError> {
+    fn of(text: &str) -> Result<Vec<RenderedObject>, UnrenderedChart> {
         objects(&"shop".parse().unwrap(), text.as_bytes())
     }
 
@@ -175,10 +187,12 @@ items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}
         ];
         assert_eq!(places, expected);
         let twice = RENDERED.replace("name: a}", "name: a, name: b}");
-        let error = of(&twice).unwrap_err();
-        let source = std::error::Error::source(&error).unwrap().to_string();
-        let words = "`web/templates/a.yaml` renders to what is not usable YAML";
-        assert_eq!(source, words);
+        let Err(UnrenderedChart::Refused(info, said)) = of(&twice) else {
+            panic!("it was read");
+        };
+        let words = "cannot read what the chart `shop` renders to: `web/templates/a.yaml` renders to what is not usable YAML";
+        assert_eq!(info.id, "source.rendering");
+        assert!(said.starts_with(words), "{said}");
     }
 
     #[test]

@@ -15,9 +15,9 @@ use schemas::{
 use serde_json::{Map, Value};
 
 use crate::charts::LoadedChart;
-use crate::error::PackError;
+use crate::error::{ErrorChain, PackError};
 use crate::missing::MissingImage;
-use crate::problems::{ErrorChain, SourceProblems};
+use crate::problems::SourceProblems;
 use crate::source_files::SourceDocument;
 
 /// A set whose files were read and patched.
@@ -262,7 +262,10 @@ pub(crate) fn check(
         }
     }
     for chart in charts {
-        chart.check_placeholders(&placeholders, problems);
+        let source = spec.charts.iter().find(|it| it.name == chart.release.name);
+        if let Some(source) = source {
+            chart.check_placeholders(source, &placeholders, problems);
+        }
     }
 }
 
@@ -283,7 +286,7 @@ pub(crate) fn check_images(
                         place: place.to_string(),
                         pointer: remark.path,
                     };
-                    problems.image(missing, Some(&place.into()));
+                    problems.image(missing, &place.into());
                 }
             }
         }

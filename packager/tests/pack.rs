@@ -427,9 +427,9 @@ fn what_init_writes_packs_when_one_image_is_put_in() {
     init(&tree).unwrap();
     let error = run(&request(&tree, &output)).unwrap_err();
     assert!(
-        message(&error).contains("images/storage-operator"),
+        said(&error).contains("images/storage-operator"),
         "{}",
-        message(&error)
+        said(&error)
     );
     let layout = OciLayout::create(tree.join("images/storage-operator")).unwrap();
     let layout = layout.add(&image("amd64").into(), Some("0.1.0")).unwrap();

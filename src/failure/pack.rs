@@ -49,19 +49,12 @@ impl Judge for PackError {
             Self::ProgramVersion { .. } => no("include programs of one version, and say no other"),
             Self::ProgramTwice { .. } | Self::HelmWithoutCharts => no("leave one flag out"),
             Self::Render { source, .. } => source.answer(),
-            Self::NoAddress(_) => no(
-                "give the chart the whole address by placeholders of one image, repository and tag or digest, or its reference without a placeholder",
-            ),
-            Self::ReleaseSize { .. } => no(
-                "leave files out of the chart by its .helmignore, or install large definitions of custom resources by spec.crds",
-            ),
             Self::Unwritten(_) => no("add the lines by hand"),
             Self::NoSource(_) => no("`solution init` writes one to start from"),
             Self::RefusedSource(_)
             | Self::Chart { .. }
             | Self::OtherChart { .. }
             | Self::ChartFile(_)
-            | Self::Rendered { .. }
             | Self::ManifestSize(_)
             | Self::Content { .. }
             | Self::Tree(_)

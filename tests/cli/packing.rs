@@ -343,6 +343,39 @@ fn images_that_objects_run_are_missed_before_packing_and_added_on_demand() {
 }
 
 #[test]
+fn all_that_is_wrong_with_a_tree_is_said_at_once() {
+    let desk = desk_with_release(&DEPLOYMENT.replace("kind: Service", "kind: [Service]"));
+    edit(
+        &desk,
+        CRD,
+        "kind: CustomResourceDefinition",
+        "kind: Definition",
+    );
+    for arguments in [&PACK[..], &["pack", "source", "--check"]] {
+        let answer = desk.solution(&[arguments, &["--output", "json"]].concat());
+        assert_eq!(answer.code, 1, "{answer:?}");
+        let refused = answer.json();
+        assert_eq!(refused["verdict"], "refused");
+        let findings = refused["findings"].as_array().unwrap().iter();
+        let findings: Vec<_> = findings.map(|it| json!([it["id"], it["source"]])).collect();
+        assert_eq!(
+            findings,
+            [
+                json!(["operator.crd-kind", {"file": "operator/deploy/crds/versionservers_crd.yaml", "line": 2}]),
+                json!(["manifests.object", {"file": "release.yaml", "line": 13}]),
+            ],
+            "{refused:#}"
+        );
+    }
+    let said = desk.solution(&PACK).failure(1);
+    let words = "error[operator.crd-kind]: operator/deploy/crds/versionservers_crd.yaml:2: holds ";
+    assert!(said.contains(words), "{said}");
+    let end = "refused: `out.iso` was not written, since the source tree is not in order\n";
+    assert!(said.ends_with(end), "{said}");
+    assert!(!desk.path("out.iso").exists());
+}
+
+#[test]
 fn five_thousand_objects_are_packed_and_judged() {
     let object = |number: usize| {
         format!(

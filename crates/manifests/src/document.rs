@@ -125,9 +125,9 @@ pub fn parse_all(files: &[ManifestFile]) -> (ManifestObjects<'_>, Vec<ManifestsE
             };
             let read = objects.read(&place, part);
             // More would only be more of it.
-            let full = matches!(read, Err(ManifestsError::Weight { .. }));
+            let is_full = matches!(read, Err(ManifestsError::Weight { .. }));
             errors.extend(read.err());
-            if full {
+            if is_full || errors.len() >= limits::ERRORS {
                 return (objects, errors);
             }
         }

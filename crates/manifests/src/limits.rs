@@ -24,6 +24,8 @@ pub const OBJECTS: usize = 10_000;
 pub const OBJECT_VALUES: usize = 500_000;
 /// Bytes of text in one object: what the API server takes, three times over.
 pub const OBJECT_TEXT: usize = 10 * 1024 * 1024;
+/// Documents of one release that are told to be wrong: enough to see what is, whatever is given by mistake.
+pub const ERRORS: usize = 100;
 /// Remarks about one object: enough to see what is wrong, and an object of nothing but references fills no memory.
 pub const REMARKS: usize = 1000;
 /// Characters of a place within an object: the keys of an object may be as long as itself, and are part of each remark.

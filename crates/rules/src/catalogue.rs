@@ -116,6 +116,12 @@ catalogue! {
         CHART: Error, "source.chart",
             "a chart is not the one that its source says, or has files that no chart can have",
             "correct the source in spec.charts of solution.yaml, or the chart's directory";
+        RENDERING: Error, "source.rendering",
+            "a chart cannot be rendered, or renders to what cannot be read",
+            "values that the chart cannot do without go into spec.charts.values; what it says can be tried with `helm template`";
+        ADDRESS: Error, "source.address",
+            "a chart makes of parts of an image's address what is none",
+            "give the chart the whole address by placeholders of one image, repository and tag or digest, or its reference without a placeholder";
     }
 
     /// The image itself, and what lies around the files.

@@ -58,6 +58,9 @@ pub(crate) const TREES: &[Broken] = trees! {
         Rename(CRD, "operator/deploy/crds/-demos.yaml") => Rename("operator/deploy/crds/-demos.yaml", CRD);
     "source.file-twice", "operator/deploy/crds/demos_crd.yml", "":
         Write("operator/deploy/crds/demos_crd.yml", OTHERS) => Rename("operator/deploy/crds/demos_crd.yml", OTHER);
+    "source.nothing", FILE, "version: 1.0.0":
+        Write(FILE, "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionSource\nmetadata:\n  name: demo\n  annotations: {solutions.metalk8s.scality.com/display-name: Demo}\nspec:\n  version: 1.0.0\n")
+        => Say("  version: 1.0.0\n", "  version: 1.0.0\n  images:\n    - {name: web, tag: 1.0.0, source: 'oci:images/web'}\n");
     "source.reference", FILE, "- name: web":
         Say("ref: r.test/operator:1.0.0", "ref: r.test/web:1.0.0") => Say("ref: r.test/web:1.0.0", "ref: r.test/operator:1.0.0");
     "source.object-name", CRD, "name: Demos.demo.test":
@@ -159,8 +162,8 @@ pub(crate) const TREES: &[Broken] = trees! {
         => Write("cache/Chart.yaml", "apiVersion: v2\nname: cache\nversion: 1.0.0\n");
     "charts.values", "cache.yaml", "- 1":
         Write("cache.yaml", "- 1\n") => Write("cache.yaml", "size: 1\n");
-    "charts.placeholder", FILE, "- cache.yaml":
-        Write("cache.yaml", "image: $(image:none)\n") => Write("cache.yaml", "image: $(image:web)\n");
+    "charts.placeholder", "cache.yaml", "image: $(image:none)":
+        Write("cache.yaml", "size: 1\nimage: $(image:none)\n") => Write("cache.yaml", "image: $(image:web)\n");
     "charts.schema", FILE, "source: dir:cache":
         Write("cache/values.schema.json", "{\"$ref\": \"https://r.test/x\"}") => Write("cache/values.schema.json", "{\"type\": \"object\"}");
 };

@@ -117,6 +117,8 @@ fn every_finding_has_a_case() {
         .copied()
         .chain(TESTED_BESIDE_THE_CODE)
         .collect();
-    let all: BTreeSet<&str> = FINDINGS.iter().map(|info| info.id).collect();
+    // Those of source trees are the packager's.
+    let all = FINDINGS.iter().filter(|info| info.group() != "source");
+    let all: BTreeSet<&str> = all.map(|info| info.id).collect();
     assert_eq!(produced, all);
 }

@@ -114,7 +114,8 @@ struct StoredImage<'a> {
     reference: Option<ImageReference>,
 }
 
-/// Collects images, and what refers to them if that is wanted, sorted by place. Relative sources begin at `base`.
+/// Collects images, and what refers to them if that is wanted, sorted by place. Relative sources begin at `base`. What fails
+/// is every image whose source is to be blamed, or else the first in order.
 pub fn collect(
     base: &Path,
     images: &[SourceImage],
@@ -140,7 +141,10 @@ pub fn collect(
         match collect_one(base, image, means, &mut session) {
             Ok(image) => collected.push(image),
             Err(error) if error.is_of_source() => refused.push(failed(error)),
-            Err(error) => return Err(vec![failed(error)]),
+            Err(error @ SourceError::Interrupted(_)) => return Err(vec![failed(error)]),
+            Err(error) if refused.is_empty() => return Err(vec![failed(error)]),
+            // What trying again does not mend is told first.
+            Err(_) => break,
         }
     }
     if !refused.is_empty() {
