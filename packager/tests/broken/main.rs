@@ -46,9 +46,10 @@ fn findings(tree: &Path) -> Vec<Finding> {
         keyring: None,
         programs: Vec::new(),
         scratch: tree.to_owned(),
+        judging: validator::Judging::default(),
     };
     match preview(&request, &Watch::silent(Cancel::never())) {
-        Ok(preview) => preview.report.findings().to_vec(),
+        Ok(preview) => preview.judged.findings,
         Err(PackError::RefusedSource(refused)) => refused.findings,
         Err(error) => panic!("{error:?}"),
     }
