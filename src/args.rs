@@ -120,7 +120,7 @@ impl FromStr for IgnoredId {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterArguments {
-    /// The kubeconfig file [default: the files in KUBECONFIG, else ~/.kube/config]
+    /// The kubeconfig file [default: the files in KUBECONFIG, else ~/.kube/config, else in a pod its own account]
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 

@@ -9,6 +9,12 @@ pub const RECEIPTS: usize = 200;
 /// Bytes of a support bundle: what a mail or a ticket takes.
 pub const SUPPORT_BYTES: usize = 64 << 20;
 
+/// The time that all logs of a support bundle have: several nodes may be gone.
+pub const SUPPORT_LOGS: Duration = Duration::from_mins(2);
+
+/// The time that one of them has: what a node that is gone takes.
+pub const SUPPORT_LOG: Duration = Duration::from_secs(5);
+
 /// Lines of a container's log in a support bundle.
 pub const SUPPORT_LOG_LINES: u32 = 10_000;
 

@@ -313,10 +313,11 @@ mod tests {
     fn a_crd_has_the_name_of_an_object() {
         for plural in ["Demos", "a:b"] {
             let message = refused(&[("a.yaml", &CRD.replace("demos", plural))], ROLE);
-            assert!(message.ends_with("is not a DNS subdomain"), "{message}");
+            assert!(message.contains("is not a DNS subdomain"), "{message}");
         }
         let nameless = CRD.replace("name: demos.demo.test", "x: y");
-        assert!(refused(&[("a.yaml", &nameless)], ROLE).contains("`metadata.name` is missing"));
+        let message = refused(&[("a.yaml", &nameless)], ROLE);
+        assert!(message.contains("metadata.name"), "{message}");
     }
 
     /// The files may be as large as those that `validate` reads, and the roles count too.

@@ -21,7 +21,7 @@ pub(crate) fn findings_policy(path: &Path, error: UnusablePolicy) -> Failure {
     };
     let failure = Failure::no(error).context(format!("cannot judge by `{}`", path.display()));
     let hint = if problems.is_empty() {
-        "correct the file; `schemas/findings-policy.schema.json` says what it can hold"
+        "correct the file; `solution schema findings-policy` prints what it can hold"
     } else {
         WARNINGS
     };

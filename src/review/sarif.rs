@@ -1,6 +1,7 @@
 //! SARIF 2.1.0 (OASIS): one run, with every rule of the catalogue and a result for each finding. The fields are those that
 //! upload to GitHub asks for.
 
+use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
 use rules::catalogue::{FINDINGS, FindingInfo};
@@ -29,7 +30,8 @@ pub(super) fn log(review: &Review<'_>) -> Value {
     let findings = findings.map(|it| result(review.checked, it, None));
     let ignored = review.judged.ignored.iter();
     let ignored = ignored.map(|it| result(review.checked, &it.finding, Some(it)));
-    let results: Vec<Value> = findings.chain(ignored).collect();
+    let mut results: Vec<Value> = findings.chain(ignored).collect();
+    number_alike(&mut results);
     let notes = review.notes.iter();
     let notes = notes.map(|it| json!({ "level": "note", "message": { "text": it } }));
     json!({
@@ -136,6 +138,20 @@ fn escaped(name: &[u8]) -> String {
     name.iter().map(escape).collect()
 }
 
+/// A number beside each fingerprint that an earlier result has too: without it tools take the two for one.
+fn number_alike(results: &mut [Value]) {
+    let mut seen: BTreeMap<String, u32> = BTreeMap::new();
+    for result in results {
+        let print = &mut result["partialFingerprints"][FINGERPRINT];
+        let text = print.as_str().unwrap_or_default().to_owned();
+        let count = seen.entry(text.clone()).or_default();
+        *count += 1;
+        if *count > 1 {
+            *print = json!(format!("{text}:{count}"));
+        }
+    }
+}
+
 /// The same for the same finding of any version of the files, wherever in its file it has moved to.
 fn fingerprint(finding: &Finding) -> String {
     let mut hash = Sha256::new();
@@ -217,6 +233,14 @@ mod tests {
         let all = [of("a.yaml", 1), of("b.yaml", 1), fingerprint(&finding())];
         assert!(all[0] != all[1] && all[1] != all[2] && all[0] != all[2]);
         assert_eq!(all[0].len(), 32);
+    }
+
+    #[test]
+    fn findings_alike_are_told_apart() {
+        let print = |print: &str| json!({ "partialFingerprints": { FINGERPRINT: print } });
+        let mut results = ["a", "b", "a", "a"].map(print);
+        number_alike(&mut results);
+        assert_eq!(results, ["a", "b", "a:2", "a:3"].map(print));
     }
 
     #[test]

@@ -189,7 +189,7 @@ spec: {selector: {matchLabels: {app: agent}}, template: {metadata: {labels: {app
     let prod = list(&["-e", "prod"]);
     assert!(rules(&prod, &json!("prod")).contains(&db), "{prod:#}");
     assert!(rules(&prod, &Value::Null).contains(&agent), "{prod:#}");
-    assert!(!prod.to_string().contains("jobs"), "{prod:#}");
+    assert!(!prod.to_string().contains("setup"), "{prod:#}");
     let any = list(&[]);
     for rule in [&db, &agent] {
         assert!(rules(&any, &Value::Null).contains(rule), "{any:#}");

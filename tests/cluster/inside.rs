@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::common::programs;
-use crate::site::{Site, variable};
+use crate::site::{Site, eventually, variable};
 
 /// The page whose Job is run.
 const PAGE: &str = include_str!("../../docs/operations/inside.md");
@@ -63,13 +63,13 @@ fn run(site: &Site, image: &str, arguments: &[&str]) -> String {
     site.kubectl(NAMESPACE, &["create", "--filename", "job.json"])
         .success();
     let job = format!("job/{name}");
-    let ended = [
-        "wait",
-        &job,
-        "--for=jsonpath={.status.conditions[*].type}",
-        "--timeout=60s",
-    ];
-    site.kubectl(NAMESPACE, &ended).success();
+    eventually("the Job has ended", || {
+        let conditions = site.field(NAMESPACE, &job, "{.status.conditions[*].type}");
+        let mut conditions = conditions.split(' ');
+        conditions
+            .any(|it| matches!(it, "Complete" | "Failed"))
+            .then_some(())
+    });
     let printed = site.kubectl(NAMESPACE, &["logs", &job]).success();
     let complete = site.field(NAMESPACE, &job, "{.status.succeeded}");
     let delete = ["delete", &job, "--cascade=foreground"];

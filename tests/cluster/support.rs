@@ -47,7 +47,8 @@ fn a_support_bundle_has_what_helps_and_nothing_that_is_called_secret() {
         .success();
     eventually("the container has ended twice", || {
         let restarts = "{.status.containerStatuses[0].restartCount}";
-        (site.field("prod", "pod/ends", restarts) == "1").then_some(())
+        let restarts = site.field("prod", "pod/ends", restarts).parse::<u32>();
+        restarts.is_ok_and(|restarts| restarts > 0).then_some(())
     });
     let command = ["support-bundle", "-e", "prod", "--out", "prod.tar"];
     site.solution(&command).success();

@@ -217,6 +217,9 @@ impl Judging {
     }
 
     fn decide(&self, finding: &Finding, now: StatementTime) -> Decision<'_> {
+        if finding.severity == Severity::Error {
+            return Decision::Counts(Severity::Error);
+        }
         let mut ignores = self.ignores.iter();
         if let Some(ignore) = ignores.find(|it| it.matches(finding) && !it.is_over(now)) {
             return Decision::Ignored {

@@ -101,7 +101,7 @@ pub enum ExtractError {
         free: u64,
     },
     /// A file or a directory could not be read or written.
-    #[error("cannot write `{}`", .path.display())]
+    #[error("cannot read or write `{}`", .path.display())]
     Target {
         /// Its path.
         path: PathBuf,

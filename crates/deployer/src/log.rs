@@ -27,6 +27,19 @@ pub struct LogEnd<'a> {
 impl Cluster {
     /// Reads the end of a log; none where nothing was said, or where it is cleaned away.
     pub async fn log(&self, end: &LogEnd<'_>) -> Result<Option<Vec<u8>>, Error> {
+        // A kubelet goes back so many lines and stops after so many bytes: of long lines it gives the beginning. So fewer
+        // lines are asked for until all of them come.
+        let mut end = *end;
+        loop {
+            let bytes = self.tail(&end).await?;
+            if bytes.len() < end.bytes || end.lines <= 1 {
+                return Ok(Some(bytes).filter(|it| !it.is_empty() && !it.starts_with(NO_LOG)));
+            }
+            end.lines = (end.lines / 4).max(1);
+        }
+    }
+
+    async fn tail(&self, end: &LogEnd<'_>) -> Result<Vec<u8>, Error> {
         let path = format!(
             "/api/v1/namespaces/{}/pods/{}/log?container={}&previous={}&tailLines={}&limitBytes={}",
             escape(end.namespace),
@@ -41,6 +54,6 @@ impl Cluster {
             .await?;
         let mut bytes = reply.bytes;
         bytes.truncate(end.bytes);
-        Ok(Some(bytes).filter(|it| !it.is_empty() && !it.starts_with(NO_LOG)))
+        Ok(bytes)
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn carried(
 /// Writes `solution.yaml` of an archive that is converted.
 pub(crate) fn converted(source: &SolutionSource, called: &str) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
-        "# Made by `solution init --from` of the archive `{}`. Its images lie in images/, as they were there.\n",
+        "{EDITOR}# Made by `solution init --from` of the archive `{}`. Its images lie in images/, as they were there.\n",
         shown(called)
     );
     head(source, &mut text);
@@ -94,6 +94,13 @@ pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// A key, in quotes where it may not be read as one.
+fn plain(key: &str) -> String {
+    let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '/' | '_' | '-');
+    let is_name = key.contains('/') && key.chars().all(is_plain);
+    if is_name { key.to_owned() } else { quoted(key) }
+}
+
 /// All up to what a Solution carries.
 pub(crate) fn head(source: &SolutionSource, text: &mut String) {
     push!(
@@ -108,13 +115,13 @@ pub(crate) fn head(source: &SolutionSource, text: &mut String) {
         quoted(source.metadata.name.as_str())
     );
     for (key, value) in &source.metadata.annotations {
-        push!(text, "    {key}: {}", quoted(value));
+        push!(text, "    {}: {}", plain(key), quoted(value));
     }
     if !source.metadata.labels.is_empty() {
         push!(text, "  labels:");
     }
     for (key, value) in &source.metadata.labels {
-        push!(text, "    {}: {}", quoted(key), quoted(value));
+        push!(text, "    {}: {}", plain(key), quoted(value));
     }
     push!(
         text,

@@ -95,9 +95,13 @@ pub fn api_lifecycle(
         removed,
         replacement,
     } = *lifecycle;
-    let instead = replacement.map_or("nothing replaces it".to_owned(), |it| format!("use {it}"));
-    let said = |what: &str| format!("{kind} of {api} {what}; {instead}");
-    if removed <= oldest.min(KNOWN) {
+    // What replaces it may have been replaced since.
+    let newest_api = std::iter::successors(replacement, |it| table().get(&(it, kind))?.replacement);
+    let instead = newest_api.last().map(|it| format!("; use {it}"));
+    let instead = instead.unwrap_or_default();
+    let said = |what: &str| format!("{kind} of {api} {what}{instead}");
+    // A set under a condition may never be applied.
+    if removed <= oldest.min(KNOWN) && set.when.is_none() {
         let what =
             format!("was removed from Kubernetes 1.{removed}, and none before it is allowed");
         Some(Problem::ApiRemoved(said(&what)))
@@ -157,7 +161,20 @@ mod tests {
             Some("~1.30"),
             &Value::Null,
         );
-        assert!(psp.unwrap().ends_with("; nothing replaces it"));
+        assert!(psp.unwrap().ends_with("none before it is allowed"));
+        let schema = |when: &Value| {
+            let api = "flowcontrol.apiserver.k8s.io/v1beta1";
+            found(api, "FlowSchema", Some(">=1.30"), when).unwrap()
+        };
+        let said = schema(&Value::Null);
+        assert!(said.starts_with("manifests.api-removed"), "{said}");
+        assert!(
+            said.ends_with("; use flowcontrol.apiserver.k8s.io/v1"),
+            "{said}"
+        );
+        // Nobody need apply it.
+        let said = schema(&json!({"parameter": "legacy"}));
+        assert!(said.starts_with("manifests.api-deprecated"), "{said}");
         assert_eq!(
             found("policy/v1", "PodDisruptionBudget", None, &Value::Null),
             None

@@ -403,7 +403,7 @@ catalogue! {
             "two files hold the same object, or would at a site that gives their namespaces one name",
             "keep one of them, or make their namespaces fixed";
         API_REMOVED: Error, "manifests.api-removed",
-            "an object is of an API that no version of Kubernetes serves which the Solution allows",
+            "an object is of an API that no version of Kubernetes that the Solution allows serves any more",
             "write the object for the API that is named, or allow versions of Kubernetes that serve it in spec.prerequisites";
         API_DEPRECATED: Warning, "manifests.api-deprecated",
             "an object is of an API that is deprecated, or removed in versions of Kubernetes which the Solution allows",
@@ -505,14 +505,14 @@ catalogue! {
             "the manifest has no display name",
             "add the annotation solutions.metalk8s.scality.com/display-name";
         USER: Warning, "practice.user",
-            "a container must not run as root, and nodes do not start it with the user of its image",
+            "a container must not run as root, and nodes refuse to start it as the user of its image",
             "give the image a user that is a number and not 0, or the container a `runAsUser`";
         READINESS: Warning, "practice.readiness",
-            "a workload has containers without a readiness probe, which get requests before they can answer",
+            "a workload has containers without a readiness probe: those that answer requests may get them too early",
             "add a readinessProbe to each container that answers requests";
         REQUESTS: Warning, "practice.requests",
             "a workload has containers without requests, for which nodes keep nothing free",
-            "add resources.requests for cpu and memory to each container";
+            "add resources.requests to each container";
         TEMPLATE: Warning, "practice.template",
             "a file holds `{{`, `{%` or `{#`, which upstream's import runs as a template",
             "reword the text if the archive is also for upstream's import";

@@ -287,7 +287,7 @@ mod tests {
             "spec.versions[0].additionalPrinterColumns[0].jsonPath: is not a path that begins with `.`".to_owned(),
             format!("{spec}[a/b].items: is missing: an array says what its items are"),
             format!("{spec}[mode].anyOf[0].type: cannot be within allOf, anyOf, oneOf or not: a structural schema says it outside"),
-            format!("{spec}[mode].anyOf[0].pattern: is none that Go reads: a group is not closed"),
+            format!("{spec}[mode].anyOf[0].pattern: is no regular expression that Go reads: a group is not closed"),
         ];
         assert_eq!(told(&document), expected);
         // Defaults are judged by schemas that are right.

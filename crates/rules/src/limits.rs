@@ -16,6 +16,8 @@ pub const DEFINITION_FAULTS: usize = 20;
 /// Steps for which the defaults of one schema are judged, each a value, a choice or some text: a hundred times those of the
 /// largest definitions in use, and less than a second.
 pub const DEFAULT_STEPS: usize = 1_000_000;
+/// Bytes that a pattern of a default may compile to: what is larger can take its size for each character, and is not judged.
+pub const DEFAULT_PATTERN: usize = 64 * 1024;
 /// Rights that the rules of `role.yaml`, and those of any role, come to when each verb is written out for each resource:
 /// as many as an import compares with those of the administrator, and 30 MB of memory.
 pub const RIGHTS: usize = 100_000;

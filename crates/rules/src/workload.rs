@@ -50,7 +50,9 @@ impl<'a> WorkloadJudge<'a> {
         if runs_on && let Some(names) = names(unready) {
             problems.push(Problem::NoReadiness(names));
         }
-        let greedy = containers.iter().filter(|it| !requests(it));
+        let greedy = containers
+            .iter()
+            .filter(|it| !requests(it) && !requests(pod));
         if let Some(names) = names(greedy).filter(|_| kind_of(document).1 != "Pod") {
             problems.push(Problem::NoRequests(names));
         }
@@ -112,7 +114,7 @@ fn is_set(container: &Value, pointer: &str) -> bool {
     container.pointer(pointer).is_some_and(|it| !it.is_null())
 }
 
-/// Whether a container asks for something; a limit is a request where there is none.
+/// Whether a container, or its pod as a whole, asks for something; a limit is a request where there is none.
 fn requests(container: &Value) -> bool {
     let of = |field: &str| container.pointer(field)?.as_object();
     let resources = ["/resources/requests", "/resources/limits"];

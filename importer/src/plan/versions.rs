@@ -286,6 +286,8 @@ fn documents(accepted: &Accepted) -> Documents {
             }
         }
     }
+    let metadata = json!(accepted.manifest().metadata);
+    all.insert((DocumentKind::Manifest, "metadata".to_owned()), metadata);
     for set in accepted.sets() {
         let objects = set.objects.iter();
         let objects = objects.filter(|it| !manifests::is_definition(&it.document));
@@ -294,7 +296,10 @@ fn documents(accepted: &Accepted) -> Documents {
             let namespace = text("/metadata/namespace");
             let slash = if namespace.is_empty() { "" } else { "/" };
             let (kind, name) = (text("/kind"), text("/metadata/name"));
-            let name = format!("{} {kind} {namespace}{slash}{name}", set.set.name);
+            // Kinds of two groups may have one name.
+            let group = text("/apiVersion").split_once('/').map(|(group, _)| group);
+            let group = group.map(|group| format!(".{group}")).unwrap_or_default();
+            let name = format!("{} {kind}{group} {namespace}{slash}{name}", set.set.name);
             ((DocumentKind::Object, name), it.document.clone())
         }));
     }

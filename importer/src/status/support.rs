@@ -1,11 +1,13 @@
 //! What somebody who has no access to a cluster needs to see what is wrong in an environment: its workloads, pods, events
-//! and logs, without what is secret as far as that can be told. Secrets and `ConfigMap`s are never read.
+//! and logs, without what is secret as far as that can be told. No Secret is read, and of
+//! `ConfigMap`s only this program's own records.
 
 use deployer::{Cluster, Gvk, LogEnd, Object};
 use schemars::JsonSchema;
 use schemas::{EnvironmentName, KubernetesName, Namespace};
 use serde::Serialize;
 use serde_json::Value;
+use tokio::time::timeout;
 
 use crate::limits;
 use crate::model::error::Error;
@@ -60,13 +62,16 @@ impl SupportFiles {
     /// Adds a file, if there is room for it.
     pub fn add(&mut self, path: impl Into<String>, bytes: Vec<u8>) {
         let path = path.into();
-        let size: usize = self.files.iter().map(|file| file.bytes.len()).sum();
-        if size + bytes.len() > limits::SUPPORT_BYTES {
+        if self.size() + bytes.len() > limits::SUPPORT_BYTES {
             let (size, max) = (bytes.len(), limits::SUPPORT_BYTES);
             let why = format!("it has {size} bytes, and all files together at most {max}");
             return self.unread.push(UnreadFile { path, why });
         }
         self.files.push(SupportFile { path, bytes });
+    }
+
+    fn size(&self) -> usize {
+        self.files.iter().map(|file| file.bytes.len()).sum()
     }
 
     /// Adds a file that is a list of objects, or says why it cannot be read.
@@ -85,27 +90,43 @@ impl SupportFiles {
     }
 }
 
-/// Reads what there is of an environment. What this user may not read is missing, and named.
+/// Adds what there is of an environment to these files. What this user may not read is missing, and named.
 pub async fn support(
     cluster: &Cluster,
     environment: &EnvironmentName,
-) -> Result<SupportFiles, Error> {
+    files: &mut SupportFiles,
+) -> Result<(), Error> {
     let state = ClusterState::read(cluster).await?;
-    let mut files = SupportFiles::default();
-    let mut spaces = state.environment(environment).peekable();
-    if spaces.peek().is_none() {
+    let spaces = state.environment(environment);
+    let namespaces: Vec<&Namespace> = spaces.map(|space| &space.namespace).collect();
+    if namespaces.is_empty() {
         return Err(Obstacle::NoEnvironment {
             environment: environment.clone(),
         }
         .into());
     }
-    for space in spaces {
-        of_namespace(cluster, &space.namespace, &mut files).await;
+    let mut pods = Vec::new();
+    for namespace in namespaces {
+        pods.extend(objects(cluster, namespace, files).await);
     }
-    Ok(files)
+    // Logs come last, since they take most of the room, and nodes may be gone.
+    let logs = logs(cluster, &pods, files);
+    if timeout(limits::SUPPORT_LOGS, logs).await.is_err() {
+        let seconds = limits::SUPPORT_LOGS.as_secs();
+        files.unread.push(UnreadFile {
+            path: "further logs".to_owned(),
+            why: format!("all logs together did not come within {seconds} s"),
+        });
+    }
+    Ok(())
 }
 
-async fn of_namespace(cluster: &Cluster, namespace: &Namespace, files: &mut SupportFiles) {
+/// Adds the objects of a namespace, and gives its pods.
+async fn objects(
+    cluster: &Cluster,
+    namespace: &Namespace,
+    files: &mut SupportFiles,
+) -> Vec<Object> {
     let mut pods = Vec::new();
     for (name, api_version, kind) in KINDS {
         let kind = Gvk::new(api_version, kind);
@@ -115,26 +136,40 @@ async fn of_namespace(cluster: &Cluster, namespace: &Namespace, files: &mut Supp
             pods = listed.unwrap_or_default();
         }
     }
-    for pod in &pods {
-        for (container, previous) in runs(pod) {
-            let end = LogEnd {
-                namespace: namespace.as_str(),
-                pod: pod.name(),
-                container: &container,
-                previous,
-                lines: limits::SUPPORT_LOG_LINES,
-                bytes: limits::SUPPORT_LOG_BYTES,
-            };
-            let before = if previous { ".previous" } else { "" };
-            let path = format!("{namespace}/logs/{}/{container}{before}.log", pod.name());
-            match cluster.log(&end).await {
-                Ok(log) => log.into_iter().for_each(|log| files.add(&*path, log)),
-                Err(error) => files.unread.push(UnreadFile {
-                    path,
-                    why: error.to_string(),
-                }),
+    pods
+}
+
+async fn logs(cluster: &Cluster, pods: &[Object], files: &mut SupportFiles) {
+    let runs = pods
+        .iter()
+        .flat_map(|pod| runs(pod).into_iter().map(move |run| (pod, run)));
+    for (pod, (container, previous)) in runs {
+        let namespace = pod.namespace().unwrap_or_default();
+        let end = LogEnd {
+            namespace,
+            pod: pod.name(),
+            container: &container,
+            previous,
+            lines: limits::SUPPORT_LOG_LINES,
+            bytes: limits::SUPPORT_LOG_BYTES,
+        };
+        let before = if previous { ".previous" } else { "" };
+        let path = format!("{namespace}/logs/{}/{container}{before}.log", pod.name());
+        let why = if files.size() + limits::SUPPORT_LOG_BYTES > limits::SUPPORT_BYTES {
+            "there was no room left".to_owned()
+        } else {
+            match timeout(limits::SUPPORT_LOG, cluster.log(&end)).await {
+                Ok(Ok(log)) => {
+                    if let Some(log) = log {
+                        files.add(path, log);
+                    }
+                    continue;
+                }
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => format!("it did not come within {} s", limits::SUPPORT_LOG.as_secs()),
             }
-        }
+        };
+        files.unread.push(UnreadFile { path, why });
     }
 }
 
@@ -185,30 +220,53 @@ fn masked(object: &Object) -> Value {
 }
 
 fn mask_container(container: &mut Value) {
-    let variables = container.get_mut("env").and_then(Value::as_array_mut);
-    for variable in variables.into_iter().flatten() {
-        if let Some(value) = variable.get_mut("value") {
+    let values = |list: Option<&mut Value>| {
+        let list = list.and_then(Value::as_array_mut).into_iter().flatten();
+        for value in list.filter_map(|it| it.get_mut("value")) {
             *value = MASK.into();
         }
+    };
+    values(container.get_mut("env"));
+    let mut follows = false;
+    for field in ["/command", "/args"] {
+        follows = mask_words(container.pointer_mut(field), follows);
     }
-    for field in ["command", "args"] {
-        let words = container.get_mut(field).and_then(Value::as_array_mut);
-        let mut masks_next = false;
-        for word in words.into_iter().flatten() {
-            let text = word.as_str().unwrap_or_default().to_owned();
-            let (name, value) = text
-                .split_once('=')
-                .map_or((&*text, None), |(name, value)| (name, Some(value)));
-            let is_option = name.starts_with('-');
-            let is_sensitive = is_option && is_sensitive(name);
-            if masks_next && !is_option {
-                *word = MASK.into();
-            } else if is_sensitive && value.is_some() {
+    for handler in [
+        "livenessProbe",
+        "readinessProbe",
+        "startupProbe",
+        "lifecycle/postStart",
+        "lifecycle/preStop",
+    ] {
+        mask_words(
+            container.pointer_mut(&format!("/{handler}/exec/command")),
+            false,
+        );
+        values(container.pointer_mut(&format!("/{handler}/httpGet/httpHeaders")));
+    }
+}
+
+/// Masks what words of a command line say. Gives whether the last of them is an option whose value follows.
+fn mask_words(words: Option<&mut Value>, mut follows: bool) -> bool {
+    for word in words.and_then(Value::as_array_mut).into_iter().flatten() {
+        let text = word.as_str().unwrap_or_default().to_owned();
+        let is_plain = !text.contains(char::is_whitespace);
+        match text.split_once('=') {
+            _ if follows => *word = MASK.into(),
+            Some((name, _)) if is_plain && is_sensitive(name) => {
                 *word = format!("{name}={MASK}").into();
             }
-            masks_next = is_sensitive && value.is_none();
+            // A whole script in one word.
+            _ if !is_plain && is_sensitive(&text) => *word = MASK.into(),
+            _ => {}
         }
+        follows = !follows
+            && is_plain
+            && text.starts_with('-')
+            && !text.contains('=')
+            && is_sensitive(&text);
     }
+    follows
 }
 
 fn is_sensitive(name: &str) -> bool {
@@ -242,7 +300,10 @@ mod tests {
                 { "name": "A", "value": "hidden" },
                 { "name": "B", "valueFrom": { "secretKeyRef": { "name": "s", "key": "k" } } },
             ],
-            "args": ["--db-password=hidden", "--token", "hidden", "--level=3", "plain", "--apiKey", "--v=1"],
+            "command": ["sh", "-c", "app --password=hidden", "PASSWORD=hidden", "--secret"],
+            "args": ["hidden", "--db-password=hidden", "--token", "-hidden", "--level=3", "plain"],
+            "livenessProbe": { "exec": { "command": ["ask", "--token=hidden"] } },
+            "readinessProbe": { "httpGet": { "httpHeaders": [{ "name": "Authorization", "value": "hidden" }] } },
         });
         let spec =
             json!({ "spec": { "containers": [container.clone()], "initContainers": [container] } });
@@ -254,13 +315,12 @@ mod tests {
             "s"
         );
         let args = json!([
+            "(masked)",
             "--db-password=(masked)",
             "--token",
             "(masked)",
             "--level=3",
-            "plain",
-            "--apiKey",
-            "--v=1"
+            "plain"
         ]);
         assert_eq!(container["args"], args);
         assert!(masked["metadata"].get("managedFields").is_none());

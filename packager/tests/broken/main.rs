@@ -66,7 +66,11 @@ fn check(tree: &Path, broken: &Broken) -> Option<String> {
     tree::write(tree);
     broken.edit.apply(tree);
     let said = of_tree(tree);
-    let [finding] = &said[..] else {
+    // A name that is none may be told as such, and as what follows from it.
+    let in_file = |it: &Finding| it.source.as_ref().map(|it| &*it.file) == Some(broken.file);
+    let is_alone = said.len() == 1 || said.iter().all(in_file);
+    let finding = said.iter().find(|it| it.id == broken.id);
+    let Some(finding) = finding.filter(|_| is_alone) else {
         return Some(format!("{broken:?}\n  says {said:?}"));
     };
     let source = finding.source.clone();
@@ -77,7 +81,7 @@ fn check(tree: &Path, broken: &Broken) -> Option<String> {
     });
     let file = source.map(|it| it.file);
     let is_at = line.starts_with(broken.line) && line.is_empty() == broken.line.is_empty();
-    if finding.id != broken.id || file.as_deref() != Some(broken.file) || !is_at {
+    if file.as_deref() != Some(broken.file) || !is_at {
         return Some(format!("{broken:?}\n  says {finding:?}\n  of `{line}`"));
     }
     broken.mend.apply(tree);

@@ -138,6 +138,8 @@ spec:
       containers:
         - name: web
           image: r.test/web:1.0.0
+          readinessProbe: {tcpSocket: {port: 80}}
+          resources: {requests: {cpu: 1m}}
 ---
 apiVersion: v1
 kind: ConfigMap

@@ -24,11 +24,6 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return chart::run(arguments, chart, output);
     }
     if let Some(from) = &arguments.from
-        && let Some(medium) = upstream::image(from)
-    {
-        return upstream::run(arguments, from, &medium, output);
-    }
-    if let Some(from) = &arguments.from
         && helmfile::is_one(from)?
     {
         return helmfile::run(arguments, from, output);
@@ -40,6 +35,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return Err(
             Failure::usage(message).hint("give the chart with `--chart`, or leave them out")
         );
+    }
+    if let Some(from) = &arguments.from
+        && let Some(medium) = upstream::image(from)
+    {
+        return upstream::run(arguments, from, &medium, output);
     }
     match (&arguments.from, &arguments.directory) {
         (Some(from), _) if arguments.update => update::run(arguments, from, output),

@@ -52,7 +52,8 @@ pub(crate) struct InspectedArchive {
     /// The programs that it includes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) programs: Vec<ProgramLine>,
-    /// What it defines and may do. It is missing if the archive is not in order.
+    /// What it defines and may do. Both are missing if there is nothing, or if the archive is not in order, which
+    /// `validate` tells.
     #[serde(flatten)]
     pub(super) outline: Option<VersionOutline>,
     /// Its files, with `--files`.

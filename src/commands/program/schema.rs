@@ -39,6 +39,8 @@ enum SchemaDocument {
     SolutionsConfiguration,
     /// A policy of trust
     TrustPolicy,
+    /// A policy for findings
+    FindingsPolicy,
     /// manifest.yaml of an archive
     Solution,
     /// operator.yaml, which an import gives to an operator
@@ -84,6 +86,7 @@ impl SchemaDocument {
             Self::SolutionsConfiguration => {
                 include_str!("../../../schemas/solutions-configuration.schema.json")
             }
+            Self::FindingsPolicy => include_str!("../../../schemas/findings-policy.schema.json"),
             Self::TrustPolicy => include_str!("../../../schemas/trust-policy.schema.json"),
             Self::Solution => include_str!("../../../schemas/solution.schema.json"),
             Self::OperatorConfig => include_str!("../../../schemas/operator-config.schema.json"),

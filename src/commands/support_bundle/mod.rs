@@ -24,7 +24,7 @@ of the cluster, what `solution environment describe` and `solution history` say,
 events, and the end of each container's log (1 MiB of each run and of the one before; 64 MiB in all). What you may not read
 is missing.
 
-Secrets and ConfigMaps are never read, and values of variables and of arguments that are called password, secret, token, key
+Secrets, and ConfigMaps but for this program's own records, are never read, and values of variables and of arguments that are called password, secret, token, key
 or credential are masked. Logs and events are as programs wrote them: look at them before you send the file.
 
 Examples:
@@ -69,7 +69,7 @@ struct Versions<'a> {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let now = environment::now().map_err(Failure::unknown)?;
-    let (own, mut files) = cluster::read(&arguments.cluster, async |cluster| {
+    let files = cluster::read(&arguments.cluster, async |cluster| {
         let environment = &arguments.environment;
         let described = importer::describe_environment(cluster, environment).await?;
         let wanted = Wanted {
@@ -83,12 +83,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             environment,
             made_at: now.to_string(),
         };
-        let own = own_files(&versions, &described, &history);
-        Ok((own, importer::support(cluster, environment).await?))
+        let mut files = SupportFiles::default();
+        for (path, text) in own_files(&versions, &described, &history) {
+            files.add(path, text.into_bytes());
+        }
+        importer::support(cluster, environment, &mut files).await?;
+        Ok(files)
     })?;
-    for (path, text) in own {
-        files.add(path, text.into_bytes());
-    }
     let bytes = archive::tar(&files, now).map_err(Failure::unknown)?;
     // Logs may hold what only their owner should see.
     disk::write_new(&arguments.out, 0o600, &bytes)?;

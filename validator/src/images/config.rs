@@ -51,9 +51,11 @@ struct ConfigFields {
 }
 
 impl CheckedConfiguration {
-    /// Returns the user that the image says; empty for root.
+    /// Returns the user that an image for Linux says; empty for root. Attestations have configurations too.
     pub(super) fn user(&self) -> Option<&str> {
-        self.0.as_ref().ok()?.user.as_deref()
+        let fields = self.0.as_ref().ok()?;
+        let user = fields.user.as_deref();
+        user.filter(|_| fields.platform.os == "linux")
     }
 
     fn of(bytes: &[u8]) -> Self {

@@ -345,6 +345,7 @@ pub(crate) const CASES: &[Case] = &[
                 "  parameters:\n",
                 "  prerequisites: {kubernetes: '>=1.25'}\n  parameters:\n",
             );
+            s.edit("manifest.yaml", "when: {parameter: notes}, ", "");
             s.requires
                 .push(archive::Feature::Prerequisites.capability());
             s.put(

@@ -87,14 +87,16 @@ impl UpstreamContents {
         self.others.extend(others);
     }
 
-    /// Refuses an archive whose images come to more bytes than it has. Files that are one by hard links count once.
+    /// Refuses an archive whose files come to more bytes than it has. Files of images that are one by hard links count
+    /// once.
     pub(super) fn refuse_more_than(&self, size: u64) -> Result<(), UpstreamError> {
         let files = self.images.values().flatten();
         let distinct: BTreeSet<(u64, u64)> = files
             .filter_map(|file| Some((file.entry.extents.first()?.offset, file.entry.size)))
             .collect();
-        let bytes = distinct.iter().map(|(_, size)| *size);
-        let bytes = bytes.fold(0, u64::saturating_add);
+        let images = distinct.iter().map(|(_, size)| *size);
+        let definitions = self.definitions.iter().map(|it| it.size);
+        let bytes = images.chain(definitions).fold(0, u64::saturating_add);
         if bytes > size {
             return Err(UpstreamError::Overlap(bytes));
         }

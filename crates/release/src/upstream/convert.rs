@@ -1,6 +1,6 @@
 //! What `solution.yaml` says of an archive, and which of its files lie beside it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use iso9660::ReadAt;
 use manifests::shown;
@@ -165,11 +165,8 @@ fn operator_files(
 
 /// Notes what the tree does not have.
 fn leave(contents: &UpstreamContents, manifest: &UpstreamManifest, notes: &mut Vec<Note>) {
-    let is_there = |listed: &&String| {
-        let mut places = contents.images.keys();
-        places.any(|place| place.to_string() == **listed)
-    };
-    for listed in manifest.images.iter().filter(|listed| !is_there(listed)) {
+    let there: BTreeSet<String> = contents.images.keys().map(ToString::to_string).collect();
+    for listed in manifest.images.iter().filter(|it| !there.contains(*it)) {
         let text = "spec.images of the archive lists it, and the archive does not have it";
         notes.push(Note::new(NoteWeight::Lost, shown(listed), text));
     }

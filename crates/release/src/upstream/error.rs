@@ -58,7 +58,7 @@ pub enum UpstreamError {
     },
     /// Files that lie on each other without being the same.
     #[error(
-        "the images of the archive have {0} bytes, more than the archive itself; nothing was written"
+        "the files of the archive have {0} bytes, more than the archive itself; nothing was written"
     )]
     Overlap(u64),
     /// The medium gave an error.

@@ -2,8 +2,8 @@
 //! operator's files, and a `solution.yaml` that says what its manifest does, with the defaults that upstream gives.
 //!
 //! Everything in it is hostile. The tree is read within limits, and only names of the format become paths; what is small
-//! is read within limits too; a blob must be the one that it is called; and no more bytes are written than the archive
-//! has.
+//! is read within limits too; a blob must be the one that it is called; and the files together have no more bytes than the
+//! archive, each content counted once.
 
 mod contents;
 mod convert;

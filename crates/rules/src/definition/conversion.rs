@@ -47,7 +47,7 @@ fn check_webhook(webhook: Option<Fields<'_>>, place: &Place<'_>, faults: &mut Fa
             }
         }
         (None, Some(service)) => check_service(service, &client.field("service"), faults),
-        _ => faults.add(&client, "has not exactly one of url and service"),
+        _ => faults.add(&client, "needs exactly one of url and service"),
     }
     let place = place.field("conversionReviewVersions");
     let mut known = BTreeSet::new();

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::sync::{Mutex, PoisonError};
 
 use regex::Regex;
 
@@ -10,6 +11,9 @@ use regex::Regex;
 const REPETITIONS: u64 = 1000;
 /// Groups within one another. Go's limit.
 const NESTING: usize = 1000;
+
+/// Names of sets of characters that are remembered, in any spelling.
+const KNOWN_SETS: usize = 1000;
 
 type Translated<T> = Result<T, &'static str>;
 
@@ -30,6 +34,21 @@ pub(super) fn translate(pattern: &str) -> Translated<String> {
         return Err("a group is not closed");
     }
     Ok(reader.out)
+}
+
+/// Whether a set of characters has a name that is known. The names are those of Unicode; Go of today has no table that the
+/// crate has not. Each is looked up once, since a file may have a million of them; there are some hundred.
+fn is_known_set(set: &str) -> bool {
+    static KNOWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if known.contains(set) {
+        return true;
+    }
+    let is_known = Regex::new(set).is_ok();
+    if is_known && known.len() < KNOWN_SETS {
+        known.insert(set.to_owned());
+    }
+    is_known
 }
 
 /// What stands before the next part of a pattern.
@@ -284,9 +303,16 @@ impl<'p> Reader<'p> {
             };
             let length = length.ok_or("a set of characters has no name")?;
             let text = self.take(2 + length);
-            // The names are those of Unicode; Go of today has no table that the crate has not.
-            Regex::new(text).map_err(|_| "a set of characters has an unknown name")?;
-            self.out.push_str(text);
+            // Go negates within the braces too.
+            let set = match (text.strip_prefix("\\p{^"), text.strip_prefix("\\P{^")) {
+                (Some(name), _) => format!("\\P{{{name}"),
+                (_, Some(name)) => format!("\\p{{{name}"),
+                (None, None) => text.to_owned(),
+            };
+            if !is_known_set(&set) {
+                return Err("a set of characters has an unknown name");
+            }
+            self.out.push_str(&set);
             return Ok(true);
         }
         let members = match kind.to_ascii_lowercase() {
@@ -476,6 +502,7 @@ mod tests {
             (r"^\Qa.\E$", "a.", "ab"),
             (r"^\101\x{42}\x43$", "ABC", "abc"),
             (r"^[[:^alpha:]]$", "5", "a"),
+            (r"^\p{^Greek}\PL$", "a5", "α5"),
             ("^(?P<x>a|(?i:b))+$", "aB", "A"),
             ("(?i)^straße$", "STRAßE", "strasse"),
             (r"^\pL$", "ä", "5"),

@@ -57,6 +57,17 @@ impl fmt::Display for Place<'_> {
     }
 }
 
+/// Characters of what is wrong, of those that place and words have together.
+const WORDS: usize = 100;
+
+fn cut(mut text: String, characters: usize) -> String {
+    if let Some((end, _)) = text.char_indices().nth(characters) {
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
+
 /// What is wrong with a part of a definition.
 #[derive(Debug)]
 pub(super) struct Faults {
@@ -83,13 +94,10 @@ impl Faults {
             self.untold += 1;
             return;
         }
-        let mut words = format!("{place}: {words}");
         // A key, or a text in the words, may be as long as the file.
-        if let Some((end, _)) = words.char_indices().nth(POINTER) {
-            words.truncate(end);
-            words.push('…');
-        }
-        self.list.push((self.kind)(words));
+        let place = cut(place.to_string(), POINTER - WORDS);
+        let words = cut(words.to_string(), WORDS);
+        self.list.push((self.kind)(format!("{place}: {words}")));
     }
 
     pub(super) fn into_problems(mut self) -> Vec<Problem> {

@@ -233,7 +233,7 @@ fn check_pattern(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     if let Err(problem) = pattern::translate(schema.text("pattern")) {
         faults.add(
             &place.field("pattern"),
-            format_args!("is none that Go reads: {problem}"),
+            format_args!("is no regular expression that Go reads: {problem}"),
         );
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Number, Value};
 use super::format;
 use super::pattern;
 use super::schema::Fields;
-use crate::limits::{DEFAULT_STEPS, PATTERN_SIZE};
+use crate::limits::{DEFAULT_PATTERN, DEFAULT_STEPS};
 
 /// The largest number up to which every integer is a number of its own.
 const EXACT: f64 = 9_007_199_254_740_991.0;
@@ -102,13 +102,13 @@ impl<'v> ValueJudge<'v> {
         } else {
             PATTERN_STEPS + pattern.len()
         };
-        if !self.spend(compiling + 1 + text.len() / 100) {
+        if !self.spend(compiling + 1 + text.len()) {
             return true;
         }
         let compiled = self.patterns.entry(pattern).or_insert_with(|| {
             let translated = pattern::translate(pattern).ok()?;
             let mut builder = RegexBuilder::new(&translated);
-            builder.size_limit(PATTERN_SIZE).build().ok()
+            builder.size_limit(DEFAULT_PATTERN).build().ok()
         });
         compiled.as_ref().is_none_or(|it| it.is_match(text))
     }

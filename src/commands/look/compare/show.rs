@@ -49,7 +49,9 @@ impl<'a> ComparedArchives<'a> {
         comparison: &'a VersionComparison,
     ) -> Self {
         let [before, after] = versions.map(ComparedArchive::from);
-        let same = before.solution == after.solution && before.signed_by == after.signed_by;
+        // Of an imported version only those are known who were trusted then: the same archive may have more.
+        let same = before.archive_id == after.archive_id
+            || (before.solution == after.solution && before.signed_by == after.signed_by);
         Self {
             differs: !same || !comparison.is_empty(),
             before,

@@ -19,7 +19,7 @@ pub(super) fn show(compared: &ComparedArchives<'_>) {
     }
     let comparison = compared.comparison;
     if !compared.differs {
-        return render::line("nothing differs");
+        return render::line("nothing of what is compared differs");
     }
     render::line!("brings      {}", brought(comparison.brings));
     comparison.images.iter().for_each(image);
