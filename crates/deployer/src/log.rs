@@ -57,3 +57,40 @@ impl Cluster {
         Ok(bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mock::{Answer, Seen, cluster};
+
+    /// Lines of ten bytes, as a kubelet gives them: so many from the end, and of these as many bytes as are wanted.
+    fn kubelet(seen: &Seen) -> Answer {
+        let number = |name: &str| {
+            let query = seen.path.split_once(&format!("{name}=")).unwrap().1;
+            let digits = query.split('&').next().unwrap();
+            digits.parse::<usize>().unwrap()
+        };
+        let log: Vec<String> = (0..100).map(|line| format!("line {line:04}\n")).collect();
+        let tail = log[log.len() - number("tailLines")..].concat();
+        let bytes = &tail.as_bytes()[..tail.len().min(number("limitBytes"))];
+        Answer(200, None, bytes.to_vec())
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_log_of_long_lines_is_its_end() {
+        let (cluster, seen) = cluster(kubelet).await;
+        let end = LogEnd {
+            namespace: "n",
+            pod: "p",
+            container: "c",
+            previous: false,
+            lines: 80,
+            bytes: 100,
+        };
+        let log = cluster.log(&end).await.unwrap().unwrap();
+        let log = String::from_utf8(log).unwrap();
+        assert!(log.ends_with("line 0099\n"), "{log}");
+        assert_eq!(log.lines().count(), 5);
+        assert_eq!(seen.lock().unwrap().len(), 3);
+    }
+}
