@@ -85,6 +85,7 @@ impl Problem {
             Self::Rules(..) | Self::Rule(..) | Self::Dangerous(..) => "/rules",
             Self::NotADefinition(..) | Self::NotARole(..) => "/kind",
             Self::Group(_) => "/spec/group",
+            Self::Versions(words) if words.starts_with("spec.") => return first_words(words),
             Self::Versions(_) => "/spec/versions",
             Self::Conversion => "/spec/conversion",
             Self::DefinitionName(..)
@@ -142,6 +143,16 @@ mod tests {
         ] {
             assert_eq!(first_words(words), pointer, "{words}");
         }
+    }
+
+    #[test]
+    fn versions_are_where_their_words_say() {
+        let pointer = |words: &str| Problem::Versions(words.to_owned()).pointer();
+        assert_eq!(pointer("no version is served"), "/spec/versions");
+        assert_eq!(
+            pointer("spec.versions[1].name: is missing"),
+            "/spec/versions/1/name"
+        );
     }
 
     #[test]
