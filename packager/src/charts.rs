@@ -20,7 +20,9 @@ use sources::{Cache, Remote, SourceError, SourceNetwork};
 use watch::Watch;
 
 use crate::Event;
-use crate::error::{ErrorChain, PackError};
+use validator::ErrorChain;
+
+use crate::error::PackError;
 use crate::problems::SourceProblems;
 use crate::source_files::SourceDocument;
 

@@ -1,8 +1,6 @@
 //! Errors between a source directory and its archive. Each variant says which file, which place in it and
 //! what mends it; no message repeats its source's.
 
-use std::error::Error;
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -232,20 +230,5 @@ impl From<FailedImage> for PackError {
                 source: error,
             },
         }
-    }
-}
-
-/// An error and its causes in one line.
-pub(crate) struct ErrorChain<'a>(pub(crate) &'a dyn Error);
-
-impl fmt::Display for ErrorChain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)?;
-        let mut cause = self.0.source();
-        while let Some(error) = cause {
-            write!(f, ": {error}")?;
-            cause = error.source();
-        }
-        Ok(())
     }
 }

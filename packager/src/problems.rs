@@ -8,11 +8,11 @@ use rules::catalogue::{FindingInfo, Severity, manifests as of_manifests, source}
 use rules::{Problem, field_pointer, source_pointer};
 use schemas::{ManifestError, SourceSpec};
 use sources::FailedImage;
-use validator::Findings;
+use validator::{ErrorChain, Findings};
 
 use ::manifests::ManifestsError;
 
-use crate::error::{ErrorChain, PackError, RefusedSource};
+use crate::error::{PackError, RefusedSource};
 use crate::missing::MissingImage;
 use crate::source_files::{SOLUTION, SourceDocument, SourceFiles};
 

@@ -19,7 +19,9 @@ use watch::Watch;
 
 use crate::Event;
 use crate::charts::{LoadedChart, ValuesSet};
-use crate::error::{ErrorChain, PackError};
+use validator::ErrorChain;
+
+use crate::error::PackError;
 use crate::in_values::{ImagesInValues, RepositoryInValues};
 use crate::missing::MissingImage;
 use crate::problems::SourceProblems;

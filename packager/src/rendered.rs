@@ -10,7 +10,9 @@ use rules::{self, Reach};
 use schemas::{ImageReference, ReleaseName, yaml};
 use serde_json::{Map, Value};
 
-use crate::error::{ErrorChain, PackError};
+use validator::ErrorChain;
+
+use crate::error::PackError;
 
 /// Returns where an object stands, for people.
 pub(crate) fn place(object: &RenderedObject, release: &ReleaseName) -> String {

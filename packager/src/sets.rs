@@ -15,7 +15,9 @@ use schemas::{
 use serde_json::{Map, Value};
 
 use crate::charts::LoadedChart;
-use crate::error::{ErrorChain, PackError};
+use validator::ErrorChain;
+
+use crate::error::PackError;
 use crate::missing::MissingImage;
 use crate::problems::SourceProblems;
 use crate::source_files::SourceDocument;

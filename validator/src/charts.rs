@@ -223,7 +223,7 @@ impl<'a> ChartJudge<'a> {
             }
             Err(error) => {
                 self.findings
-                    .add(&VALUES, &path, crate::finding::Chain(&error));
+                    .add(&VALUES, &path, crate::finding::ErrorChain(&error));
                 Ok(None)
             }
         }

@@ -16,7 +16,7 @@ use watch::{Cancel, Progress, Watch};
 use crate::accepted::Accepted;
 use crate::content::{self, CheckedContent};
 use crate::files::{DamagedFiles, ListedFiles, ReadProblem};
-use crate::finding::{Chain, Findings, SourceMap};
+use crate::finding::{ErrorChain, Findings, SourceMap};
 use crate::options::{AcceptedBefore, AllowUnsigned, CheckOptions, Depth, Signatures, TrustedKeys};
 use crate::refusal::{self, names};
 use crate::report::{Report, SignatureRule, Summary};
@@ -193,7 +193,7 @@ impl Checking<'_> {
             if let Err(error) = opened.attach(envelope) {
                 let place = archive::detached_path(path);
                 let place = place.file_name().unwrap_or_default().to_string_lossy();
-                self.findings.add(&DETACHED, place, Chain(&error));
+                self.findings.add(&DETACHED, place, ErrorChain(&error));
                 return Err(StageStop::Refused);
             }
         }

@@ -191,9 +191,10 @@ fn position(id: &str) -> usize {
 }
 
 /// An error and its causes in one line.
-pub(crate) struct Chain<'a>(pub(crate) &'a dyn std::error::Error);
+#[derive(Debug)]
+pub struct ErrorChain<'a>(pub &'a dyn std::error::Error);
 
-impl fmt::Display for Chain<'_> {
+impl fmt::Display for ErrorChain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)?;
         let mut cause = self.0.source();

@@ -7,7 +7,7 @@ use archive::{Feature, MANIFEST, Program, ProgramError, program_name, programs_o
 use rules::catalogue::programs::{CAPABILITY, IMAGE, SIZE};
 use schemas::{Capability, Image, ImagePlace};
 
-use crate::finding::{Chain, Findings};
+use crate::finding::{ErrorChain, Findings};
 
 /// A program of an archive, for one platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ pub(crate) fn check(
                 program,
             })),
             Err(error @ ProgramError::Size(..)) => findings.add(&SIZE, &directory, error),
-            Err(error) => findings.add(&IMAGE, &directory, Chain(&error)),
+            Err(error) => findings.add(&IMAGE, &directory, ErrorChain(&error)),
         }
     }
     if names.is_empty() {

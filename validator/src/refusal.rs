@@ -5,7 +5,7 @@ use rules::catalogue::{FindingInfo, container, integrity, manifest, signature};
 use schemas::KeyId;
 use signing::{Signers, VerifyError};
 
-use crate::finding::{Chain, Findings};
+use crate::finding::{ErrorChain, Findings};
 
 /// Adds what a refusal says, or gives the error back: it says nothing about the archive, which could not be read.
 pub(crate) fn add(error: OpenError, findings: &mut Findings) -> Result<(), OpenError> {
@@ -32,7 +32,7 @@ pub(crate) fn add(error: OpenError, findings: &mut Findings) -> Result<(), OpenE
             }
         }
         OpenError::Signature(error) => add_signature(error, findings),
-        other => findings.add(info, place(other), Chain(other)),
+        other => findings.add(info, place(other), ErrorChain(other)),
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use schemas::{
 
 use super::config::{self, CheckedConfiguration};
 use crate::files::ListedFiles;
-use crate::finding::{Chain, Findings};
+use crate::finding::{ErrorChain, Findings};
 use crate::limits::IMAGE_DOCUMENTS;
 
 /// The documents read so far, and what is found in them.
@@ -81,7 +81,7 @@ impl<'a> Documents<'a> {
                 ImageDocumentError::Foreign(_) => &FOREIGN,
                 _ => &DOCUMENT,
             };
-            self.findings.add(info, &entry.path, Chain(error));
+            self.findings.add(info, &entry.path, ErrorChain(error));
         }
         Ok(parsed.ok())
     }

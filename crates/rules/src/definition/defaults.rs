@@ -5,10 +5,8 @@ use schemas::KubernetesName;
 use serde_json::Value;
 
 use super::place::{Faults, Place};
-use super::schema::Fields;
+use super::schema::{Fields, META};
 use super::value::ValueJudge;
-
-const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Where a schema stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 //! where defaults and rules can be.
 
 use super::place::{Faults, Place};
-use super::schema::Fields;
+use super::schema::{Fields, META};
 use super::validations::{self, RuleScope};
 
 const TYPES: [&str; 6] = ["string", "number", "integer", "boolean", "array", "object"];
@@ -14,7 +14,6 @@ const UNSUPPORTED: [&str; 5] = [
     "definitions",
     "patternProperties",
 ];
-const META: [&str; 3] = ["metadata", "kind", "apiVersion"];
 
 /// Where a schema stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+/// The fields of every resource, which the API server itself knows.
+pub(super) const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
 /// A schema, or another mapping of a definition. A field that is null is not there, as for the API server.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'v>(pub(super) &'v Value);
