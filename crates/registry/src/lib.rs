@@ -23,6 +23,7 @@ mod engine;
 mod error;
 mod events;
 mod failure;
+mod hash_sink;
 mod helper;
 mod identity;
 mod job;
@@ -68,6 +69,7 @@ pub use credentials::{Credentials, CredentialsError, Secret, Username, UsernameE
 pub use engine::{Engine, EngineError, EngineImage};
 pub use error::{Error, Operation, Refusal};
 pub use events::{Arrival, Event, ManifestArrival};
+pub use hash_sink::HashSink;
 pub use identity::{ClientIdentity, IdentityError};
 pub use job::{BlobPush, FailedBlob, ManifestOutcome, ManifestPush, PushJob, PushReport, Tally};
 pub use journal::UploadJournal;

@@ -4,13 +4,11 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use schemars::JsonSchema;
 use schemas::Digest;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 use watch::{Progress, Tell};
 
 use crate::address::{Reference, RepositoryPath};
@@ -18,9 +16,10 @@ use crate::blobs::Presence;
 use crate::client::Client;
 use crate::error::Error;
 use crate::events::Event;
+use crate::hash_sink::HashSink;
 use crate::job::PushJob;
 use crate::known::KnownContent;
-use crate::pull::{BlobPull, BlobSink, FailedPull, SinkRefusal, fetch};
+use crate::pull::{BlobPull, FailedPull, fetch};
 use crate::several::Several;
 
 /// The state of a job's content at a registry.
@@ -163,11 +162,7 @@ impl<'a> ReadProgress<'a> {
         digest: Digest,
         size: u64,
     ) -> Result<Option<Fault>, Error> {
-        let hashing = HashSink {
-            digest,
-            position: 0,
-            hash: Sha256::new(),
-        };
+        let hashing = HashSink::new(digest);
         let pull = BlobPull {
             repository: repository.clone(),
             digest,
@@ -196,39 +191,5 @@ impl<'a> ReadProgress<'a> {
         *known = (*known).max(position);
         let (done, total) = (done.values().sum(), self.total);
         (self.tell)(Progress { done, total });
-    }
-}
-
-/// A sink that keeps nothing of a blob but its hash.
-struct HashSink {
-    digest: Digest,
-    position: u64,
-    hash: Sha256,
-}
-
-impl BlobSink for HashSink {
-    fn position(&self) -> u64 {
-        self.position
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.hash.update(bytes);
-        self.position += bytes.len() as u64;
-        Ok(())
-    }
-
-    fn restart(&mut self) -> io::Result<()> {
-        self.position = 0;
-        self.hash = Sha256::new();
-        Ok(())
-    }
-
-    fn finish(&mut self) -> Result<(), SinkRefusal> {
-        let found = Digest::new(self.hash.clone().finalize().into());
-        if found == self.digest {
-            return Ok(());
-        }
-        self.restart().map_err(SinkRefusal::Io)?;
-        Err(SinkRefusal::Digest(found))
     }
 }

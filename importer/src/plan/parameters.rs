@@ -1,31 +1,27 @@
 //! The values of a Solution's parameters in an environment, and where each comes from: the archive's default, then the
 //! site's file, what was chosen before, a file of this request, and a word of it, each before the one named here first.
-//! Sensitive ones are kept in Secrets of the environment alone: one is never changed, so that other values are in another
-//! one, and neither a change that ends half-way nor the way back lacks them. So are all values that were chosen for
-//! charts. Resolving is a pure function.
+//! Sensitive ones, and all values that were chosen for charts, are kept in Secrets of the environment alone. Resolving is a
+//! pure function.
 
 mod charts;
+mod generated;
+mod secret;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use deployer::{Cluster, Object, ObjectRef};
 use rules::check_value;
 use schemas::{
-    EnvironmentName, Generate, Namespace, Parameter, ParameterName, ParameterType, ReleaseName,
-    Solution, SolutionName, ValuePath, nearest, yaml,
+    EnvironmentName, Parameter, ParameterName, ParameterType, ReleaseName, Solution, ValuePath,
+    nearest, yaml,
 };
 use serde_json::{Value, json};
 
 pub(crate) use self::charts::looks_secret;
+pub(crate) use self::generated::{generate, generate_key};
+pub(crate) use self::secret::{Kept, kept, number_of, secret};
 use crate::limits;
-use crate::model::error::Error;
-use crate::model::inventory;
-use crate::model::look::look;
 use crate::model::namespace_record::Deployed;
-use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::parameters::{
     AskedParameters, ChartValues, ChosenBefore, Given, KeptValues, ParameterValues, SecretNumber,
@@ -33,17 +29,9 @@ use crate::model::parameters::{
 };
 use crate::plan::hidden::HiddenTexts;
 
-/// Letters and digits, of which values are generated.
-const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
 /// The note on a way back to values that are not there any more.
 const GONE: &str =
     "the sensitive values that were used then are not kept any more: those of now stay";
-/// Letters of a key: more than 128 bits.
-const KEY_LENGTH: u8 = 32;
-/// The key of a Secret's data with the values of charts, which is no name of a parameter.
-const CHARTS: &str = ".charts";
-/// The key of a Secret's data with the key of digests.
-const DIGEST_KEY: &str = ".key";
 /// Changes of a letter between a name and the one that may have been meant.
 const NEAR: usize = 3;
 
@@ -78,15 +66,6 @@ pub(crate) struct PlanningFleet {
     /// The values of the Solution's parameters that it chooses, which are recorded.
     pub(crate) parameters: ParameterValues,
     pub(crate) environment: EnvironmentName,
-}
-
-/// The values that the Secrets of a Solution hold in a namespace.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Kept {
-    /// The values of each Secret that was applied; nothing where it is gone, or was made anew by others.
-    values: BTreeMap<SecretNumber, KeptValues>,
-    /// The last one that may have been.
-    last: SecretNumber,
 }
 
 /// A value, and where it comes from.
@@ -467,133 +446,6 @@ fn read(word: &str, kind: ParameterType) -> Value {
     read.unwrap_or_else(|| Value::from(word))
 }
 
-/// A value for each parameter that may have to be generated.
-pub(crate) fn generate(
-    declared: &BTreeMap<ParameterName, Parameter>,
-) -> Result<ParameterValues, Error> {
-    let generated = declared.iter().filter_map(|(name, parameter)| {
-        let Generate { length } = parameter.generate.as_ref()?;
-        let text = random(*length).map_err(Error::Random);
-        Some(text.map(|text| (name.clone(), Value::from(text))))
-    });
-    generated.collect()
-}
-
-/// A key for a Secret that has none.
-pub(crate) fn generate_key() -> Result<String, Error> {
-    random(KEY_LENGTH).map_err(Error::Random)
-}
-
-fn random(length: u8) -> Result<String, getrandom::Error> {
-    let mut text = String::new();
-    while text.len() < usize::from(length) {
-        let mut byte = [0];
-        getrandom::fill(&mut byte)?;
-        // What is left of 256 would make some letters likelier than others.
-        let letter = usize::from(byte[0] >> 2);
-        text.extend(ALPHABET.get(letter).map(|letter| char::from(*letter)));
-    }
-    Ok(text)
-}
-
-/// The name of a Secret of sensitive values. The number says nothing of them: a digest would tell who guesses one.
-fn secret_name(solution: &SolutionName, number: SecretNumber) -> String {
-    format!("{}{number}", prefix(solution))
-}
-
-fn prefix(solution: &SolutionName) -> String {
-    format!("{solution}-parameters-")
-}
-
-/// Returns the number that an object has among the Secrets of a Solution's sensitive values in a namespace.
-pub(crate) fn number_of(
-    object: &ObjectRef,
-    solution: &SolutionName,
-    namespace: &Namespace,
-) -> Option<SecretNumber> {
-    let number = object.name.strip_prefix(&prefix(solution))?.parse().ok()?;
-    let name = secret_name(solution, number);
-    let secret = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), &name);
-    object.is_same_object(&secret).then_some(number)
-}
-
-/// The Secret, as an object of the release; each value as JSON.
-pub(crate) fn secret(
-    solution: &SolutionName,
-    number: SecretNumber,
-    namespace: &Namespace,
-    values: &KeptValues,
-) -> Value {
-    let parameters = values.parameters.iter();
-    let mut data: BTreeMap<&str, Value> = parameters
-        .map(|(name, value)| (name.as_str(), value.clone()))
-        .collect();
-    if !values.charts.is_empty() {
-        data.insert(CHARTS, json!(values.charts));
-        data.insert(DIGEST_KEY, json!(values.key));
-    }
-    let data: BTreeMap<&str, String> = data
-        .into_iter()
-        .map(|(name, value)| (name, STANDARD.encode(value.to_string())))
-        .collect();
-    json!({
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": { "name": secret_name(solution, number), "namespace": namespace },
-        // Whoever may write in the namespace could put other values in, which would come to stand in objects anywhere.
-        "immutable": true,
-        "data": data,
-    })
-}
-
-/// Returns the values that the Secrets of a Solution hold, as far as each is the very one that was applied. Whoever may
-/// write in the namespace may have made another one.
-pub(crate) async fn kept(
-    cluster: &Cluster,
-    solution: &SolutionName,
-    space: &NamespaceRecord,
-) -> Result<Kept, Error> {
-    let namespace = &space.namespace;
-    let record = inventory::look_up(cluster, solution, space).await?;
-    let mut kept = Kept::default();
-    for recorded in &record.entries {
-        let reference = recorded.reference();
-        let Some(number) = number_of(&reference, solution, namespace) else {
-            continue;
-        };
-        kept.last = kept.last.max(number);
-        if recorded.uid.is_some() {
-            let live = look(cluster, &reference).await?;
-            let ours = live.filter(|live| recorded.check(live, solution).is_ok());
-            let held = ours.as_ref().map(values).unwrap_or_default();
-            kept.values.insert(number, held);
-        }
-    }
-    Ok(kept)
-}
-
-/// The values in a Secret. What cannot be read is as good as gone.
-fn values(secret: &Object) -> KeptValues {
-    let data = secret.as_value()["data"].as_object();
-    let decoded = |(name, text): (&String, &Value)| {
-        let bytes = STANDARD.decode(text.as_str()?).ok()?;
-        let value: Value = serde_json::from_slice(&bytes).ok()?;
-        Some((name.clone(), value))
-    };
-    let mut data: BTreeMap<String, Value> =
-        data.into_iter().flatten().filter_map(decoded).collect();
-    let mut own = |name| data.remove(name).unwrap_or_default();
-    let (charts, key) = (own(CHARTS), own(DIGEST_KEY));
-    let parameters = data.into_iter();
-    KeptValues {
-        charts: serde_json::from_value(charts).unwrap_or_default(),
-        key: key.as_str().map(str::to_owned),
-        parameters: parameters
-            .filter_map(|(name, value)| Some((name.parse().ok()?, value)))
-            .collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
 
@@ -783,27 +635,6 @@ token: {type: string, sensitive: true}
         assert_eq!(parameters.secret, kept(&secret));
         assert_eq!(parameters.chosen, ParameterValues::new());
         assert_eq!(parameters.hidden.say("t0ken chance"), "*** ***");
-
-        let document = super::secret(
-            &"shop".parse().unwrap(),
-            7,
-            &"prod".parse().unwrap(),
-            &parameters.secret,
-        );
-        let document = Object::new(document).unwrap();
-        let number = |solution: &str, namespace: &str| {
-            let names = (solution.parse().unwrap(), namespace.parse().unwrap());
-            number_of(document.reference(), &names.0, &names.1)
-        };
-        assert_eq!(number("shop", "prod"), Some(7));
-        assert_eq!((number("sho", "prod"), number("shop", "p")), (None, None));
-        assert_eq!(super::values(&document), parameters.secret);
-        let mut with_charts = parameters.secret.clone();
-        with_charts.charts = charts(json!({ "db": { "a\\.b[0]": [1] } }));
-        with_charts.key = Some("k".to_owned());
-        let names = ("shop".parse().unwrap(), "prod".parse().unwrap());
-        let document = super::secret(&names.0, 7, &names.1, &with_charts);
-        assert_eq!(super::values(&Object::new(document).unwrap()), with_charts);
         // A value that was made once stays.
         let both = json!({ "password": "first", "token": "t0ken" });
         let mut again = Case::whole().kept(1, &both);
@@ -1242,38 +1073,5 @@ token: {type: string, sensitive: true}
         let large =
             "the chosen values of parameters have 65537 bytes together; at most 65536 are kept";
         assert_eq!(case(limits::PARAMETERS_SIZE + 1), [large]);
-    }
-
-    #[test]
-    fn generated_values_are_letters_and_digits_of_the_length() {
-        let declared = yaml::from_slice(DECLARED.as_bytes()).unwrap();
-        let [one, other] = [generate(&declared).unwrap(), generate(&declared).unwrap()];
-        assert_eq!(one.len(), 1);
-        let text = one[&"password".parse().unwrap()].as_str().unwrap();
-        assert_eq!(text.len(), 24);
-        assert!(
-            text.bytes().all(|byte| byte.is_ascii_alphanumeric()),
-            "{text}"
-        );
-        assert_ne!(one, other);
-    }
-
-    #[test]
-    fn the_secret_of_a_program_of_the_time_of_drafts_is_read_and_made_again() {
-        let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
-        let live = crate::model::earlier::kept("prod", "Secret", "shop-parameters-1");
-        assert_eq!(number_of(live.reference(), &shop, &prod), Some(1));
-        let held = super::values(&live);
-        let token = held
-            .parameters
-            .get(&"token".parse::<ParameterName>().unwrap());
-        assert_eq!(token, Some(&json!("t0ken-of-prod")));
-        assert_eq!(held.parameters.len(), 2);
-        let again = secret(&shop, 1, &prod, &held);
-        let live = live.as_value();
-        assert_eq!(
-            (&again["data"], &again["immutable"]),
-            (&live["data"], &live["immutable"])
-        );
     }
 }

@@ -1,0 +1,184 @@
+//! The Secrets of an environment that keep a Solution's sensitive values, and those that were chosen for charts. One is never
+//! changed, so that other values are in another one, and neither a change that ends half-way nor the way back lacks them.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use deployer::{Cluster, Object, ObjectRef};
+use schemas::{Namespace, SolutionName};
+use serde_json::{Value, json};
+
+use crate::model::error::Error;
+use crate::model::inventory;
+use crate::model::look::look;
+use crate::model::namespace_record::NamespaceRecord;
+use crate::model::parameters::{KeptValues, SecretNumber};
+
+/// The key of a Secret's data with the values of charts, which is no name of a parameter.
+const CHARTS: &str = ".charts";
+/// The key of a Secret's data with the key of digests.
+const DIGEST_KEY: &str = ".key";
+
+/// The values that the Secrets of a Solution hold in a namespace.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kept {
+    /// The values of each Secret that was applied; nothing where it is gone, or was made anew by others.
+    pub(super) values: BTreeMap<SecretNumber, KeptValues>,
+    /// The last one that may have been.
+    pub(super) last: SecretNumber,
+}
+
+/// The name of a Secret of sensitive values. The number says nothing of them: a digest would tell who guesses one.
+fn secret_name(solution: &SolutionName, number: SecretNumber) -> String {
+    format!("{}{number}", prefix(solution))
+}
+
+fn prefix(solution: &SolutionName) -> String {
+    format!("{solution}-parameters-")
+}
+
+/// Returns the number that an object has among the Secrets of a Solution's sensitive values in a namespace.
+pub(crate) fn number_of(
+    object: &ObjectRef,
+    solution: &SolutionName,
+    namespace: &Namespace,
+) -> Option<SecretNumber> {
+    let number = object.name.strip_prefix(&prefix(solution))?.parse().ok()?;
+    let name = secret_name(solution, number);
+    let secret = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), &name);
+    object.is_same_object(&secret).then_some(number)
+}
+
+/// The Secret, as an object of the release; each value as JSON.
+pub(crate) fn secret(
+    solution: &SolutionName,
+    number: SecretNumber,
+    namespace: &Namespace,
+    values: &KeptValues,
+) -> Value {
+    let parameters = values.parameters.iter();
+    let mut data: BTreeMap<&str, Value> = parameters
+        .map(|(name, value)| (name.as_str(), value.clone()))
+        .collect();
+    if !values.charts.is_empty() {
+        data.insert(CHARTS, json!(values.charts));
+        data.insert(DIGEST_KEY, json!(values.key));
+    }
+    let data: BTreeMap<&str, String> = data
+        .into_iter()
+        .map(|(name, value)| (name, STANDARD.encode(value.to_string())))
+        .collect();
+    json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": { "name": secret_name(solution, number), "namespace": namespace },
+        // Whoever may write in the namespace could put other values in, which would come to stand in objects anywhere.
+        "immutable": true,
+        "data": data,
+    })
+}
+
+/// Returns the values that the Secrets of a Solution hold, as far as each is the very one that was applied. Whoever may
+/// write in the namespace may have made another one.
+pub(crate) async fn kept(
+    cluster: &Cluster,
+    solution: &SolutionName,
+    space: &NamespaceRecord,
+) -> Result<Kept, Error> {
+    let namespace = &space.namespace;
+    let record = inventory::look_up(cluster, solution, space).await?;
+    let mut kept = Kept::default();
+    for recorded in &record.entries {
+        let reference = recorded.reference();
+        let Some(number) = number_of(&reference, solution, namespace) else {
+            continue;
+        };
+        kept.last = kept.last.max(number);
+        if recorded.uid.is_some() {
+            let live = look(cluster, &reference).await?;
+            let ours = live.filter(|live| recorded.check(live, solution).is_ok());
+            let held = ours.as_ref().map(values).unwrap_or_default();
+            kept.values.insert(number, held);
+        }
+    }
+    Ok(kept)
+}
+
+/// The values in a Secret. What cannot be read is as good as gone.
+fn values(secret: &Object) -> KeptValues {
+    let data = secret.as_value()["data"].as_object();
+    let decoded = |(name, text): (&String, &Value)| {
+        let bytes = STANDARD.decode(text.as_str()?).ok()?;
+        let value: Value = serde_json::from_slice(&bytes).ok()?;
+        Some((name.clone(), value))
+    };
+    let mut data: BTreeMap<String, Value> =
+        data.into_iter().flatten().filter_map(decoded).collect();
+    let mut own = |name| data.remove(name).unwrap_or_default();
+    let (charts, key) = (own(CHARTS), own(DIGEST_KEY));
+    let parameters = data.into_iter();
+    KeptValues {
+        charts: serde_json::from_value(charts).unwrap_or_default(),
+        key: key.as_str().map(str::to_owned),
+        parameters: parameters
+            .filter_map(|(name, value)| Some((name.parse().ok()?, value)))
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::ParameterName;
+
+    use super::*;
+
+    #[test]
+    fn what_a_secret_keeps_is_read_from_it_again() {
+        let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
+        let kept: KeptValues = KeptValues {
+            parameters: serde_json::from_value(json!({ "token": "t0ken" })).unwrap(),
+            charts: serde_json::from_value(json!({ "db": { "a\\.b[0]": [1] } })).unwrap(),
+            key: Some("k".to_owned()),
+        };
+        let without_charts = KeptValues {
+            parameters: kept.parameters.clone(),
+            ..KeptValues::default()
+        };
+        for kept in [kept, without_charts] {
+            let document = Object::new(secret(&shop, 7, &prod, &kept)).unwrap();
+            assert_eq!(number_of(document.reference(), &shop, &prod), Some(7));
+            assert_eq!(values(&document), kept);
+        }
+    }
+
+    #[test]
+    fn a_secret_of_another_solution_or_namespace_has_no_number() {
+        let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
+        let document = Object::new(secret(&shop, 7, &prod, &KeptValues::default())).unwrap();
+        let number = |solution: &str, namespace: &str| {
+            let names = (solution.parse().unwrap(), namespace.parse().unwrap());
+            number_of(document.reference(), &names.0, &names.1)
+        };
+        assert_eq!((number("sho", "prod"), number("shop", "p")), (None, None));
+    }
+
+    #[test]
+    fn the_secret_of_a_program_of_the_time_of_drafts_is_read_and_made_again() {
+        let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
+        let live = crate::model::earlier::kept("prod", "Secret", "shop-parameters-1");
+        assert_eq!(number_of(live.reference(), &shop, &prod), Some(1));
+        let held = values(&live);
+        let token = held
+            .parameters
+            .get(&"token".parse::<ParameterName>().unwrap());
+        assert_eq!(token, Some(&json!("t0ken-of-prod")));
+        assert_eq!(held.parameters.len(), 2);
+        let again = secret(&shop, 1, &prod, &held);
+        let live = live.as_value();
+        assert_eq!(
+            (&again["data"], &again["immutable"]),
+            (&live["data"], &live["immutable"])
+        );
+    }
+}
