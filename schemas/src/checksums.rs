@@ -70,10 +70,8 @@ mod tests {
     const SUM: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
     fn read(lines: &[&str]) -> Result<Checksums, ChecksumsError> {
-        let list: String = lines
-            .iter()
-            .map(|name| format!("{SUM}  {name}\n"))
-            .collect();
+        let lines = lines.iter().map(|name| format!("{SUM}  {name}\n"));
+        let list = lines.collect::<Vec<String>>().concat();
         Checksums::from_slice(list.as_bytes())
     }
 
