@@ -4,10 +4,12 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 FUZZ_SECONDS ?= 30
+# What packages are made for: this machine, or aarch64-unknown-linux-gnu, x86_64-unknown-linux-gnu.
+TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
 # The suites that need programs or a cluster: cargo does not count them among all targets.
 SUITES = charts cluster devices docker_registry foreign helm interop kernel openssl real reference remote signed skopeo
 
-.PHONY: help check test tools test-interop test-kernel test-registry test-cluster test-hostile fuzz book demo demo-down dist bench clean
+.PHONY: help check test tools test-interop test-kernel test-registry test-cluster test-hostile fuzz book demo demo-down dist dist-tools dist-compare bench clean
 
 help: ## List the recipes
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | column -t -s '	'
@@ -54,9 +56,16 @@ demo: ## The main job from nothing: start a cluster, pack, validate, import, sho
 demo-down: ## Stop what the demo left running
 	@scripts/demo down
 
-dist: ## The program for shipping: small, static, for any Linux; with its completions and manual pages
-	cargo build --profile dist --bin solution
-	scripts/dist-files target/$$(rustc -vV | sed -n 's/^host: //p')/dist
+dist: ## What is shipped, in target/packages: .deb, .rpm, tarball, OCI image, checksums (TARGET=, KEY= to sign)
+	scripts/dist-build $(TARGET)
+	scripts/dist-packages $(TARGET)
+
+dist-tools: ## Install what makes packages
+	cargo install --locked --features cli cargo-about@0.9.3
+	cargo install --locked cargo-deb@3.8.0 cargo-generate-rpm@0.21.1
+
+dist-compare: ## Whether two builds in two folders make the same packages
+	scripts/dist-compare $(TARGET)
 
 bench: ## Measure pack, validate and import of 2 GB of layers, beside cp and sha256sum
 	@scripts/bench

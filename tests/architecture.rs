@@ -182,17 +182,8 @@ const BANNED: &[(&str, &str)] = &[
     ("serde_yml", "as serde_yaml"),
 ];
 
-/// Licences that allow shipping one static program under Apache-2.0 with notices.
-const LICENSES: &[&str] = &[
-    "Apache-2.0",
-    "Apache-2.0 WITH LLVM-exception",
-    "BSD-3-Clause",
-    "ISC",
-    "MIT",
-    "MIT-0",
-    "Unicode-3.0",
-    "Zlib",
-];
+/// What the notices of packages are made with; its licences are those that are accepted here.
+const ABOUT: &str = include_str!("../about.toml");
 
 /// The one place that dependencies come from.
 const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
@@ -399,11 +390,14 @@ fn what_is_compiled_in_may_be_shipped() {
 
 /// Whether each part of a licence expression has an allowed alternative. Of nested ones, more is asked than need be.
 fn is_allowed(license: &str) -> bool {
+    let (_, accepted) = ABOUT.split_once("accepted = [").unwrap();
+    let (accepted, _) = accepted.split_once(']').unwrap();
+    let accepted: Vec<&str> = accepted.split('"').skip(1).step_by(2).collect();
     let parts = license.replace('/', " OR ");
     let mut parts = parts.split(" AND ");
     parts.all(|part| {
         let mut names = part.trim_matches(['(', ')']).split(" OR ");
-        names.any(|name| LICENSES.contains(&name.trim()))
+        names.any(|name| accepted.contains(&name.trim()))
     })
 }
 

@@ -1,6 +1,6 @@
 //! DSSE v1 envelopes, each in its one spelling: `statement.dsse.json` of an archive, padded to 65,536 bytes so that a
-//! signature can be added in place, and those of plans and receipts, as long as they are. Any other spelling is refused, so an
-//! envelope cannot be changed without changing what it says.
+//! signature can be added in place, and those of plans, receipts and lists of checksums, as long as they are. Any other
+//! spelling is refused, so an envelope cannot be changed without changing what it says.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -29,6 +29,8 @@ pub enum PayloadType {
     FleetPlan,
     /// The receipt of a change of a cluster: what became of it.
     Receipt,
+    /// A list of checksums.
+    Checksums,
 }
 
 impl PayloadType {
@@ -40,6 +42,7 @@ impl PayloadType {
             Self::Plan => "application/vnd.solutions.plan.v1+json",
             Self::FleetPlan => "application/vnd.solutions.fleet-plan.v1+json",
             Self::Receipt => "application/vnd.solutions.receipt.v1+json",
+            Self::Checksums => "application/vnd.solutions.checksums.v1",
         }
     }
 
@@ -50,6 +53,7 @@ impl PayloadType {
             Self::Plan => limits::PLAN_SIZE,
             Self::FleetPlan => limits::FLEET_PLAN_SIZE,
             Self::Receipt => limits::RECEIPT_SIZE,
+            Self::Checksums => limits::CHECKSUMS_SIZE,
         }
     }
 
@@ -57,7 +61,7 @@ impl PayloadType {
     fn fits(self, size: usize) -> bool {
         match self {
             Self::Statement => size == limits::ENVELOPE_SIZE,
-            Self::Plan | Self::FleetPlan | Self::Receipt => size <= self.limit(),
+            Self::Plan | Self::FleetPlan | Self::Receipt | Self::Checksums => size <= self.limit(),
         }
     }
 }
@@ -157,7 +161,10 @@ fn size_in_words(payload_type: PayloadType) -> String {
     let limit = payload_type.limit();
     match payload_type {
         PayloadType::Statement => limit.to_string(),
-        PayloadType::Plan | PayloadType::FleetPlan | PayloadType::Receipt => {
+        PayloadType::Plan
+        | PayloadType::FleetPlan
+        | PayloadType::Receipt
+        | PayloadType::Checksums => {
             format!("at most {limit}")
         }
     }

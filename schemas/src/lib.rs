@@ -8,6 +8,7 @@
 //! writes; `name.rs` shows how a checked type is made here.
 
 mod chart;
+mod checksums;
 mod cluster_scoped;
 mod configuration;
 mod contents;
@@ -48,6 +49,7 @@ pub use chart::{
     ChartName, ChartPin, ChartRelease, ChartSource, ChartVersion, KubernetesVersion, OciChart,
     ReleaseName, RepositoryChart, SiteValues, SourceChart, Timeout, ValuePointer,
 };
+pub use checksums::{Checksums, ChecksumsError};
 pub use cluster_scoped::{is_cluster_scoped, is_kubernetes_group};
 pub use configuration::{ActiveVersion, ConfigurationError, SolutionsConfiguration};
 pub use contents::{Contents, ContentsEntry, ContentsError};

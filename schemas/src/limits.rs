@@ -9,6 +9,10 @@ pub const FLEET_PLAN_SIZE: usize = 64 * 1024 * 1024;
 /// Bytes of the envelope of a receipt: with the receipt itself, which is three quarters of it, it fits the 1 MiB of a
 /// `ConfigMap`.
 pub const RECEIPT_SIZE: usize = 560_000;
+/// Files of a list of checksums: some packages for each of some platforms.
+pub const CHECKSUMS: usize = 1024;
+/// Bytes of the envelope of a list of checksums: that many lines with the longest names, in base64, and all signatures.
+pub const CHECKSUMS_SIZE: usize = 256 * 1024;
 /// Signatures in one envelope: far more than any review board, and they fit the envelope.
 pub const SIGNATURES: usize = 64;
 /// Bytes of one signature: leaves room for other algorithms than Ed25519 (64 bytes).

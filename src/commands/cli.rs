@@ -3,8 +3,8 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    activate, apply, at_registry, deactivate, delete, deploy, diff, environment, export, fleet,
-    history, import, init, inspect, keygen, login, logout, look, mirrors, pack, postrender,
+    activate, apply, at_registry, checksums, deactivate, delete, deploy, diff, environment, export,
+    fleet, history, import, init, inspect, keygen, login, logout, look, mirrors, pack, postrender,
     preflight, program, push, rbac, receipt, render, rollback, serve, sign, site, status,
     support_bundle, trust, undeploy, unimport, validate, values,
 };
@@ -79,6 +79,8 @@ pub(crate) enum Command {
     History(history::Arguments),
     #[command(subcommand)]
     Receipt(receipt::Command),
+    #[command(subcommand)]
+    Checksums(checksums::Command),
     Undeploy(undeploy::Arguments),
     Deactivate(deactivate::Arguments),
     Delete(delete::Arguments),

@@ -6,6 +6,7 @@ mod at_registry;
 mod begin;
 mod carried;
 mod change;
+mod checksums;
 mod cli;
 mod deactivate;
 mod delete;
@@ -117,6 +118,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::SupportBundle(arguments) => support_bundle::run(&arguments, output),
         Command::History(arguments) => history::run(&arguments, output),
         Command::Receipt(command) => receipt::run(&command, output),
+        Command::Checksums(command) => checksums::run(&command, output),
         Command::Undeploy(arguments) => arguments.run(output),
         Command::Deactivate(arguments) => arguments.run(output),
         Command::Delete(arguments) => delete::run(&arguments, output),

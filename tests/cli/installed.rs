@@ -89,7 +89,8 @@ fn as_a_plugin_it_says_what_was_typed() {
         text.contains("hint: usage: kubectl solution pack "),
         "{text}"
     );
-    assert!(plugin(&["--version"]).success().starts_with("solution 0."));
+    let version = concat!("solution ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(plugin(&["--version"]).success(), version);
 }
 
 #[test]

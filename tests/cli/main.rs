@@ -7,6 +7,7 @@ mod carried;
 mod cat;
 mod charts;
 mod charts_init;
+mod checksums;
 mod ci;
 #[path = "../common/mod.rs"]
 mod common;

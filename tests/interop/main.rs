@@ -19,6 +19,7 @@ mod installed;
 mod judged;
 mod keys;
 mod manifests;
+mod packages;
 mod reproducible;
 mod signatures;
 mod signing;

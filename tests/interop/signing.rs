@@ -176,16 +176,33 @@ fn lines_with(words: &str) -> String {
 
 /// Runs lines of docs/signing.md on a copy of the archive, where `solution` is the program.
 fn follow(desk: &Desk, lines: &str) {
+    followed(desk, lines).success();
+}
+
+/// The answer to the same.
+fn followed(desk: &Desk, lines: &str) -> Answer {
     let program = Path::new(env!("CARGO_BIN_EXE_solution"));
     let path = format!("{}:/usr/bin:/bin", program.parent().unwrap().display());
-    let answer = Answer::of(
+    Answer::of(
         Command::new("sh")
             .args(["-e", "-c", lines])
             .current_dir(desk.path(""))
             .env("PATH", path)
             .env("SOFTHSM2_CONF", desk.path("softhsm2.conf")),
-    );
-    answer.success();
+    )
+}
+
+#[test]
+fn openssl_checks_a_signed_list_of_checksums() {
+    let desk = Desk::new();
+    desk.solution(&["keygen", "release"]).success();
+    desk.write("a.deb", "a");
+    follow(&desk, &lines_with("checksums sign"));
+    let by_hand = lines_with("application/vnd.solutions.checksums.v1");
+    follow(&desk, &by_hand);
+    desk.write("a.deb", "b");
+    let said = followed(&desk, &by_hand).failure(1);
+    assert!(said.contains("a.deb: FAILED"), "{said}");
 }
 
 const BOTH: [&str; 6] = [

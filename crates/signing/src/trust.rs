@@ -241,6 +241,7 @@ mod tests {
             PayloadType::Statement,
             PayloadType::Plan,
             PayloadType::Receipt,
+            PayloadType::Checksums,
         ];
         for (of, over) in types
             .into_iter()

@@ -6,7 +6,9 @@ use serde_json::Value;
 use super::answers::{Results, said};
 use crate::commands::look::{compare, extract, ls, mount};
 use crate::commands::program::schema;
-use crate::commands::{Files, diff, init, inspect, keygen, pack, sign, trust, validate, values};
+use crate::commands::{
+    Files, checksums, diff, init, inspect, keygen, pack, sign, trust, validate, values,
+};
 
 /// Those about archives, keys and trust, and the program itself.
 pub(super) fn add(all: &mut Results, report: &Value) {
@@ -37,6 +39,10 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     let signed = &all.own::<sign::Signed>();
     let to_sign = &all.own::<sign::ToSign>();
     all.verb("sign", &[signed, to_sign]);
+    let signed = &all.own::<checksums::sign::SignedChecksums>();
+    all.verb("checksums-sign", &[signed]);
+    let verified = &all.own::<checksums::verify::VerifiedChecksums<'_>>();
+    all.verb("checksums-verify", &[verified]);
     let archive = &all.own::<inspect::archive::InspectedArchive>();
     let plan = &all.own::<inspect::plan::InspectedPlan>();
     let fleet_plan = &all.own::<inspect::fleet_plan::InspectedFleetPlan>();

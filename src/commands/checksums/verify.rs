@@ -1,0 +1,133 @@
+//! `solution checksums verify`: whether a list is as one of these keys signed it, and the files beside it are as it says.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use archive::detached_path;
+use clap::Args;
+use schemars::JsonSchema;
+use schemas::{Digest, KeyId};
+use serde::Serialize;
+
+use super::state::{ListedState, compared};
+use super::{beside, list};
+use crate::args::{Output, choose};
+use crate::commands::history::signature;
+use crate::failure::{Failure, Outcome, cannot};
+use crate::render;
+
+/// Say whether a list is as one of these keys signed it, and the files beside it are as it says
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Of the files in the list, those that are in its folder are read; at least one must be there. Exits with 1 if one of them
+differs, or none of the keys signed the list: its files are then not looked at.
+
+Examples:
+  solution checksums verify SHA256SUMS --key release.pub
+  solution checksums verify SHA256SUMS --key a.pub --key b.pub --output json")]
+pub(crate) struct VerifyChecksums {
+    /// The list, with its signatures in `<LIST>.dsse.json` beside it
+    list: PathBuf,
+
+    /// A public key (PEM) whose signature counts; may be repeated, and one is enough
+    #[arg(long = "key", value_name = "PUB", required = true)]
+    keys: Vec<PathBuf>,
+}
+
+/// What a signed list says of the files beside it.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct VerifiedChecksums<'a> {
+    /// The list that was read.
+    list: &'a Path,
+    /// Whether one of the keys signed it, at least one of its files is there, and none differs.
+    valid: bool,
+    /// Those of the given keys that signed it.
+    signed_by: Vec<KeyId>,
+    /// Its files, unless none of the keys signed it.
+    files: Vec<ListedFile>,
+}
+
+/// A file of a list.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ListedFile {
+    /// Its name.
+    name: String,
+    /// What it must be.
+    digest: Digest,
+    /// What it is.
+    state: ListedState,
+}
+
+pub(super) fn run(arguments: &VerifyChecksums, output: Output) -> Result<Outcome, Failure> {
+    let path = arguments.list.as_path();
+    let trust = signature::trust(&arguments.keys)?.expect("a key is required");
+    let (list, bytes) = list(path)?;
+    let envelope = beside(path)?.ok_or_else(|| {
+        let missing = detached_path(path);
+        Failure::no(anyhow!("`{}` is not signed", path.display())).hint(format!(
+            "its signatures belong into `{}`",
+            missing.display()
+        ))
+    })?;
+    let is_of_list = envelope.payload() == bytes;
+    let signers = signing::verify(&envelope, &trust)
+        .ok()
+        .filter(|_| is_of_list);
+    let signed_by = signers.map(|signers| signers.trusted).unwrap_or_default();
+    let mut files = Vec::new();
+    if !signed_by.is_empty() {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        for (name, digest) in list.files() {
+            let place = folder.join(name);
+            let state = compared(&place, digest).map_err(cannot("read", &place))?;
+            let name = name.to_owned();
+            files.push(ListedFile {
+                name,
+                digest,
+                state,
+            });
+        }
+    }
+    let verified = VerifiedChecksums {
+        list: path,
+        valid: are_valid(&files),
+        signed_by,
+        files,
+    };
+    render::result(output, &verified, show);
+    Ok(choose(verified.valid, Outcome::Yes, Outcome::No))
+}
+
+/// Whether something was found as it must be, and nothing otherwise.
+fn are_valid(files: &[ListedFile]) -> bool {
+    let any = |state| files.iter().any(|file| file.state == state);
+    any(ListedState::Same) && !any(ListedState::Different)
+}
+
+fn show(verified: &VerifiedChecksums<'_>) {
+    let list = verified.list.display();
+    let named = |state| {
+        let files = verified.files.iter().filter(move |it| it.state == state);
+        files.map(|it| it.name.as_str())
+    };
+    render::lines("same       ", named(ListedState::Same));
+    render::lines("different  ", named(ListedState::Different));
+    render::lines("missing    ", named(ListedState::Missing));
+    if verified.valid {
+        render::line!("valid: `{list}` is as it was signed, and so are its files that are here");
+    } else if verified.signed_by.is_empty() {
+        render::note!(
+            "error: `{list}` is not as one of these keys signed it\n  hint: get it again, with its signatures, and the public key through another channel"
+        );
+    } else if named(ListedState::Different).next().is_some() {
+        render::note!(
+            "error: files differ from `{list}`, which is as it was signed\n  hint: get them again"
+        );
+    } else {
+        render::note!(
+            "error: none of the files in `{list}` is here\n  hint: put the list beside them"
+        );
+    }
+}

@@ -1,0 +1,56 @@
+//! The image of the program that `make dist` makes, as skopeo and tar see it. The packages that need cargo's tools are made
+//! by hand (docs/install.md).
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::common::{Answer, Desk};
+
+/// Makes the image of what is in `program`.
+fn image(desk: &Desk, out: &str) {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/dist-image");
+    let mut command = Command::new(script);
+    command.args(["program", "arm64", "1.2.3", "1700000000", out]);
+    Answer::of(command.current_dir(desk.path(""))).success();
+}
+
+fn shown(desk: &Desk, program: &str, arguments: &[&str]) -> Value {
+    serde_json::from_str(&desk.run(program, arguments).success()).unwrap()
+}
+
+#[test]
+fn the_image_has_the_program_and_what_it_needs_and_no_other_bytes_twice() {
+    let desk = Desk::new();
+    desk.write("program/solution", "the program");
+    for notice in ["LICENSE", "THIRD-PARTY-NOTICES"] {
+        desk.write(&format!("program/share/doc/solution/{notice}"), notice);
+    }
+    image(&desk, "a.tar");
+    image(&desk, "b.tar");
+    assert!(desk.read("a.tar") == desk.read("b.tar"), "two images");
+
+    let place = "oci-archive:a.tar:1.2.3";
+    let inspected = shown(&desk, "skopeo", &["inspect", place]);
+    assert_eq!(inspected["Architecture"], "arm64");
+    assert_eq!(inspected["Created"], "2023-11-14T22:13:20Z");
+    let config = shown(&desk, "skopeo", &["inspect", "--config", place]);
+    assert_eq!(config["config"]["User"], "65532:65532");
+    assert_eq!(config["config"]["Entrypoint"], json!(["/usr/bin/solution"]));
+    desk.run("skopeo", &["copy", "--quiet", place, "dir:copied"])
+        .success();
+    let layer = inspected["Layers"][0].as_str().unwrap();
+    let layer = format!("copied/{}", layer.strip_prefix("sha256:").unwrap());
+    let files = desk
+        .run("tar", &["--numeric-owner", "-tvzf", &layer])
+        .success();
+    for line in [
+        "drwxrwxrwt 0/0 ",
+        "drwx------ 65532/65532 ",
+        "-rwxr-xr-x 0/0 ",
+    ] {
+        assert_eq!(files.matches(line).count(), 1, "{line}: {files}");
+    }
+    let program = ["-xzOf", &layer, "usr/bin/solution"];
+    assert_eq!(desk.run("tar", &program).success(), "the program");
+}
