@@ -597,7 +597,10 @@ impl<'a> WantedRights<'a> {
     /// own records.
     fn add_status(&self, needs: &mut Needs) {
         match &self.within {
-            Within::Anywhere => needs.state(),
+            Within::Anywhere => {
+                needs.state();
+                needs.inventories();
+            }
             Within::Environment(_, namespace) | Within::Namespace(namespace) => {
                 needs.record(&namespace_record::reference(namespace));
                 needs.own();
@@ -610,6 +613,7 @@ impl<'a> WantedRights<'a> {
         self.add_version(needs);
         needs.claims();
         needs.diagnosis();
+        needs.workloads();
         needs.support();
     }
 }
