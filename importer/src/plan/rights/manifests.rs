@@ -787,6 +787,17 @@ mod tests {
     }
 
     #[test]
+    fn who_sees_all_environments_sees_what_is_carried_there() {
+        let status = wanted(&[RightsVerb::Status], None);
+        let records = rules(&status, Some(v::RECORDS_NAMESPACE));
+        assert_eq!(records, ["get,list /configmaps"]);
+        let everywhere = rules(&status, None);
+        let sets = |rule: &&String| rule.contains("statefulsets");
+        let rule = everywhere.iter().find(sets).unwrap();
+        assert!(rule.starts_with("get,list "), "{everywhere:#?}");
+    }
+
+    #[test]
     fn who_sees_one_environment_has_no_right_in_the_cluster_and_one_to_a_record() {
         let status = wanted(&[RightsVerb::Status], Some("prod"));
         assert_eq!(rules(&status, None), Vec::<String>::new());
