@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     namespace: Option<Namespace>,
 
     /// Serve the metrics over HTTP at this address, as /metrics, until the program is asked to end
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "output")]
     listen: Option<String>,
 
     // The global argument of the same name, with the format that only this verb has.
