@@ -30,7 +30,8 @@ pub(crate) enum Output {
     Json,
 }
 
-/// How results are shown, as it is typed. Review tools read findings: verbs without any do not offer their formats.
+/// How results are shown, as it is typed. Review tools read findings, and what collects metrics reads a status: other
+/// verbs do not offer their formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
     /// For people.
@@ -44,14 +45,27 @@ pub(crate) enum Format {
     /// JUnit XML, for tools that show results of tests; people read standard error.
     #[value(hide = true)]
     Junit,
+    /// Metrics, in the text form that Prometheus reads.
+    #[value(hide = true)]
+    Metrics,
 }
 
 impl Format {
     /// The formats of verbs that find something.
     pub(crate) fn of_findings() -> impl TypedValueParser<Value = Self> {
-        let all = Self::value_variants().iter();
-        let all = all.filter_map(|it| Some(it.to_possible_value()?.hide(false)));
-        PossibleValuesParser::new(all)
+        Self::only(|it| it != Self::Metrics)
+    }
+
+    /// The formats of a status.
+    pub(crate) fn of_status() -> impl TypedValueParser<Value = Self> {
+        Self::only(|it| !it.is_for_findings())
+    }
+
+    fn only(is_offered: fn(Self) -> bool) -> impl TypedValueParser<Value = Self> {
+        let offered = Self::value_variants().iter();
+        let offered = offered.filter(|it| is_offered(**it));
+        let offered = offered.filter_map(|it| Some(it.to_possible_value()?.hide(false)));
+        PossibleValuesParser::new(offered)
             .map(|word| Self::from_str(&word, false).expect("it is one of these"))
     }
 

@@ -54,19 +54,25 @@ pub(crate) fn read<T>(
     arguments: &ReadArguments,
     read: impl AsyncFnOnce(&Cluster) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    block_on(read_once(arguments, read))
+}
+
+/// The same within work that goes on. It connects anew, since an account's token may be another one by then.
+pub(crate) async fn read_once<T>(
+    arguments: &ReadArguments,
+    read: impl AsyncFnOnce(&Cluster) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let longest = arguments.longest.timeout();
-    block_on(async {
-        let read = async {
-            let cluster = connect(&arguments.cluster).await?;
-            read(&cluster).await
-        };
-        let read = tokio::time::timeout(longest, read).await;
-        read.unwrap_or_else(|_| {
-            let seconds = longest.as_secs();
-            let late = anyhow!("the cluster did not answer all questions within {seconds} s");
-            Err(Failure::unknown(late)
-                .hint("`--timeout SECONDS` waits longer; `--verbose` shows each request"))
-        })
+    let read = async {
+        let cluster = connect(&arguments.cluster).await?;
+        read(&cluster).await
+    };
+    let read = tokio::time::timeout(longest, read).await;
+    read.unwrap_or_else(|_| {
+        let seconds = longest.as_secs();
+        let late = anyhow!("the cluster did not answer all questions within {seconds} s");
+        Err(Failure::unknown(late)
+            .hint("`--timeout SECONDS` waits longer; `--verbose` shows each request"))
     })
 }
 

@@ -44,7 +44,7 @@ impl Review<'_> {
     /// Shows it, if a review tool reads.
     pub(crate) fn show(&self, format: Format) {
         match format {
-            Format::Human | Format::Json => {}
+            Format::Human | Format::Json | Format::Metrics => {}
             Format::Sarif => render::document(&sarif::log(self)),
             Format::Junit => junit::lines(self).iter().for_each(render::result_line),
         }

@@ -9,7 +9,6 @@ use super::{
     support_bundle, trust, undeploy, unimport, validate, values,
 };
 use crate::args::{Format, choose};
-use crate::failure::Failure;
 use crate::interrupt::Hangup;
 
 /// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
@@ -99,31 +98,7 @@ pub(crate) enum Command {
     Postrender(postrender::Arguments),
 }
 
-impl Cli {
-    /// Leaves standard output to a review tool, if one is to read it.
-    pub(super) fn make_way(&self) -> Result<(), Failure> {
-        if !self.output.is_for_findings() {
-            return Ok(());
-        }
-        if !self.command.has_findings() {
-            let what = "SARIF and JUnit are formats of findings, and there are none here";
-            return Err(Failure::usage(what).hint("`solution validate` and `solution pack` have some; give `--output json`, or leave it out"));
-        }
-        crate::render::set_aside();
-        Ok(())
-    }
-}
-
 impl Command {
-    /// Whether it finds something that can be shown to a review tool.
-    pub(super) fn has_findings(&self) -> bool {
-        match self {
-            Self::Pack(arguments) => arguments.has_findings(),
-            Self::Validate(_) => true,
-            _ => false,
-        }
-    }
-
     /// What becomes of it when its terminal is closed.
     pub(crate) fn hangup(&self) -> Hangup {
         choose(

@@ -18,6 +18,7 @@ mod export;
 #[cfg(test)]
 mod flags_tests;
 mod fleet;
+mod formats;
 mod hindered;
 mod history;
 mod image_map;

@@ -1,6 +1,9 @@
 //! `solution status`: what is imported and what runs where.
 
 pub(super) mod incomplete;
+mod metrics;
+mod served;
+mod shown;
 
 use clap::Args;
 use importer::{ChangeReceipt, EnvironmentNamespace, OperatorStatus, Unseen, VersionStatus};
@@ -8,7 +11,8 @@ use schemars::JsonSchema;
 use schemas::Namespace;
 use serde::Serialize;
 
-use crate::args::{Output, ReadArguments, choose};
+pub(super) use self::shown::show_operator;
+use crate::args::{Format, Output, ReadArguments};
 use crate::failure::{self, Failure, Outcome};
 use crate::{cluster, render};
 
@@ -17,15 +21,33 @@ use crate::{cluster, render};
 #[command(after_help = "\
 Exits with 1 if an operator is not ready, or does not run the version that it should; it says why,
 and what to do. What you may not see is named at the end; with 3 if an operator may be among it.
+As metrics, and while it serves them, it says all of that in numbers, and a bad one is no failure.
 
 Examples:
   solution status
   solution status --namespace prod
-  solution status --context site-b --output json")]
+  solution status --context site-b --output json
+  solution status --output metrics > /var/lib/node_exporter/textfile/solutions.prom
+  solution status --listen 0.0.0.0:9808")]
 pub(crate) struct Arguments {
     /// Only this namespace of an environment: its administrator needs no rights beyond it
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<Namespace>,
+
+    /// Serve the metrics over HTTP at this address, as /metrics, until the program is asked to end
+    #[arg(long, value_name = "HOST:PORT", conflicts_with = "output")]
+    listen: Option<String>,
+
+    // The global argument of the same name, with the format that only this verb has.
+    /// How the result is shown: for people, or as JSON or metrics on standard output
+    #[arg(
+        id = "output",
+        long = "output",
+        value_parser = Format::of_status(),
+        default_value = "human",
+        value_name = "FORMAT"
+    )]
+    format: Format,
 
     #[command(flatten)]
     cluster: ReadArguments,
@@ -72,9 +94,16 @@ impl<'a> Hinted<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+    if let Some(address) = &arguments.listen {
+        return served::run(arguments, address);
+    }
     let status = cluster::read(&arguments.cluster, async |cluster| {
         Ok(importer::status(cluster, arguments.namespace.as_ref()).await?)
     })?;
+    if arguments.format == Format::Metrics {
+        metrics::text(&status).lines().for_each(render::result_line);
+        return Ok(Outcome::Yes);
+    }
     let operators = status.operators.iter().map(Hinted::of);
     let shown = ShownStatus {
         versions: &status.versions,
@@ -84,64 +113,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         notes: &status.notes,
         unseen: &status.unseen,
     };
-    render::result(output, &shown, show);
+    render::result(output, &shown, shown::show);
     Ok(Outcome::of_ready(status.is_ready()))
-}
-
-fn show(status: &ShownStatus) {
-    if status.versions.is_empty() && status.unseen.is_empty() {
-        render::line("no Solution is imported");
-    }
-    for version in status.versions {
-        let active = choose(version.active, ", CRDs active", "");
-        let record = &version.record;
-        let images = record.images.iter();
-        let images = images.filter(|image| image.image.tag.subject().is_none());
-        let images = render::count(images.count(), "image");
-        let (name, version, endpoint) = (&record.name, &record.version, &record.endpoint);
-        render::line!("{name} {version}  {images}{active}  from {endpoint}");
-    }
-    for space in status.environments {
-        let of = if space.namespace.as_str() == space.environment.as_str() {
-            String::new()
-        } else {
-            format!(" (namespace {})", space.namespace)
-        };
-        let going = choose(space.going, ", is being deleted", "");
-        render::line!("environment {}{of}{going}", space.environment);
-        let operators = status.operators.iter();
-        let here = operators.filter(|it| it.operator.namespace == space.namespace);
-        here.for_each(show_operator);
-    }
-    for receipt in status.incomplete {
-        render::line(incomplete::in_words(receipt));
-        render::line!("  hint: {}", incomplete::way_on(&receipt.outcome));
-    }
-    render::lines("note: ", status.notes);
-    show_unseen(status.unseen);
-}
-
-/// What this user may not see, all of it together.
-fn show_unseen(unseen: &[Unseen]) {
-    if unseen.is_empty() {
-        return;
-    }
-    render::line("not seen, for want of a right:");
-    for Unseen { what, right } in unseen {
-        render::line!("  {what} ({right})");
-    }
-    render::line("  hint: `solution rbac --verb status` prints the roles that give these rights");
-}
-
-pub(super) fn show_operator(Hinted { operator, hint }: &Hinted) {
-    let ready = operator.ready;
-    let ready = ready.map(|[ready, wanted]| format!("{ready}/{wanted} ready"));
-    let said: Vec<String> = ready.into_iter().chain(operator.why.clone()).collect();
-    let (solution, version, said) = (&operator.solution, &operator.version, said.join(": "));
-    render::line!("  {solution} {version}  {said}");
-    if let Some(hint) = hint {
-        render::line!("    hint: {hint}");
-    }
 }
 
 #[cfg(test)]

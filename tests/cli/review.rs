@@ -122,7 +122,7 @@ fn junit_has_a_case_for_the_answer_and_for_each_rule_that_found_something() {
 fn only_verbs_that_find_something_show_it_so() {
     let desk = Desk::new();
     for arguments in [
-        &["status", "--output", "sarif"][..],
+        &["history", "--output", "sarif"][..],
         &["--output=junit", "trust", "list"],
         &["pack", "source", "--add-images", "--output", "junit"],
     ] {
@@ -135,5 +135,30 @@ fn only_verbs_that_find_something_show_it_so() {
     for (verb, is_offered) in [("validate", true), ("pack", true), ("status", false)] {
         let help = desk.solution(&[verb, "--help"]).success();
         assert_eq!(help.contains("sarif"), is_offered, "{verb}");
+    }
+}
+
+#[test]
+fn only_a_status_is_shown_as_metrics() {
+    let desk = Desk::new();
+    let said = |arguments: &[&str]| {
+        let answer = desk.solution(arguments);
+        assert_eq!((answer.code, answer.stdout.as_str()), (2, ""), "{answer:?}");
+        answer.stderr
+    };
+    let other = said(&["history", "--output", "metrics"]);
+    let words = "error: metrics are a format of a status, and there is none here";
+    assert!(other.starts_with(words), "{other}");
+    for (verb, format) in [("validate", "metrics"), ("status", "junit")] {
+        let other = said(&[verb, "--output", format]);
+        assert!(other.contains("invalid value"), "{other}");
+    }
+    for (verb, is_offered) in [("status", true), ("validate", false), ("history", false)] {
+        let help = desk.solution(&[verb, "--help"]).success();
+        assert_eq!(
+            help.contains("that Prometheus reads"),
+            is_offered,
+            "{verb}: {help}"
+        );
     }
 }

@@ -59,12 +59,14 @@ mod metadata;
 mod metrics;
 mod migration;
 mod mirrors;
+mod monitoring;
 mod mutations;
 mod needed;
 mod outages;
 #[path = "../common/pages.rs"]
 mod pages;
 mod plugin;
+mod prometheus;
 mod pulls;
 mod reach;
 mod refusals;

@@ -51,6 +51,25 @@ fn collected(site: &Site) -> Option<String> {
     (endpoint["conditions"]["ready"] == true).then_some(address)
 }
 
+/// Gives the cluster the kinds of Prometheus' operator.
+pub(crate) fn define(site: &Site) {
+    let definitions = format!("{}/", variable("SOLUTION_TEST_MONITORING"));
+    let create = ["create", "--filename", &definitions];
+    site.kubectl("default", &create).success();
+    // kubectl's own `wait` gives up at a definition that has no conditions yet.
+    let get = ["get", "--filename", &definitions, "--output=json"];
+    eventually("the definitions are served", || {
+        let found = site.kubectl("default", &get).json();
+        let established = |definition: &Value| {
+            let conditions = definition["status"]["conditions"].as_array();
+            let mut conditions = conditions.into_iter().flatten();
+            conditions.any(|it| it["type"] == "Established" && it["status"] == "True")
+        };
+        let mut definitions = found["items"].as_array()?.iter();
+        definitions.all(established).then_some(())
+    });
+}
+
 #[test]
 fn metrics_are_collected_where_the_cluster_can() {
     let site = Site::new("metrics");
@@ -65,21 +84,7 @@ fn metrics_are_collected_where_the_cluster_can() {
     );
     eventually("the Service finds the operator's pod", || collected(&site));
 
-    let definition = format!("{}/", variable("SOLUTION_TEST_MONITORING"));
-    let create = ["create", "--filename", &definition];
-    site.kubectl("default", &create).success();
-    // kubectl's own `wait` gives up at a definition that has no conditions yet.
-    let definition = [
-        "get",
-        "crd/servicemonitors.monitoring.coreos.com",
-        "--output=json",
-    ];
-    eventually("the definition is served", || {
-        let found = site.kubectl("default", &definition).json();
-        let conditions = found["status"]["conditions"].as_array()?.clone();
-        let established = |it: &Value| it["type"] == "Established" && it["status"] == "True";
-        conditions.iter().any(established).then_some(())
-    });
+    define(&site);
     let planned = import(&site, &plain, &["--dry-run"]).success();
     assert!(planned.contains("create ServiceMonitor"), "{planned}");
     import(&site, &plain, &[]).success();

@@ -18,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 use crate::common::Desk;
 
 /// Every judge, and the Debian package that brings it.
-const PACKAGES: [(&str, &str); 12] = [
+const PACKAGES: [(&str, &str); 13] = [
     ("7z", "p7zip-full"),
     ("bsdtar", "libarchive-tools"),
     ("chmod", "coreutils"),
@@ -26,6 +26,7 @@ const PACKAGES: [(&str, &str); 12] = [
     ("genisoimage", "genisoimage"),
     ("isoinfo", "genisoimage"),
     ("openssl", "openssl"),
+    ("promtool", "prometheus"),
     ("python3", "python3-yaml"),
     ("sh", "dash"),
     ("sha256sum", "coreutils"),

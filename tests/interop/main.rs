@@ -6,6 +6,7 @@
     reason = "a test ends at the first thing that fails"
 )]
 
+mod alerts;
 mod capabilities;
 mod cat;
 mod charts;

@@ -258,6 +258,7 @@ impl<'a> SetJudge<'a> {
             findings,
         );
         report(self.workloads.check(document), place, findings);
+        report(rules::monitoring(document, set), place, findings);
         report(self.placeholders.check(document, set), place, findings);
         let compiler = Compiler {
             images: &self.images,

@@ -513,6 +513,12 @@ catalogue! {
         REQUESTS: Warning, "practice.requests",
             "a workload has containers without requests, for which nodes keep nothing free",
             "add resources.requests to each container";
+        WIDE_RULES: Warning, "practice.wide-rules",
+            "rules of Prometheus, of which each environment has its own, take the series of all",
+            "select by `namespace=\"$(namespace:NAME)\"` in the expressions";
+        DASHBOARD: Warning, "practice.dashboard",
+            "a dashboard of Grafana cannot be read, or replaces that of another environment",
+            "correct its JSON; write $(solution:environment) in its uid and in the annotation that names its folder";
         TEMPLATE: Warning, "practice.template",
             "a file holds `{{`, `{%` or `{#`, which upstream's import runs as a template",
             "reword the text if the archive is also for upstream's import";

@@ -26,6 +26,7 @@ mod hazard;
 mod images;
 pub mod limits;
 mod metadata;
+mod monitoring;
 mod object;
 mod object_names;
 mod object_sets;
@@ -63,6 +64,7 @@ pub use grant::{
 pub use hazard::{Hazard, HazardWeight, accounts, acts, hazards};
 pub use images::ImagesByName;
 pub use metadata::{SortedMetadata, Withheld, metadata};
+pub use monitoring::monitoring;
 pub use object::{forbidden, object, rendered_object};
 pub use object_names::ObjectNames;
 pub use object_sets::object_sets;

@@ -167,6 +167,12 @@ pub enum Problem {
     /// Containers that ask for nothing of their node.
     #[error("no requests: containers {0}")]
     NoRequests(String),
+    /// Rules whose expressions do not tell environments apart.
+    #[error("these take the series of all environments: {0}")]
+    WideRules(String),
+    /// A dashboard that cannot be read, or is one for all environments.
+    #[error("{0}")]
+    Dashboard(String),
     /// A text, by its place, with a placeholder that means nothing.
     #[error("{0}: {1}")]
     Placeholder(String, String),
@@ -272,6 +278,8 @@ impl Problem {
             Self::RefusedUser(_) => &practice::USER,
             Self::NoReadiness(_) => &practice::READINESS,
             Self::NoRequests(_) => &practice::REQUESTS,
+            Self::WideRules(_) => &practice::WIDE_RULES,
+            Self::Dashboard(_) => &practice::DASHBOARD,
             Self::Placeholder(..) => &manifests::PLACEHOLDER,
             Self::MissingImage(..) => &manifests::IMAGE_MISSING,
             Self::MentionedImage(..) | Self::MentionedRepository(..) => &manifests::IMAGE_MENTIONED,

@@ -35,6 +35,7 @@ disable_services() {
       containerd | docker-registry) systemctl disable --quiet "$package.service" ;;
       etcd-server) systemctl disable --quiet etcd.service ;;
       nginx-light) systemctl disable --quiet nginx.service ;;
+      prometheus) systemctl disable --quiet prometheus.service ;;
     esac
   done
 }

@@ -63,16 +63,19 @@ build_missing_programs() {
   say "programs: $dir"
 }
 
+# Those definitions of the Prometheus operator that say what is collected, and what is made of it.
+readonly MONITORING=(servicemonitors prometheusrules)
+
 # Where the Prometheus operator's custom resource definitions are, or will be.
 monitoring_dir() {
   local key
-  key=$(cat "$MONITORING_MODULE/go.mod" "$MONITORING_MODULE/go.sum" | sha256sum)
+  key=$(sha256sum < <(cat "$MONITORING_MODULE/go.mod" "$MONITORING_MODULE/go.sum" && echo "${MONITORING[@]}"))
   printf '%s' "$CACHE/monitoring-${key:0:16}"
 }
 
-# Takes those definitions that tell Prometheus what to collect out of their module.
+# Takes those definitions out of their module.
 fetch_monitoring() {
-  local dir partial module
+  local dir partial module name
   dir=$(monitoring_dir)
   [ ! -d "$dir" ] || return 0
   partial=$dir.partial
@@ -80,7 +83,9 @@ fetch_monitoring() {
   mkdir -p "$partial"
   module=$(cd "$MONITORING_MODULE" && GOTOOLCHAIN=local GOWORK=off GOFLAGS='' "$(find_go)" mod download -json \
     github.com/prometheus-operator/prometheus-operator | jq -r .Dir)
-  install -m 644 "$module"/example/prometheus-operator-crd/monitoring.coreos.com_servicemonitors.yaml "$partial/"
+  for name in "${MONITORING[@]}"; do
+    install -m 644 "$module/example/prometheus-operator-crd/monitoring.coreos.com_$name.yaml" "$partial/"
+  done
   mv -T "$partial" "$dir"
 }
 

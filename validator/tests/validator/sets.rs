@@ -372,6 +372,28 @@ pub(crate) const CASES: &[Case] = &[
         &["practice.requests"],
     ),
     (
+        "a dashboard that is no JSON",
+        |s| {
+            s.carry();
+            s.put(
+                NOTES,
+                "{apiVersion: v1, kind: ConfigMap, metadata: {name: notes, labels: {grafana_dashboard: '1'}}, data: {a.json: '{'}}",
+            );
+        },
+        &["practice.dashboard"],
+    ),
+    (
+        "a rule that takes the series of all environments",
+        |s| {
+            s.carry();
+            s.put(
+                CONFIG,
+                "{apiVersion: monitoring.coreos.com/v1, kind: PrometheusRule, metadata: {name: config}, spec: {groups: [{name: a, rules: [{alert: Down, expr: up == 0}]}]}}",
+            );
+        },
+        &["manifests.unexpected", "practice.wide-rules"],
+    ),
+    (
         "a workload that must not be root, of an image that is",
         |s| {
             s.carry();

@@ -597,7 +597,10 @@ impl<'a> WantedRights<'a> {
     /// own records.
     fn add_status(&self, needs: &mut Needs) {
         match &self.within {
-            Within::Anywhere => needs.state(),
+            Within::Anywhere => {
+                needs.state();
+                needs.inventories();
+            }
             Within::Environment(_, namespace) | Within::Namespace(namespace) => {
                 needs.record(&namespace_record::reference(namespace));
                 needs.own();
@@ -610,6 +613,7 @@ impl<'a> WantedRights<'a> {
         self.add_version(needs);
         needs.claims();
         needs.diagnosis();
+        needs.workloads();
         needs.support();
     }
 }
@@ -780,6 +784,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn who_sees_all_environments_sees_what_is_carried_there() {
+        let status = wanted(&[RightsVerb::Status], None);
+        let records = rules(&status, Some(v::RECORDS_NAMESPACE));
+        assert_eq!(records, ["get,list /configmaps"]);
+        let everywhere = rules(&status, None);
+        let sets = |rule: &&String| rule.contains("statefulsets");
+        let rule = everywhere.iter().find(sets).unwrap();
+        assert!(rule.starts_with("get,list "), "{everywhere:#?}");
     }
 
     #[test]

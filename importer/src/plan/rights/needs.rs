@@ -462,6 +462,18 @@ impl Needs {
         self.here(&["get"], CORE, "pods/log", None);
     }
 
+    /// Adds the rights to see whether the workloads run that Solutions carry.
+    pub(crate) fn workloads(&mut self) {
+        for (group, resource) in workloads::running() {
+            self.here(&["get"], group, resource, None);
+        }
+    }
+
+    /// Adds the right to see what Solutions carry, in all environments.
+    pub(crate) fn inventories(&mut self) {
+        self.of_records(&["get"], CORE, "configmaps");
+    }
+
     /// Adds the rights to read what a support bundle has. What may not be read is missing in it.
     pub(crate) fn support(&mut self) {
         for resource in ["deployments", "statefulsets", "daemonsets", "replicasets"] {

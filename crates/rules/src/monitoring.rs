@@ -1,0 +1,177 @@
+//! Practices of what monitoring is told: rules and dashboards that would be those of all environments together.
+
+use schemas::ObjectSet;
+use schemas::placeholder::{Placeholder, PlaceholderPiece, SolutionFact, split};
+use serde_json::{Map, Value};
+
+use crate::{Problem, group_of, kind_of, text};
+
+/// Rules that a finding names.
+const NAMED: usize = 5;
+/// The label by which Grafana's sidecar finds the ConfigMaps of dashboards.
+const DASHBOARD: &str = "grafana_dashboard";
+
+/// Finds what is better avoided in an object that monitoring reads, where each environment has one.
+#[must_use]
+pub fn monitoring(document: &Value, set: &ObjectSet) -> Option<Problem> {
+    match (group_of(document), kind_of(document).1) {
+        ("monitoring.coreos.com", "PrometheusRule") if is_in_each(document, set) => {
+            let names: Vec<String> = wide_rules(document).take(NAMED).collect();
+            (!names.is_empty()).then(|| Problem::WideRules(names.join(", ")))
+        }
+        ("", "ConfigMap") => {
+            object(document, "/metadata/labels")?.get(DASHBOARD)?;
+            let in_each = is_in_each(document, set);
+            dashboard(document, in_each).map(Problem::Dashboard)
+        }
+        _ => None,
+    }
+}
+
+/// Whether an object lies in a namespace of the environment, so that there are as many as environments.
+fn is_in_each(document: &Value, set: &ObjectSet) -> bool {
+    let written = text(document, "/metadata/namespace");
+    let own = match written {
+        None => set.namespaces.first(),
+        Some(written) => {
+            let pieces = split(written).unwrap_or_default();
+            let name = match pieces.as_slice() {
+                [PlaceholderPiece::Placeholder(Placeholder::Namespace(name))] => name.as_str(),
+                _ => written,
+            };
+            let mut own = set.namespaces.iter();
+            own.find(|it| it.name.as_str() == name)
+        }
+    };
+    own.map_or(written.is_none(), |it| !it.fixed)
+}
+
+/// Returns the names of rules whose expressions say nothing of the environment: each takes the series of all.
+fn wide_rules(document: &Value) -> impl Iterator<Item = String> {
+    let groups = manifests::list(document, "/spec/groups").iter();
+    let rules = groups.flat_map(|it| manifests::list(it, "/rules"));
+    let wide = rules.filter(|it| text(it, "/expr").is_some_and(|it| !tells_apart(it)));
+    wide.map(|rule| {
+        let name = text(rule, "/alert").or_else(|| text(rule, "/record"));
+        format!("`{}`", name.unwrap_or_default())
+    })
+}
+
+/// Whether a text is another one in each environment.
+fn tells_apart(text: &str) -> bool {
+    let pieces = split(text).unwrap_or_default();
+    pieces.iter().any(|piece| {
+        matches!(
+            piece,
+            PlaceholderPiece::Placeholder(
+                Placeholder::Namespace(_)
+                    | Placeholder::Solution(SolutionFact::Environment)
+                    | Placeholder::Parameter(_)
+            )
+        )
+    })
+}
+
+/// Returns the first thing that is wrong with the dashboards of a ConfigMap.
+fn dashboard(document: &Value, in_each: bool) -> Option<String> {
+    let files = object(document, "/data")?.iter();
+    let mut files = files.filter_map(|(name, text)| Some((name, text.as_str()?)));
+    let wrong = files.find_map(|(name, text)| {
+        // A value may stand where JSON has none.
+        let known = serde_json::from_str::<Map<String, Value>>(text);
+        let dashboard = match known {
+            Ok(dashboard) => dashboard,
+            Err(_) if text.contains("$(param:") => return None,
+            Err(error) => return Some(format!("`{name}` is no dashboard: {error}")),
+        };
+        let uid = dashboard.get("uid")?.as_str()?;
+        (in_each && !tells_apart(uid)).then(|| {
+            format!("`{name}` has the uid `{uid}` in every environment, of which Grafana shows one")
+        })
+    });
+    wrong.or_else(|| {
+        let annotations = object(document, "/metadata/annotations");
+        let mut values = annotations.into_iter().flat_map(Map::values);
+        let has_folder = values.any(|it| it.as_str().is_some_and(tells_apart));
+        (in_each && !has_folder).then(|| {
+            "no annotation names a folder of the environment, and in one folder its files replace those of another".to_owned()
+        })
+    })
+}
+
+fn object<'v>(document: &'v Value, pointer: &str) -> Option<&'v Map<String, Value>> {
+    document.pointer(pointer)?.as_object()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn found(document: &Value, fixed: bool) -> Option<String> {
+        let set = json!({"name": "m", "namespaces": [{"name": "shop", "fixed": fixed}]});
+        let set: ObjectSet = serde_json::from_value(set).unwrap();
+        monitoring(document, &set).map(|it| it.to_string())
+    }
+
+    fn rules(namespace: &str, expressions: [&str; 2]) -> Value {
+        let [alert, record] = expressions;
+        let rules = json!([{"alert": "Down", "expr": alert}, {"record": "up:sum", "expr": record}]);
+        json!({
+            "apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule",
+            "metadata": {"name": "shop", "namespace": namespace},
+            "spec": {"groups": [{"name": "shop", "rules": rules}]},
+        })
+    }
+
+    #[test]
+    fn rules_say_of_which_environment_they_are() {
+        let own = "$(namespace:shop)";
+        let scoped = r#"up{namespace="$(namespace:shop)"} == 0"#;
+        let named = r#"up{environment="$(solution:environment)"}"#;
+        assert_eq!(found(&rules(own, [scoped, named]), false), None);
+        // `$$(` stands for itself.
+        let literal = r#"up{namespace="$$(namespace:shop)"}"#;
+        let wide = found(&rules(own, ["up == 0", literal]), false).unwrap();
+        assert!(
+            wide.ends_with("all environments: `Down`, `up:sum`"),
+            "{wide}"
+        );
+        assert_eq!(found(&rules("shop", ["up", scoped]), true), None);
+        assert_eq!(found(&rules("elsewhere", ["up", scoped]), false), None);
+    }
+
+    #[test]
+    fn dashboards_can_be_read_and_told_apart() {
+        let map = |annotations: Value, text: &str| {
+            json!({
+                "apiVersion": "v1", "kind": "ConfigMap",
+                "metadata": {"name": "shop", "labels": {"grafana_dashboard": "1"}, "annotations": annotations},
+                "data": {"shop.json": text},
+            })
+        };
+        let folder = || json!({"folder": "$(solution:environment)"});
+        let own = r#"{"uid": "shop-$(solution:environment)"}"#;
+        assert_eq!(found(&map(folder(), own), false), None);
+        assert_eq!(found(&map(folder(), "{}"), false), None);
+        assert_eq!(found(&map(folder(), r#"{"id": $(param:x)}"#), false), None);
+        for (annotations, text, words) in [
+            (folder(), "{", "`shop.json` is no dashboard: EOF"),
+            (folder(), r#"{"uid": "shop"}"#, "has the uid `shop`"),
+            (
+                json!({"folder": "Shop"}),
+                own,
+                "no annotation names a folder",
+            ),
+            (Value::Null, own, "no annotation names a folder"),
+        ] {
+            let found = found(&map(annotations, text), false).unwrap();
+            assert!(found.contains(words), "{found}");
+        }
+        assert_eq!(found(&map(Value::Null, r#"{"uid": "shop"}"#), true), None);
+        let mut other = map(Value::Null, "{");
+        other["metadata"]["labels"] = json!({"app": "shop"});
+        assert_eq!(found(&other, false), None);
+    }
+}

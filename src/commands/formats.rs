@@ -1,0 +1,39 @@
+//! Which verbs show their results to which other programs.
+
+use super::cli::{Cli, Command};
+use crate::args::Format;
+use crate::failure::Failure;
+use crate::render;
+
+impl Cli {
+    /// Leaves standard output to a review tool or what collects metrics, if one is to read it.
+    pub(super) fn make_way(&self) -> Result<(), Failure> {
+        let refused = match self.output {
+            Format::Human | Format::Json => return Ok(()),
+            Format::Sarif | Format::Junit => (!self.command.has_findings()).then_some((
+                "SARIF and JUnit are formats of findings, and there are none here",
+                "`solution validate` and `solution pack` have some; give `--output json`, or leave it out",
+            )),
+            Format::Metrics => (!matches!(self.command, Command::Status(_))).then_some((
+                "metrics are a format of a status, and there is none here",
+                "`solution status` has one; give `--output json`, or leave it out",
+            )),
+        };
+        if let Some((what, hint)) = refused {
+            return Err(Failure::usage(what).hint(hint));
+        }
+        render::set_aside();
+        Ok(())
+    }
+}
+
+impl Command {
+    /// Whether it finds something that can be shown to a review tool.
+    pub(super) fn has_findings(&self) -> bool {
+        match self {
+            Self::Pack(arguments) => arguments.has_findings(),
+            Self::Validate(_) => true,
+            _ => false,
+        }
+    }
+}

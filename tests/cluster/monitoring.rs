@@ -1,0 +1,207 @@
+//! What archives tell monitoring, by a real Prometheus: an operator's metrics, rules and dashboards in two environments, and
+//! the alerts about Solutions.
+
+use std::collections::BTreeSet;
+
+use fixtures::image::ImageBuilder;
+use fixtures::layout::OciLayout;
+use serde_json::Value;
+
+use crate::common::{Answer, programs};
+use crate::metrics::define;
+use crate::prometheus::Prometheus;
+use crate::site::{Site, eventually};
+
+/// The page whose rules and dashboard are tried.
+const PAGE: &str = include_str!("../../docs/developers/monitor.md");
+
+/// The source tree of the alerts about Solutions.
+const ALERTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/solutions/alerts");
+
+/// Packs a Solution with the page's sets, its rules and its dashboard, whose operator is the example's server.
+fn pack(site: &Site, sets: &str) {
+    let source = format!(
+        "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionSource
+metadata: {{name: shop, annotations: {{solutions.metalk8s.scality.com/display-name: Shop}}}}
+spec:
+  version: 1.0.0
+  images: [{{name: example-server, tag: 1.0.0, source: 'oci:images/example-server:1.0.0'}}]
+  operator:
+    image: {{name: example-server, tag: 1.0.0}}
+    command: [example-server]
+    securityContext: {{runAsNonRoot: true, readOnlyRootFilesystem: true}}
+    metrics: {{enabled: true, scheme: http}}
+    template: {{spec: {{containers: [{{readinessProbe: {{httpGet: {{path: /healthz, port: 8080}}, periodSeconds: 1}}}}]}}}}
+{sets}"
+    );
+    site.desk.write("1.0.0/solution.yaml", source);
+    // The server counts under its own name.
+    let object = |kind: &str| block(kind).replace("shop_requests_total", "example_requests_total");
+    site.desk
+        .write("1.0.0/rules.yaml", object("kind: PrometheusRule"));
+    site.desk
+        .write("1.0.0/dashboard.yaml", object("kind: ConfigMap"));
+    let arguments = ["pack", "1.0.0", "-o", "shop.iso", "--force"];
+    let arguments = [&arguments[..], &["--key", "publisher.key"]].concat();
+    let packed = site.desk.solution(&arguments);
+    assert!(!packed.stderr.contains("warning["), "{packed:?}");
+    packed.success();
+}
+
+/// The block of the page with these words.
+fn block(words: &str) -> &'static str {
+    let mut blocks = PAGE.split("```yaml\n").skip(1);
+    let block = blocks.find(|it| it.split("```").next().unwrap().contains(words));
+    block.unwrap().split("```").next().unwrap()
+}
+
+fn import(site: &Site, archive: &str, environment: &str, more: &[&str]) -> Answer {
+    let into = ["-e", environment, "--pull-secret", "login"];
+    site.import(archive, &[&into[..], more].concat())
+}
+
+/// Packs the alerts with the program itself.
+fn pack_alerts(site: &Site) {
+    site.desk.run("cp", &["-r", ALERTS, "alerts"]).success();
+    let program = programs().join("solution");
+    let strip = ["-o", "stripped", program.to_str().unwrap()];
+    site.desk.run("strip", &strip).success();
+    let image = ImageBuilder::new()
+        .file("/bin/solution", site.desk.read("stripped"), 0o755)
+        .env("PATH", "/bin")
+        .user(65532)
+        .build();
+    let layout = OciLayout::create(site.desk.path("alerts/images/solution")).unwrap();
+    let layout = layout.add(&image.into(), Some("1.0.0")).unwrap();
+    layout.finish().unwrap();
+    let arguments = [
+        "pack",
+        "alerts",
+        "-o",
+        "alerts.iso",
+        "--key",
+        "publisher.key",
+    ];
+    site.desk.solution(&arguments).success();
+}
+
+/// Runs every query of a namespace's dashboard, and returns the values of a label in what they find.
+fn ask_dashboard(
+    site: &Site,
+    prometheus: &Prometheus,
+    namespace: &str,
+    map: &str,
+    label: &str,
+) -> BTreeSet<String> {
+    let map = site.kubectl(namespace, &["get", "configmap", map, "--output=json"]);
+    let map = map.json();
+    let folder = &map["metadata"]["annotations"]["metalk8s.scality.com/grafana-folder-name"];
+    assert!(folder.as_str().unwrap().contains(namespace), "{folder}");
+    assert_eq!(map["metadata"]["labels"]["grafana_dashboard"], "1");
+    let (_, text) = map["data"].as_object().unwrap().iter().next().unwrap();
+    let dashboard: Value = serde_json::from_str(text.as_str().unwrap()).unwrap();
+    assert!(dashboard["uid"].as_str().unwrap().ends_with(namespace));
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().unwrap());
+    let found = targets.flat_map(|target| {
+        let query = target["expr"].as_str().unwrap();
+        eventually(query, || {
+            Some(prometheus.query(query)).filter(|found| !found.is_empty())
+        })
+    });
+    let labels = found.filter_map(|it| Some(it["metric"][label].as_str()?.to_owned()));
+    labels.collect()
+}
+
+/// Waits until an alerting rule of a namespace's object is in a state.
+fn await_alert(prometheus: &Prometheus, namespace: &str, name: &str, state: &str) {
+    eventually(&format!("{name} is {state} in {namespace}"), || {
+        let now = prometheus.alert(namespace, name)?;
+        (now == state).then_some(())
+    });
+}
+
+/// Collects from both environments, and stops the operator of one.
+fn watch_environments(site: &Site) {
+    let prometheus = Prometheus::start(site);
+    for environment in ["blue", "green"] {
+        let up = format!(r#"up{{namespace="{environment}", job="shop-operator-metrics"}} == 1"#);
+        eventually(&up, || (prometheus.query(&up).len() == 1).then_some(()));
+        let labels = ask_dashboard(site, &prometheus, environment, "shop", "namespace");
+        assert_eq!(labels, BTreeSet::from([environment.to_owned()]));
+        await_alert(&prometheus, environment, "ShopOperatorDown", "inactive");
+    }
+    let stop = ["scale", "deployment/shop-operator", "--replicas=0"];
+    site.kubectl("blue", &stop).success();
+    await_alert(&prometheus, "blue", "ShopOperatorDown", "pending");
+    await_alert(&prometheus, "green", "ShopOperatorDown", "inactive");
+}
+
+/// Deploys the alerts about Solutions, one of which is not ready.
+fn watch_solutions(site: &Site) {
+    pack_alerts(site);
+    let account = "alerts:solution-alerts";
+    let rbac = ["rbac", "--verb", "status", "--serviceaccount", account];
+    let roles = site.desk.solution(&rbac).success();
+    let roles = roles.replace("solution-user:status", "site:alerts-status");
+    site.apply(&roles).success();
+    import(site, "alerts.iso", "alerts", &[]).success();
+    let prometheus = Prometheus::start(site);
+    let labels = ask_dashboard(
+        site,
+        &prometheus,
+        "alerts",
+        "solution-alerts",
+        "environment",
+    );
+    // Its own environment may not have been known yet when it first looked.
+    let both = BTreeSet::from(["blue", "green"].map(str::to_owned));
+    assert!(labels.is_superset(&both), "{labels:?}");
+    let pending = |environment: &str| {
+        let alert = r#"alertname="SolutionNotReady", alertstate="pending""#;
+        let query = format!(r#"ALERTS{{{alert}, environment="{environment}"}}"#);
+        (!prometheus.query(&query).is_empty()).then_some(())
+    };
+    eventually("the one is not ready", || pending("blue"));
+    assert_eq!(pending("green"), None);
+    for quiet in [
+        "SolutionDrifted",
+        "SolutionStatusUnseen",
+        "SolutionStatusUnknown",
+    ] {
+        await_alert(&prometheus, "alerts", quiet, "inactive");
+    }
+}
+
+#[test]
+fn each_environment_is_monitored_by_itself_and_solutions_are_watched() {
+    let site = Site::new("monitoring");
+    for environment in ["blue", "green", "alerts"] {
+        site.environment(environment);
+    }
+    let sets = block("  manifests:");
+    // Without the condition, the plan says what is missing.
+    pack(&site, &sets.replace("      when:", "      #"));
+    let plan = ["--dry-run", "--output", "json"];
+    let refused = import(&site, "shop.iso", "blue", &plan);
+    let refused = refused.json().to_string();
+    assert!(refused.contains(r#""id":"no-kind""#), "{refused}");
+    assert!(refused.contains("PrometheusRule"), "{refused}");
+
+    define(&site);
+    pack(&site, sets);
+    for environment in ["blue", "green"] {
+        import(&site, "shop.iso", environment, &[]).success();
+    }
+    watch_environments(&site);
+    watch_solutions(&site);
+
+    // What goes to a file is the same, and as Prometheus wants it.
+    let text = site.solution(&["status", "--output", "metrics"]).success();
+    let ready = r#"solution_ready{solution="shop",version="1.0.0",environment="green",namespace="green"} 1"#;
+    assert!(text.contains(ready), "{text}");
+    site.desk.write("solutions.prom", &text);
+    let check = ["-c", "promtool check metrics < solutions.prom"];
+    site.desk.run("bash", &check).success();
+}
