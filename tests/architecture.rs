@@ -29,9 +29,11 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("charts", &["schemas"]),
     // It computes from what others have read and asked.
     ("fleet", &["schemas"]),
-    ("helm", &["schemas", "watch"]),
+    ("helm", &["process", "schemas", "watch"]),
     ("manifests", &["files", "schemas"]),
     ("mount", &["archive", "schemas"]),
+    // It knows no program.
+    ("process", &["watch"]),
     ("rules", &["manifests", "schemas"]),
     (
         "release",
