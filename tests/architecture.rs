@@ -35,6 +35,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     // It knows no program.
     ("process", &["watch"]),
     ("rules", &["manifests", "schemas"]),
+    // What carries an SBOM is what an archive has.
+    ("sbom", &["archive", "files", "process", "schemas", "watch"]),
     (
         "release",
         &[
@@ -61,6 +63,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "helm",
             "manifests",
             "rules",
+            "sbom",
             "schemas",
             "signing",
             "sources",
@@ -128,6 +131,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "registry",
             "release",
             "rules",
+            "sbom",
             "schemas",
             "serve",
             "shelf",

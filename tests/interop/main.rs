@@ -20,6 +20,7 @@ mod judged;
 mod keys;
 mod manifests;
 mod reproducible;
+mod sboms;
 mod signatures;
 mod signing;
 #[path = "../common/stages.rs"]
