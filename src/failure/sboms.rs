@@ -13,6 +13,7 @@ impl Judge for SbomError {
             Self::Failed { .. } => unknown(
                 "it unpacks below TMPDIR, which may be full; what it says can be tried with the program itself",
             ),
+            Self::Read(error) => error.answer(),
             Self::TooMuch { .. } | Self::Document(_) => NO,
             Self::Start { .. }
             | Self::TooLong { .. }

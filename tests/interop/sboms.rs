@@ -329,6 +329,8 @@ fn without_sboms_nothing_is_judged_and_without_programs_nothing_begins() {
         "db.tar.gz",
     ]);
     assert!(said.failure(1).contains("there is no `grype`"));
+    let said = validate(desk, "bare.iso", &["--vulnerabilities", "nowhere"], 1).stderr;
+    assert!(said.contains("cannot read `nowhere`"), "{said}");
     desk.write("no.tar.gz", "no");
     let said = validate(desk, "bare.iso", &["--vulnerabilities", "no.tar.gz"], 3).stderr;
     assert!(

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use files::ReadError;
 use process::RunError;
 use schemas::printable_within;
 use watch::Cancelled;
@@ -64,6 +65,9 @@ pub enum SbomError {
         /// The problem with it.
         source: serde_json::Error,
     },
+    /// A file that was named cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// The directory with the files of a run cannot be written.
     #[error("cannot write to `{}`", directory.display())]
     Scratch {

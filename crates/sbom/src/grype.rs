@@ -132,11 +132,8 @@ impl Grype {
         database: &Path,
         cancel: Cancel<'_>,
     ) -> Result<VulnerabilityDatabase, SbomError> {
-        let start = |source| SbomError::Scratch {
-            directory: database.to_owned(),
-            source,
-        };
-        let given = database.canonicalize().map_err(start)?;
+        let read = |source| files::failed(database, source);
+        let given = database.canonicalize().map_err(read)?;
         let directory = if given.is_dir() {
             given
         } else {
