@@ -79,6 +79,12 @@ pub(crate) fn program(name: &str) -> Option<PathBuf> {
     })
 }
 
+/// The program that a flag names, else the one that a variable names, else the first of this name on the path.
+pub(crate) fn chosen(flag: Option<&Path>, variable: &str, name: &str) -> Option<PathBuf> {
+    let flag = flag.map(Path::to_owned);
+    flag.or_else(|| path(variable)).or_else(|| program(name))
+}
+
 /// This program, to be started by another one.
 pub(crate) fn own_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"))

@@ -11,9 +11,7 @@ use crate::environment;
 
 /// The one that a flag names, else the one that `HELM` names, else the first on the path.
 pub(crate) fn program(flag: Option<&Path>) -> Option<PathBuf> {
-    let flag = flag.map(Path::to_owned);
-    flag.or_else(|| environment::path("HELM"))
-        .or_else(|| environment::program("helm"))
+    environment::chosen(flag, "HELM", "helm")
 }
 
 /// The verb by which Helm calls this program back.

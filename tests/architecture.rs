@@ -29,10 +29,14 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("charts", &["schemas"]),
     // It computes from what others have read and asked.
     ("fleet", &["schemas"]),
-    ("helm", &["schemas", "watch"]),
+    ("helm", &["process", "schemas", "watch"]),
     ("manifests", &["files", "schemas"]),
     ("mount", &["archive", "schemas"]),
+    // It knows no program.
+    ("process", &["watch"]),
     ("rules", &["manifests", "schemas"]),
+    // What carries an SBOM is what an archive has.
+    ("sbom", &["archive", "files", "process", "schemas", "watch"]),
     (
         "release",
         &[
@@ -59,6 +63,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "helm",
             "manifests",
             "rules",
+            "sbom",
             "schemas",
             "signing",
             "sources",
@@ -126,6 +131,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "registry",
             "release",
             "rules",
+            "sbom",
             "schemas",
             "serve",
             "shelf",

@@ -72,6 +72,20 @@ pub enum PackError {
         "there are charts, and no `helm` that could render them: which images they need cannot be told"
     )]
     NoHelm,
+    /// SBOMs are to be made, and there is no program for it.
+    #[error("there is no `syft` that could make SBOMs")]
+    NoSyft,
+    /// The program that makes SBOMs cannot be used.
+    #[error("SBOMs cannot be made")]
+    Syft(#[source] sbom::SbomError),
+    /// The SBOM of an image cannot be made.
+    #[error("cannot make the SBOM of image `{place}`")]
+    Sbom {
+        /// The image.
+        place: ImagePlace,
+        /// The reason.
+        source: sbom::SbomError,
+    },
     /// The file that is to be included is no program that can be.
     #[error("`{}` is no executable for Linux on amd64 or arm64, and so cannot be included", .0.display())]
     NoExecutable(PathBuf),
@@ -209,6 +223,17 @@ impl PackError {
             error => Self::ChartSource {
                 from: from.clone(),
                 source: Box::new(error),
+            },
+        }
+    }
+
+    /// The error that there is no SBOM of an image.
+    pub(crate) fn unmade(place: &ImagePlace, error: sbom::SbomError) -> Self {
+        match error {
+            sbom::SbomError::Cancelled(cancelled) => cancelled.into(),
+            source => Self::Sbom {
+                place: place.clone(),
+                source,
             },
         }
     }

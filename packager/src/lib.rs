@@ -23,6 +23,7 @@ mod programs;
 mod provenance;
 mod render;
 mod rendered;
+mod sboms;
 mod sets;
 mod source_files;
 #[cfg(test)]
@@ -31,7 +32,7 @@ mod tree_map;
 
 use std::path::PathBuf;
 
-use schemas::ReleaseName;
+use schemas::{ImagePlace, ReleaseName};
 use sources::CacheError;
 use watch::Progress;
 
@@ -46,6 +47,7 @@ pub use preview::{ImagePreview, Preview, preview};
 pub use programs::{PackedProgram, ProgramFile, ProgramKind};
 pub use render::{ChartRemark, ChartRenderer};
 pub use rendered::ReachesOut;
+pub use sboms::{PackedSboms, SbomRequest};
 
 /// An event while an archive is made.
 #[derive(Debug)]
@@ -60,6 +62,15 @@ pub enum Event {
     Rendering(ReleaseName),
     /// A remark on a chart that its publisher should know.
     Chart(ReleaseName, ChartRemark),
+    /// An SBOM of an image is made.
+    Describing {
+        /// The image.
+        place: ImagePlace,
+        /// The number of the SBOM, from 1.
+        number: usize,
+        /// The number of all SBOMs.
+        of: usize,
+    },
     /// Images are collected or fetched. After a damaged content of the cache, the pack begins anew.
     Sources(sources::Event),
     /// The archive is there, but the cache could not be brought back to its size.

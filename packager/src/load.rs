@@ -16,6 +16,7 @@ use crate::problems::SourceProblems;
 use crate::programs::LoadedProgram;
 use crate::provenance;
 use crate::render::{self, ChartRenderer, RenderedImages};
+use crate::sboms::SbomMaker;
 use crate::sets::{self, LoadedSet};
 use crate::source_files::{SOLUTION, SourceFiles};
 use crate::tree_map::TreeMap;
@@ -39,6 +40,8 @@ pub(crate) struct Loaded {
     pub(crate) rendered: Vec<RenderedImages>,
     /// The programs that are included.
     pub(crate) programs: Vec<LoadedProgram>,
+    /// What makes SBOMs, if any are asked for.
+    pub(crate) sboms: Option<SbomMaker>,
     /// CRDs and roles that lie there although there is no operator to use them.
     pub(crate) unused: Vec<PathBuf>,
 }
@@ -136,6 +139,7 @@ pub(crate) fn load(
         charts,
         rendered,
         programs: Vec::new(),
+        sboms: None,
         source,
         id,
         operator,

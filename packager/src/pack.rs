@@ -24,6 +24,7 @@ use crate::error::PackError;
 use crate::load::{self, ByHelm, Loaded};
 use crate::programs::{self, PackedProgram, ProgramFile, ProgramKind};
 use crate::render::ChartRenderer;
+use crate::sboms::{PackedSboms, SbomMaker, SbomRequest};
 use crate::{Event, assemble};
 
 /// The request for an archive: its sources, and how it is made.
@@ -57,7 +58,9 @@ pub struct PackRequest {
     pub keyring: Option<PathBuf>,
     /// The programs that are included, for sites that have none.
     pub programs: Vec<ProgramFile>,
-    /// The directory for copies of these while they are asked for their version.
+    /// The SBOMs that are made of the images, if any are.
+    pub sboms: Option<SbomRequest>,
+    /// The directory for copies of programs while they are asked for their version, and for the files of `syft`.
     pub scratch: PathBuf,
     /// The number of threads that read, hash and compress.
     pub threads: NonZeroUsize,
@@ -100,6 +103,9 @@ pub struct Packed {
     /// How many signatures and other referrers of images it brings.
     #[serde(skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
+    /// The SBOMs that were asked for. They count among what refers to images.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sboms: Option<PackedSboms>,
     /// How many different layers and configurations the images have.
     pub blobs: usize,
     /// The bytes of these together.
@@ -173,6 +179,9 @@ pub(crate) fn load(
     let watched = watch.with(&tell);
     let network = SourceNetwork::new(&request.remote, cache, &watched);
     let programs = programs::load(&request.programs, &request.scratch)?;
+    let sboms = request.sboms.as_ref();
+    let sboms = sboms.map(|it| SbomMaker::new(it, &request.scratch));
+    let sboms = sboms.transpose()?;
     let by_helm = ByHelm {
         renderer: &request.renderer,
         keyring: request.keyring.as_deref(),
@@ -182,7 +191,11 @@ pub(crate) fn load(
     if loaded.charts.is_empty() && asked.any(|it| it.kind == ProgramKind::Helm) {
         return Err(PackError::HelmWithoutCharts);
     }
-    Ok(Loaded { programs, ..loaded })
+    Ok(Loaded {
+        programs,
+        sboms,
+        ..loaded
+    })
 }
 
 /// Refuses a source whose objects run images that are not carried, and does nothing else that packing does.
@@ -211,7 +224,7 @@ fn pack_loaded(
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
     let means = means(request, cache, &watched, None);
-    let images = collect(loaded, &means, watch)?;
+    let mut images = collect(loaded, &means, watch)?;
     let blobs = sources::blobs(&images);
     // All that can be known is checked before a download, which is what takes long.
     if blobs
@@ -222,7 +235,9 @@ fn pack_loaded(
             assemble::file(blobs[it].planned())
         })?;
     }
-    let blobs = sources::fetch(&images, blobs, &means)?;
+    let mut blobs = sources::fetch(&images, blobs, &means)?;
+    let sboms = describe(loaded, &mut images, &mut blobs, request, watch);
+    let sboms = sboms.map_err(|error| discard(error, cache))?;
     let unsigned = plan(loaded, &images, request, |it| assemble::file(&blobs[it]))?;
     sources::check_configurations(&images, &blobs, watch.cancel)?;
     let pinned: Vec<Pinned> = images.iter().map(pinned).collect();
@@ -247,6 +262,7 @@ fn pack_loaded(
         referrers,
         pinned,
         programs: packed(loaded),
+        sboms,
         blobs: blobs.len() + of_artifacts.len(),
         blob_bytes: sizes.chain(of_artifacts.into_values()).sum(),
         judged,
@@ -300,6 +316,22 @@ pub(crate) fn collect(
     }
     load::check_collected(loaded, references)?;
     Ok(images)
+}
+
+/// The stage between fetching and planning: SBOMs, if they are asked for.
+fn describe(
+    loaded: &Loaded,
+    images: &mut Vec<Collected>,
+    blobs: &mut BTreeMap<Digest, Here>,
+    request: &PackRequest,
+    watch: &Watch<'_, Event>,
+) -> Result<Option<PackedSboms>, PackError> {
+    let Some(maker) = &loaded.sboms else {
+        return Ok(None);
+    };
+    let mut packed = maker.add(images, blobs, request.time, watch)?;
+    packed.skipped += assemble::artifacts(loaded).len();
+    Ok(Some(packed))
 }
 
 /// The archive, with everything but its signatures decided.
@@ -387,15 +419,23 @@ fn blame(error: WriteError, blobs: &BTreeMap<Digest, Here>, cache: &Cache) -> Pa
             expected, found, ..
         } if blobs.contains_key(&expected) => {
             let path = blobs[&expected].path.clone();
-            if cache.discard(&path) {
-                return PackError::Cached { digest: expected };
-            }
-            PackError::Content {
+            let error = PackError::Content {
                 path,
                 expected,
                 found,
-            }
+            };
+            discard(error, cache)
         }
         error => error.into(),
+    }
+}
+
+/// Removes a content from the cache that is not what it should be.
+fn discard(error: PackError, cache: &Cache) -> PackError {
+    match error {
+        PackError::Content { path, expected, .. } if cache.discard(&path) => {
+            PackError::Cached { digest: expected }
+        }
+        error => error,
     }
 }

@@ -141,6 +141,7 @@ spec:
             renderer: ChartRenderer::Helm(Some(helm())),
             keyring: None,
             programs: Vec::new(),
+            sboms: None,
             scratch: self.0.path().to_owned(),
         }
     }

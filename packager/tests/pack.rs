@@ -15,7 +15,9 @@ use fixtures::example::{Programs, Release};
 use fixtures::image::{Format, Image, ImageBuilder, Index, Platform};
 use fixtures::layer::Layer;
 use fixtures::layout::{self, OciLayout};
-use packager::{ChartRenderer, Event, PackError, PackRequest, Packed, Signing, init, pack};
+use packager::{
+    ChartRenderer, Event, PackError, PackRequest, Packed, SbomRequest, Signing, init, pack,
+};
 use schemas::{Digest, StatementTime};
 use signing::{SecretKey, Trust};
 use sources::{CacheOptions, Compression, Event as Source, Remote};
@@ -53,6 +55,7 @@ fn request(tree: &Path, output: &Path) -> PackRequest {
         renderer: ChartRenderer::Nothing,
         keyring: None,
         programs: Vec::new(),
+        sboms: None,
         scratch: tree.to_owned(),
     }
 }
@@ -281,6 +284,7 @@ fn what_happens_is_told() {
             Event::Sources(Source::Referrers { .. } | Source::OfTheWhole { .. }) => {
                 panic!("nobody asked for referrers")
             }
+            Event::Describing { .. } => panic!("nobody asked for SBOMs"),
             Event::NotRendered | Event::Verified(..) | Event::Rendering(_) | Event::Chart(..) => {
                 panic!("there is no chart")
             }
@@ -470,4 +474,74 @@ fn what_refers_to_an_image_takes_no_name_from_it() {
     assert_eq!((none, requires.is_empty()), (0, true));
     let found = with(sources::ReferrerTreatment::Bring);
     assert_eq!(found, (images, 1, vec!["referrers-1.0.0".to_owned()]));
+}
+
+/// A stand-in for syft: its SBOMs have another namespace in each run, and it fails over one image.
+fn syft(bench: &Bench, fails: &str) -> SbomRequest {
+    let script = format!(
+        r#"#!/bin/sh
+case "$*" in
+version*) echo '{{"application":"syft","version":"1.0"}}' ;;
+*source-name={fails}*) echo '[0000] ERROR no such layer' >&2; exit 1 ;;
+*) echo "{{\"documentNamespace\":\"$$\",\"creationInfo\":{{\"created\":\"$$\"}},\"name\":\"$3\"}}" ;;
+esac
+"#
+    );
+    let path = bench.directory.path().join("syft");
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o700)).unwrap();
+    SbomRequest {
+        format: sbom::SbomFormat::Spdx,
+        program: Some(path),
+    }
+}
+
+/// Packs with SBOMs, the files of syft in a directory that must be empty then.
+fn with_sboms(bench: &Bench, fails: &str) -> Result<Packed, PackError> {
+    let scratch = tempfile::tempdir().unwrap();
+    let packed = run(&PackRequest {
+        sboms: Some(syft(bench, fails)),
+        scratch: scratch.path().to_owned(),
+        ..request(&bench.tree(), &bench.output())
+    });
+    assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    packed
+}
+
+#[test]
+fn sboms_are_the_same_whatever_their_program_draws_by_lot() {
+    let bench = Bench::new();
+    let once = || {
+        let packed = with_sboms(&bench, "nothing").unwrap();
+        let sboms = packed.sboms.unwrap();
+        assert_eq!((sboms.made, sboms.kept, sboms.skipped), (5, 0, 0));
+        assert_eq!((packed.images, packed.referrers), (4, 5));
+        fs::read(bench.output()).unwrap()
+    };
+    // A scratch directory has another name each time, which an SBOM must not have.
+    assert_eq!(once(), once());
+}
+
+#[test]
+fn an_sbom_that_cannot_be_made_is_told_and_a_damaged_layer_is_to_blame_first() {
+    let bench = Bench::new();
+    let error = with_sboms(&bench, "org/multi").unwrap_err();
+    let said = "cannot make the SBOM of image `org/multi:1`: syft failed: no such layer";
+    assert_eq!(message(&error), said);
+    let hex = base().digest().replace("sha256:", "");
+    let damaged = bench.tree().join("images/multi").join(hex);
+    let mut layer = fs::read(&damaged).unwrap();
+    layer[100] ^= 1;
+    fs::write(&damaged, layer).unwrap();
+    let error = with_sboms(&bench, "org/multi").unwrap_err();
+    assert!(
+        matches!(&error, PackError::Content { path, .. } if *path == damaged),
+        "{error}"
+    );
+    let mut request = request(&bench.tree(), &bench.output());
+    request.sboms = Some(SbomRequest {
+        program: None,
+        ..syft(&bench, "")
+    });
+    assert!(matches!(run(&request), Err(PackError::NoSyft)));
 }

@@ -111,6 +111,7 @@ spec:
             renderer: ChartRenderer::Helm(Some(helm())),
             keyring: Some(self.path(keyring)),
             programs: Vec::new(),
+            sboms: None,
             scratch: self.0.path().to_owned(),
         };
         let told = Mutex::new(Vec::new());

@@ -76,6 +76,7 @@ spec:
         renderer: ChartRenderer::Nothing,
         keyring: None,
         programs: Vec::new(),
+        sboms: None,
         scratch: directory.to_owned(),
     };
     pack(&request, &Watch::silent(Cancel::never())).unwrap()

@@ -18,6 +18,7 @@ mod pack;
 mod plans;
 mod pulls;
 mod registry;
+mod sboms;
 mod trust;
 
 use std::fmt;

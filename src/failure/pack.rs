@@ -39,6 +39,8 @@ impl Judge for PackError {
                 ),
                 source => source.answer(),
             },
+            Self::NoSyft => no("install syft, or name it with `--syft` or SYFT"),
+            Self::Syft(error) | Self::Sbom { source: error, .. } => error.answer(),
             Self::NoExecutable(_) => {
                 no("give the program itself, for Linux, as its project publishes it, unpacked")
             }

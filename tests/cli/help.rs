@@ -197,6 +197,9 @@ fn about(group: &str) -> &'static str {
         "charts" => "`charts/`: the Helm charts, and the artifacts that registries offer of them.",
         "programs" => "`bin/`: the programs that an archive includes for sites that have none.",
         "practice" => "What works, but is better done differently.",
+        "vulnerabilities" => {
+            "What a database knows against the packages of images, with `validate --vulnerabilities`. Only a policy refuses by it ([how](inventory.md))."
+        }
         other => panic!("group {other} has no words"),
     }
 }

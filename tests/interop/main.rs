@@ -22,6 +22,7 @@ mod keys;
 mod manifests;
 mod packages;
 mod reproducible;
+mod sboms;
 mod signatures;
 mod signing;
 #[path = "../common/stages.rs"]

@@ -50,6 +50,21 @@ pub struct Finding {
     pub fix: &'static str,
 }
 
+impl Finding {
+    /// A finding that stands in no source tree, in texts that are made printable and cut.
+    #[must_use]
+    pub fn of(info: &FindingInfo, place: impl fmt::Display, message: impl fmt::Display) -> Self {
+        Self {
+            id: info.id,
+            severity: info.severity,
+            place: printable_within(&place.to_string(), limits::TEXT),
+            message: printable_within(&message.to_string(), limits::TEXT),
+            source: None,
+            fix: info.fix,
+        }
+    }
+}
+
 /// A finding as somebody wrote it down.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -143,12 +158,8 @@ impl Findings {
                 line: it.line,
             });
             self.list.push(Finding {
-                id: info.id,
-                severity: info.severity,
-                place: printable_within(place, limits::TEXT),
-                message: printable_within(&message.to_string(), limits::TEXT),
                 source,
-                fix: info.fix,
+                ..Finding::of(info, place, message)
             });
         }
     }
@@ -274,7 +285,8 @@ mod tests {
                 "manifests",
                 "charts",
                 "programs",
-                "practice"
+                "practice",
+                "vulnerabilities"
             ]
         );
         let count = ids.len();

@@ -6,11 +6,11 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
+use process::Scratch;
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::error::HelmError;
-use crate::scratch::Scratch;
 use crate::{limits, run};
 
 /// A function that fills a buffer from an offset in bytes.

@@ -6,7 +6,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::scratch::Scratch;
+use process::Scratch;
 
 /// The variables that tell Helm where its files lie, and the directory that it gets for each.
 const PLACES: [(&str, &str); 6] = [

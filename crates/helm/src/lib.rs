@@ -17,7 +17,6 @@ mod program;
 mod render;
 mod renderer;
 mod run;
-mod scratch;
 pub mod stored;
 mod verify;
 

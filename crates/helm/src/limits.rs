@@ -5,8 +5,6 @@ use std::time::Duration;
 /// Bytes that Helm may write to its standard output: five times what the largest charts in use render to, and what is read
 /// of a stream of documents.
 pub const OUTPUT: u64 = 32 * 1024 * 1024;
-/// Bytes of its standard error that are kept, the last ones: a failure is told at the end.
-pub const SAID: usize = 16 * 1024;
 /// The time that a rendering may take: charts in use take a second, which leaves room for a busy machine. A template
 /// can go on for ever.
 pub const RENDERING: Duration = Duration::from_secs(20);
@@ -42,8 +40,3 @@ pub const STORED_JSON: u64 = 32 * 1024 * 1024;
 pub const STORED_HOOKS: usize = 1000;
 /// Bytes of a program that are copied at once.
 pub const COPIED_AT_ONCE: usize = 1024 * 1024;
-/// The number of times that a directory is made anew that another process has taken for one that nobody has any more,
-/// which it can in the moment before its lock is taken.
-pub const SCRATCHES: u32 = 20;
-/// The number of times that a start is tried while a process that was just started still has the program open to write.
-pub const STARTS: u32 = 20;

@@ -1,24 +1,16 @@
 //! One run of the program: its environment, its time, its memory and what it writes.
 
-use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
-use std::os::unix::process::CommandExt as _;
+use std::io;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use process::{ProgramRun, RunError, RunLimits};
 use watch::Cancel;
 
 use crate::error::HelmError;
 use crate::home::Home;
 use crate::limits;
-
-/// The interval at which it is looked whether the work is to end.
-const TICK: Duration = Duration::from_millis(50);
 
 /// The exit code of Go's runtime where it cannot go on. Helm itself has no other than 1.
 const BROKEN: i32 = 2;
@@ -90,89 +82,65 @@ impl<'a> HelmRun<'a> {
     }
 }
 
-/// A child that is ended if it is still there when nobody waits for it any more.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        // Both fail if it has ended.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The first bytes of a stream, and whether there were more.
-struct Heard {
-    bytes: Vec<u8>,
-    more: bool,
-}
-
 /// Runs a program, and returns what it wrote; nothing if that is not wanted.
-///
-/// # Panics
-///
-/// Never: its standard error is piped.
 pub(crate) fn run(
     program: &Path,
     run: &HelmRun<'_>,
     cancel: Cancel<'_>,
 ) -> Result<Vec<u8>, HelmError> {
-    cancel.go_on()?;
-    let mut command = Command::new(program);
-    command.args(&run.arguments).env_clear();
+    let mut environment = Vec::new();
     if run.program == HELM {
-        command.envs(run.home.variables());
+        let variables = run.home.variables();
+        environment.extend(variables.map(|(name, path)| (name.to_owned(), path.into())));
     }
-    command.envs(run.environment.iter().map(|(name, value)| (name, value)));
-    // Its own group: an interruption at the terminal is told by us, once.
-    command.process_group(0).stdin(Stdio::null());
-    command.stdout(if run.heard {
-        Stdio::piped()
-    } else {
-        Stdio::null()
-    });
-    command.stderr(Stdio::piped());
-    let child = start(&mut command).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => HelmError::Missing(program.to_owned()),
-        _ => failed(program, source),
-    })?;
-    let mut child = Guard(child);
-    let memory = Some(limits::MEMORY);
-    let memory = Rlimit {
-        current: memory,
-        maximum: memory,
+    environment.extend_from_slice(&run.environment);
+    let started = ProgramRun {
+        program,
+        arguments: &run.arguments,
+        environment,
+        directory: None,
+        heard: run.heard,
+        limits: RunLimits {
+            time: run.time,
+            farewell: run.farewell,
+            memory: limits::MEMORY,
+            output: limits::OUTPUT,
+        },
     };
-    // One that has ended already needs no limit.
-    let _ = prlimit(pid(&child.0), Resource::Data, memory);
-    let stdout = child.0.stdout.take().map(|stdout| hear(stdout, first));
-    let stderr = hear(child.0.stderr.take().expect("it is piped"), last);
-    let said = attend(run, &mut child, stdout.as_ref(), cancel)?;
-    let status = child.0.wait().map_err(|it| failed(program, it))?;
-    match said {
-        Some(said) if status.success() => Ok(said),
-        _ => {
-            let said = stderr.recv_timeout(TICK).unwrap_or_default();
-            // Helmfile ends with this code too, where it finds nothing.
-            let is_broken = status.code() == Some(BROKEN) && run.program == HELM;
-            Err(HelmError::Failed {
-                program: run.program,
-                verb: run.verb,
-                said: if is_broken { broken() } else { words(&said) },
-            })
-        }
-    }
+    started
+        .run(cancel)
+        .map_err(|error| in_full(program, run, error))
 }
 
-/// Starts it. A program that was written just now can be held open by a process that another thread is starting, until that
-/// becomes another program.
-fn start(command: &mut Command) -> io::Result<Child> {
-    for _ in 1..limits::STARTS {
-        match command.spawn() {
-            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(TICK),
-            done => return done,
+/// Says of which run an error is.
+fn in_full(path: &Path, run: &HelmRun<'_>, error: RunError) -> HelmError {
+    let (program, verb) = (run.program, run.verb);
+    match error {
+        RunError::Missing => HelmError::Missing(path.to_owned()),
+        RunError::Start(source) => failed(path, source),
+        RunError::Failed { code, said } => {
+            // Helmfile ends with this code too, where it finds nothing.
+            let is_broken = code == Some(BROKEN) && program == HELM;
+            let said = if is_broken { broken() } else { words(&said) };
+            HelmError::Failed {
+                program,
+                verb,
+                said,
+            }
         }
+        RunError::TooLong => HelmError::TooLong {
+            program,
+            verb,
+            limit: run.time,
+        },
+        RunError::TooMuch => HelmError::TooMuch {
+            program,
+            verb,
+            limit: limits::OUTPUT,
+        },
+        RunError::Killed => HelmError::Killed { program, verb },
+        RunError::Cancelled(cancelled) => cancelled.into(),
     }
-    command.spawn()
 }
 
 /// Returns the error for what the operating system refused.
@@ -180,123 +148,6 @@ pub(crate) fn failed(program: &Path, source: io::Error) -> HelmError {
     HelmError::Run {
         program: program.to_owned(),
         source,
-    }
-}
-
-/// Waits until it has said all that is wanted and ended: what it said; none if it could not be heard.
-fn attend(
-    run: &HelmRun<'_>,
-    child: &mut Guard,
-    stdout: Option<&Receiver<Heard>>,
-    cancel: Cancel<'_>,
-) -> Result<Option<Vec<u8>>, HelmError> {
-    let started = Instant::now();
-    let (program, verb) = (run.program, run.verb);
-    let mut heard = None;
-    loop {
-        if let Err(cancelled) = cancel.go_on() {
-            return Err(match take_leave(child, run.farewell, cancel) {
-                Ended::Killed if !run.farewell.is_zero() => HelmError::Killed { program, verb },
-                Ended::Itself | Ended::Killed => cancelled.into(),
-            });
-        }
-        if started.elapsed() >= run.time {
-            take_leave(child, run.farewell, cancel);
-            let limit = run.time;
-            return Err(HelmError::TooLong {
-                program,
-                verb,
-                limit,
-            });
-        }
-        let Some(stdout) = stdout.filter(|_| heard.is_none()) else {
-            match child.0.try_wait() {
-                Ok(None) => thread::sleep(TICK),
-                _ => return Ok(Some(heard.unwrap_or_default())),
-            }
-            continue;
-        };
-        match stdout.recv_timeout(TICK) {
-            Ok(Heard { more: true, .. }) => {
-                let limit = limits::OUTPUT;
-                return Err(HelmError::TooMuch {
-                    program,
-                    verb,
-                    limit,
-                });
-            }
-            Ok(Heard { bytes, .. }) => heard = Some(bytes),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Ok(None),
-        }
-    }
-}
-
-/// The way in which a run that was asked to end has ended.
-enum Ended {
-    Itself,
-    Killed,
-}
-
-/// Asks it to end, and gives it time to, as long as there is any: half done, a release cannot be worked with. What has not
-/// ended is killed.
-fn take_leave(child: &mut Guard, farewell: Duration, cancel: Cancel<'_>) -> Ended {
-    if let Some(pid) = pid(&child.0) {
-        // It fails if it has ended.
-        let _ = kill_process(pid, Signal::TERM);
-    }
-    let asked = Instant::now();
-    while matches!(child.0.try_wait(), Ok(None)) {
-        if asked.elapsed() >= farewell || cancel.is_urgent() {
-            // It fails if it has ended.
-            let _ = child.0.kill();
-            return Ended::Killed;
-        }
-        thread::sleep(TICK);
-    }
-    Ended::Itself
-}
-
-fn pid(child: &Child) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(child.id()).ok()?)
-}
-
-/// Reads a stream to its end in a thread of its own. A process that it left behind could keep the stream open for ever, so
-/// nobody waits for that thread.
-fn hear<R: Read + Send + 'static, T: Send + 'static>(
-    stream: R,
-    keep: impl FnOnce(R) -> io::Result<T> + Send + 'static,
-) -> Receiver<T> {
-    let (give, take) = mpsc::channel();
-    thread::spawn(move || {
-        if let Ok(heard) = keep(stream) {
-            // Nobody listens any more.
-            let _ = give.send(heard);
-        }
-    });
-    take
-}
-
-/// Reads its first bytes, as many as it may write.
-fn first(stream: impl Read) -> io::Result<Heard> {
-    let mut bytes = Vec::new();
-    let read = stream.take(limits::OUTPUT + 1).read_to_end(&mut bytes)?;
-    let more = read as u64 > limits::OUTPUT;
-    Ok(Heard { bytes, more })
-}
-
-/// Reads its last bytes.
-fn last(mut stream: impl Read) -> io::Result<Vec<u8>> {
-    let mut kept = VecDeque::new();
-    let mut buffer = [0; 4096];
-    loop {
-        let read = stream.read(&mut buffer)?;
-        if read == 0 {
-            return Ok(kept.into());
-        }
-        kept.extend(&buffer[..read]);
-        let over = kept.len().saturating_sub(limits::SAID);
-        kept.drain(..over);
     }
 }
 

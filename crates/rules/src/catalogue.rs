@@ -44,7 +44,7 @@ pub struct FindingInfo {
 
 impl FindingInfo {
     /// The part of the id before the dot: `source`, `container`, `signature`, `integrity`, `manifest`, `images`, `operator`,
-    /// `manifests`, `charts`, `programs` or `practice`.
+    /// `manifests`, `charts`, `programs`, `practice` or `vulnerabilities`.
     #[must_use]
     pub fn group(&self) -> &'static str {
         self.id.split('.').next().unwrap_or_default()
@@ -522,5 +522,30 @@ catalogue! {
         TEMPLATE: Warning, "practice.template",
             "a file holds `{{`, `{%` or `{#`, which upstream's import runs as a template",
             "reword the text if the archive is also for upstream's import";
+    }
+
+    /// Known vulnerabilities, by a database that whoever checks has brought: for a policy to refuse or to ignore.
+    vulnerabilities {
+        CRITICAL: Warning, "vulnerabilities.critical",
+            "a package of an image has a known vulnerability that is rated critical",
+            "bring an image with a fixed version of the package; or say by a VEX document or an ignore why it does not matter";
+        HIGH: Warning, "vulnerabilities.high",
+            "a package of an image has a known vulnerability that is rated high",
+            "bring an image with a fixed version of the package; or say by a VEX document or an ignore why it does not matter";
+        MEDIUM: Warning, "vulnerabilities.medium",
+            "a package of an image has a known vulnerability that is rated medium",
+            "bring an image with a fixed version of the package; or say by a VEX document or an ignore why it does not matter";
+        LOW: Warning, "vulnerabilities.low",
+            "a package of an image has a known vulnerability that is rated low",
+            "bring an image with a fixed version of the package; or say by a VEX document or an ignore why it does not matter";
+        NEGLIGIBLE: Warning, "vulnerabilities.negligible",
+            "a package of an image has a known vulnerability that is rated negligible",
+            "bring an image with a fixed version of the package; or say by a VEX document or an ignore why it does not matter";
+        UNKNOWN: Warning, "vulnerabilities.unknown",
+            "a package of an image has a known vulnerability that nobody has rated",
+            "bring an image with a fixed version of the package; or say by a VEX document or an ignore why it does not matter";
+        NO_SBOM: Warning, "vulnerabilities.no-sbom",
+            "an image carries no SBOM, and was not judged",
+            "have the publisher pack with `--sbom`, or with `--with-referrers` where its images have SBOMs";
     }
 }

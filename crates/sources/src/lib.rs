@@ -36,8 +36,8 @@ pub use cache::{Cache, CacheError, CacheOptions};
 pub use certificates::{CertificateFolders, CertificatePlace, Certificates, CertificatesError};
 pub use chart::{oci_chart, oci_provenance, repository_chart, repository_provenance};
 pub use collect::{
-    Collected, Configuration, ImageContents, blobs, check_configurations, collect, configurations,
-    fetch,
+    Collected, Configuration, ImageContents, MadeReferrer, add_referrers, blobs,
+    check_configurations, collect, configurations, fetch, referrers_place,
 };
 pub use error::{FailedImage, SourceError};
 pub use limits::UNPACK_LIMIT;

@@ -12,6 +12,7 @@ use super::Arguments;
 use super::charts::{self, ChartLine};
 use super::images::{self, ImageLine};
 use super::programs::{self, ProgramLine};
+use super::sboms::{self, SbomLine};
 use super::sets::{self, SetLine};
 use crate::commands::image_map::{Mapping, ShownMap};
 use crate::commands::look::listed::unvouched;
@@ -52,6 +53,9 @@ pub(crate) struct InspectedArchive {
     /// The programs that it includes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) programs: Vec<ProgramLine>,
+    /// The images that can run, each with its SBOMs, with `--sbom`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) sboms: Vec<SbomLine>,
     /// What it defines and may do. Both are missing if there is nothing, or if the archive is not in order, which
     /// `validate` tells.
     #[serde(flatten)]
@@ -84,6 +88,11 @@ pub(super) fn inspect(arguments: &Arguments) -> Result<InspectedArchive, Failure
     let map = map(arguments, &listed, &images)?;
     let sets = sets::sets(&arguments.archive, &listed, &manifest.spec.manifests)?;
     let charts = charts::charts(&arguments.archive, &listed, &manifest.spec.charts)?;
+    let sboms = if arguments.sbom {
+        sboms::sboms(&arguments.archive, &listed)?
+    } else {
+        Vec::new()
+    };
     let mut files = Vec::new();
     if arguments.files {
         files.extend_from_slice(listed.contents().entries());
@@ -101,6 +110,7 @@ pub(super) fn inspect(arguments: &Arguments) -> Result<InspectedArchive, Failure
         sets,
         charts,
         programs: programs::programs(&listed, &manifest.spec.images),
+        sboms,
         outline: outline(arguments, &listed)?,
         manifest,
         files,

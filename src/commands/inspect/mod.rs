@@ -9,6 +9,7 @@ pub(super) mod outline;
 pub(super) mod plan;
 mod prerequisites;
 mod programs;
+mod sboms;
 mod sets;
 mod signatures;
 pub(super) mod words;
@@ -40,6 +41,7 @@ Examples:
   solution inspect app.iso
   solution inspect app.iso --files
   solution inspect app.iso --output json
+  solution inspect app.iso --sbom
   solution inspect app.iso --registry registry.site/apps
   solution inspect app.iso --registry registry.site/apps --image-map kustomize
   solution inspect plan.json"
@@ -51,6 +53,10 @@ pub(crate) struct Arguments {
     /// Show every file with its size and digest
     #[arg(long)]
     files: bool,
+
+    /// Show the SBOMs of each image: their form, what made them, how many packages they list, and the files that they are
+    #[arg(long)]
+    sbom: bool,
 
     /// Where nodes will pull its images from
     #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
@@ -88,6 +94,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 fn refuse_of_archives(arguments: &Arguments) -> Result<(), Failure> {
     let of_archives = [
         (arguments.files, "--files"),
+        (arguments.sbom, "--sbom"),
         (arguments.registry.is_some(), "--registry"),
     ];
     let Some(flag) = first_given(&of_archives) else {

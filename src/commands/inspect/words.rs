@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use schemas::{ContentsEntry, OperatorTemplate, listed};
 
 use super::archive::InspectedArchive;
-use super::{charts, images, outline, prerequisites, programs, sets};
+use super::{charts, images, outline, prerequisites, programs, sboms, sets};
 use crate::args::choose;
 use crate::render;
 
@@ -75,6 +75,7 @@ pub(super) fn show(inspected: &InspectedArchive) {
         charts::show(release, line);
     }
     inspected.programs.iter().for_each(programs::show);
+    inspected.sboms.iter().for_each(sboms::show);
     for (name, parameter) in &spec.parameters {
         sets::show_parameter(name, parameter);
     }

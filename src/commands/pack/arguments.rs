@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::sbom::SbomArguments;
 use super::size::Size;
 use super::versioned::VersionedFile;
 use crate::args::{FindingsArguments, PassphraseArguments, RegistryArguments};
@@ -34,6 +35,7 @@ Examples:
   solution pack shop -o shop.iso --key a.key --keyring charts.gpg
   solution pack shop -o shop.iso --key a.key --include-helm linux-amd64/helm --include-tool linux-amd64/solution
   solution pack shop -o shop.iso --key a.key --with-referrers
+  solution pack shop -o shop.iso --key a.key --sbom spdx
   solution pack shop -o app.iso --key publisher.key --compression zstd --cache-dir /var/cache/solution
   solution pack shop -o shop.iso --key a.key --ca-file registry-ca.pem")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
@@ -106,6 +108,9 @@ pub(crate) struct Arguments {
     /// referrers by OCI 1.1
     #[arg(long)]
     pub(super) with_referrers: bool,
+
+    #[command(flatten)]
+    pub(super) sbom: SbomArguments,
 
     /// Replace the archive if it exists
     #[arg(long)]

@@ -5,13 +5,14 @@ mod arguments;
 mod preview;
 mod refused;
 pub(crate) mod request;
+mod sbom;
 mod size;
 mod versioned;
 pub(crate) mod watch;
 
 use std::path::Path;
 
-use packager::{Packed, PackedProgram};
+use packager::{Packed, PackedProgram, PackedSboms};
 
 pub(crate) use self::arguments::Arguments;
 #[cfg(test)]
@@ -66,7 +67,22 @@ fn show(packed: &Packed) {
         render::line!("image       {place} from {source}@{digest}");
     }
     packed.programs.iter().for_each(show_program);
+    packed.sboms.iter().for_each(show_sboms);
     render::line!("archive id  {}", packed.archive_id);
+}
+
+/// The SBOMs that were made, and what has none by us.
+fn show_sboms(sboms: &PackedSboms) {
+    let made = render::count(sboms.made, "document");
+    let (format, syft) = (sboms.format, &sboms.syft);
+    let others = [
+        (sboms.kept, "kept as it came"),
+        (sboms.skipped, "left out: no image"),
+    ];
+    let others = others.iter().filter(|(count, _)| *count > 0);
+    let others = others.map(|(count, why)| format!("; {count} {why}"));
+    let others: String = others.collect();
+    render::line!("sboms       {made} in {format}, by syft {syft}{others}");
 }
 
 /// A program that is included.

@@ -88,6 +88,7 @@ pub(super) fn request(
         ),
         keyring: arguments.keyring.clone(),
         programs: programs(arguments),
+        sboms: arguments.sbom.request(),
         scratch: environment::scratch(),
     })
 }

@@ -26,6 +26,9 @@ pub(crate) fn show(bar: &Bar, event: Event) {
                 format!("{count} signatures or other referrers are")
             )
         )),
+        Event::Describing { place, number, of } => {
+            bar.set_message(format!("SBOM {number}/{of} {place}"));
+        }
         Event::Sources(Sources::Preparing(progress)) => bar.show("prepare", progress),
         Event::Sources(Sources::Downloading(progress)) => bar.show("download", progress),
         Event::Writing(progress) => bar.show("write", progress),

@@ -2,6 +2,8 @@
 
 pub(super) mod check;
 pub(super) mod judging;
+mod known;
+mod vulnerabilities;
 pub(super) mod words;
 
 use std::path::PathBuf;
@@ -12,6 +14,8 @@ use serde::Serialize;
 use validator::{ArchiveVerdict, Depth, JudgedFindings, Signatures, Summary};
 
 use self::judging::AskedJudging;
+use self::known::VulnerabilityReport;
+use self::vulnerabilities::VulnerabilityArguments;
 use crate::args::{FindingsArguments, Output, TrustArguments};
 use crate::failure::{Failure, Outcome};
 use crate::review::Checked;
@@ -30,6 +34,7 @@ Examples:
   solution validate app.iso --key publisher.pub --output junit > junit.xml
   solution validate app.iso --key publisher.pub --findings-policy solution.policy.yaml
   solution validate app.iso --key publisher.pub --select images,operator.wildcard
+  solution validate app.iso --key publisher.pub --vulnerabilities vulnerability-db.tar.zst --vex app.openvex.json
   solution validate /dev/sr0 --key publisher.pub")]
 pub(crate) struct Arguments {
     /// The archive: a file, or the device of a disc
@@ -41,6 +46,9 @@ pub(crate) struct Arguments {
     /// Check everything but the signatures: nobody then vouches for the archive
     #[arg(long, conflicts_with_all = ["keys", "threshold"], help_heading = "Trust")]
     skip_signature: bool,
+
+    #[command(flatten)]
+    vulnerabilities: VulnerabilityArguments,
 
     #[command(flatten)]
     findings: FindingsArguments,
@@ -56,6 +64,9 @@ pub(crate) struct Validated<'a> {
     judged: &'a JudgedFindings,
     /// Whether the archive is accepted. A policy for findings can only refuse more.
     verdict: ArchiveVerdict,
+    /// The known vulnerabilities of its images, if a database was given and the archive is in order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vulnerabilities: Option<VulnerabilityReport>,
     /// Where policies were looked for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     policy_folders: Vec<Folder>,
@@ -63,6 +74,7 @@ pub(crate) struct Validated<'a> {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let asked = AskedJudging::read(&arguments.findings, None)?;
+    let judge = arguments.vulnerabilities.judge()?;
     let (signatures, policy_folders) = if arguments.skip_signature {
         (Signatures::Skip, Vec::new())
     } else {
@@ -70,15 +82,32 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     let report = check::check(&arguments.archive, signatures, Depth::Everything, output)?;
     let now = environment::now().map_err(Failure::unknown)?;
-    let judged = &asked.judge(report.findings(), now);
+    let vulnerabilities = match &judge {
+        Some(judge) if report.verdict() != ArchiveVerdict::Refused => {
+            let archive_id = report.summary().archive_id;
+            Some(judge.report(&arguments.archive, archive_id, now, output)?)
+        }
+        _ => None,
+    };
+    let mut findings = report.findings().to_vec();
+    findings.extend(
+        vulnerabilities
+            .iter()
+            .flat_map(VulnerabilityReport::findings),
+    );
+    let judged = &asked.judge(&findings, now);
     let validated = Validated {
         summary: report.summary(),
         judged,
         verdict: judged.verdict(report.verdict()),
+        vulnerabilities,
         policy_folders,
     };
     asked.tell(judged, output);
     render::result(output, &validated, |validated| {
+        if let Some(report) = &validated.vulnerabilities {
+            report.show(validated.judged);
+        }
         words::show(validated.summary, validated.verdict);
     });
     asked.review(Checked::Archive(&arguments.archive), judged);

@@ -1,5 +1,6 @@
 //! What a check has found, for people.
 
+use rules::catalogue::{Severity, vulnerabilities};
 use validator::{ArchiveVerdict, Finding, Report, SignatureRule, SourcePlace, Summary};
 
 use crate::args::{Output, choose};
@@ -55,10 +56,18 @@ pub(super) fn show(summary: &Summary, verdict: ArchiveVerdict) {
     });
 }
 
-/// The findings, if a person reads.
+/// Whether a finding is about vulnerabilities, of which there are many: people read a table of them.
+pub(super) fn is_vulnerability(finding: &Finding) -> bool {
+    let group = finding.id.split('.').next();
+    group == Some(vulnerabilities::HIGH.group())
+}
+
+/// The findings, if a person reads; of vulnerabilities only those that a policy refuses.
 pub(crate) fn talk(findings: &[Finding], output: Output) {
     if output == Output::Human {
-        findings.iter().for_each(show_finding);
+        let told = findings.iter();
+        told.filter(|it| !is_vulnerability(it) || it.severity == Severity::Error)
+            .for_each(show_finding);
     }
 }
 

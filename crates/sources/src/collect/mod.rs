@@ -1,6 +1,7 @@
 //! Every image pinned to a digest. Manifests and indexes are read into memory and verified at once; layers and
 //! configurations are only looked for, since they are verified while they are written.
 
+mod added;
 mod ahead;
 mod daemon;
 mod dir;
@@ -9,6 +10,7 @@ mod docker_archive;
 mod layout_files;
 mod oci;
 mod opened;
+mod referrer_list;
 mod referrers;
 mod remote;
 mod session;
@@ -41,6 +43,7 @@ use crate::blob::{Here, ImageBlob};
 use crate::error::{FailedImage, SourceError};
 use crate::means::{Means, ReferrerTreatment};
 use crate::{Event, limits};
+pub use added::{MadeReferrer, add_referrers, referrers_place};
 use oci::OciLayout;
 use opened::LayoutImage;
 use session::CollectSession;

@@ -18,11 +18,11 @@ use registry::{Reference, RegistryManifest};
 use schemas::walk::Parsed;
 use schemas::{
     Digest, Document, ImageDocument, ImageDocumentError, ImageName, ImagePlace, ImageReference,
-    ImageSource, MediaType, REFERRER_SUFFIXES, Tag,
+    ImageSource, REFERRER_SUFFIXES, Tag,
 };
-use serde::{Deserialize, Serialize};
 
 use super::oci::OciLayout;
+use super::referrer_list::{ReferrerEntry, ReferrerList, ReferrerManifest};
 use super::remote::RemoteRepository;
 use super::session::CollectSession;
 use super::store::{self, Store};
@@ -32,70 +32,6 @@ use crate::blob::BlobOrigin;
 use crate::error::{FailedImage, SourceError};
 use crate::means::Means;
 use crate::{Event, limits};
-
-/// The fields of a manifest that say what it is, and what it refers to.
-#[derive(Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ReferrerManifest {
-    subject: Option<ReferrerSubject>,
-    artifact_type: Option<String>,
-    config: Option<ConfigDescriptor>,
-    #[serde(default)]
-    annotations: BTreeMap<String, String>,
-}
-
-#[derive(Deserialize)]
-struct ReferrerSubject {
-    digest: Digest,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct ConfigDescriptor {
-    media_type: String,
-}
-
-impl ReferrerManifest {
-    /// Reads the fields of a document. One that cannot be understood refers to nothing.
-    fn of(document: &Document) -> Self {
-        serde_json::from_slice(&document.bytes).unwrap_or_default()
-    }
-}
-
-/// The list of referrers, as it is made here.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ReferrerList {
-    schema_version: u8,
-    media_type: &'static str,
-    manifests: Vec<ReferrerEntry>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ReferrerEntry {
-    media_type: &'static str,
-    digest: Digest,
-    size: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    artifact_type: Option<String>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    annotations: BTreeMap<String, String>,
-}
-
-impl ReferrerEntry {
-    fn of(document: &Document) -> Self {
-        let said = ReferrerManifest::of(document);
-        let own = said.artifact_type.filter(|it| !it.is_empty());
-        Self {
-            media_type: document.media_type.as_str(),
-            digest: document.digest,
-            size: document.bytes.len(),
-            artifact_type: own.or(said.config.map(|config| config.media_type)),
-            annotations: said.annotations,
-        }
-    }
-}
 
 /// The place where referrers of an image can be.
 enum ReferrerPlace<'a> {
@@ -443,12 +379,7 @@ impl Store<'_> {
             }
             manifests.push(listed);
         }
-        let list = ReferrerList {
-            schema_version: 2,
-            media_type: MediaType::OciIndex.as_str(),
-            manifests,
-        };
-        Ok(serde_json::to_vec(&list).expect("texts and numbers are JSON"))
+        Ok(ReferrerList::of(manifests).to_bytes())
     }
 
     /// Refuses a referrer that is about something else. Under cosign's tags the tag says what it is about, and it may say

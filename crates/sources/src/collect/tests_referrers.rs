@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use fixtures::artifact::{Document, policy_of};
+use fixtures::artifact::{Document as Artifact, policy_of};
 use fixtures::image::Descriptor;
 use fixtures::layout::OciLayout;
 use tempfile::TempDir;
@@ -17,7 +17,7 @@ const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
 /// A layout of an image with the tag `1`, and of documents, each with its tag if it has one.
-fn layout(documents: &[(Option<String>, Document)]) -> TempDir {
+fn layout(documents: &[(Option<String>, Artifact)]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let layout = OciLayout::create(directory.path().join("layout")).unwrap();
     let mut layout = layout.add(&image("amd64").into(), Some("1")).unwrap();
@@ -63,14 +63,14 @@ fn tag(of: &Descriptor, suffix: &str) -> String {
 }
 
 /// A manifest that says nothing about what it refers to, as cosign's do; `text` tells two of them apart.
-fn signature(text: &str) -> Document {
+fn signature(text: &str) -> Artifact {
     let layer = text.as_bytes().to_vec();
     let (digest, size) = (files::digest(&layer), layer.len());
     let content = format!(r#""digest":"{digest}","size":{size}"#);
     let text = format!(
         r#"{{"schemaVersion":2,"mediaType":"{MANIFEST}","config":{{"mediaType":"c",{content}}},"layers":[{{"mediaType":"l",{content}}}]}}"#
     );
-    Document {
+    Artifact {
         media_type: MANIFEST,
         bytes: text.into_bytes(),
         contents: vec![layer],
@@ -78,7 +78,7 @@ fn signature(text: &str) -> Document {
 }
 
 /// An index of these, as registries without the API keep it.
-fn list(of: &[Descriptor]) -> Document {
+fn list(of: &[Descriptor]) -> Artifact {
     let mut entries = String::new();
     for (number, it) in of.iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
@@ -90,7 +90,7 @@ fn list(of: &[Descriptor]) -> Document {
         .unwrap();
     }
     let text = format!(r#"{{"schemaVersion":2,"mediaType":"{INDEX}","manifests":[{entries}]}}"#);
-    Document {
+    Artifact {
         media_type: INDEX,
         bytes: text.into_bytes(),
         contents: Vec::new(),
@@ -126,6 +126,46 @@ fn a_list_is_made_of_what_refers_to_an_image_by_its_own_words() {
     );
     let expected = format!(r#"{{"schemaVersion":2,"mediaType":"{INDEX}","manifests":[{entry}]}}"#);
     assert_eq!(one, expected);
+}
+
+/// The list of an image's referrers after one more was made here: the digests that it names, and whether each of these and
+/// its contents is there.
+fn with_one_more(directory: &TempDir) -> Vec<String> {
+    let mut images = collected(directory).unwrap();
+    let made = signature("made here");
+    let digest = files::digest(&made.bytes);
+    let (manifest, _) = Document::read(digest, made.bytes.clone()).unwrap();
+    let content = files::digest(&made.contents[0]);
+    let referrer = MadeReferrer {
+        name: images[0].place.name.clone(),
+        subject: subject().digest.parse().unwrap(),
+        manifest: Arc::new(manifest),
+        blobs: vec![Here::whole(content, 9, "made".into())],
+    };
+    add_referrers(&mut images, vec![referrer]).unwrap();
+    let places: Vec<_> = images.iter().map(|it| it.place.to_string()).collect();
+    assert_eq!(
+        places,
+        ["app:1".to_owned(), format!("app:{}", tag(&subject(), ""))]
+    );
+    let list = &images[1];
+    assert_eq!(list.subject, images[0].contents.documents().next());
+    let there: Vec<Digest> = list.contents.documents().collect();
+    let blobs = list.contents.blobs.iter().map(ImageBlob::digest);
+    assert!(blobs.collect::<Vec<_>>().contains(&content));
+    let listed = list.contents.root.needs.iter();
+    let listed = listed.inspect(|it| assert!(there.contains(it)));
+    listed.map(Digest::to_string).collect()
+}
+
+#[test]
+fn what_is_made_here_stands_in_one_list_with_what_came() {
+    let made = signature("made here").descriptor().digest;
+    assert_eq!(with_one_more(&layout(&[])), std::slice::from_ref(&made));
+    let policy = policy_of(&subject());
+    let mut both = [made, policy.descriptor().digest];
+    both.sort();
+    assert_eq!(with_one_more(&layout(&[(None, policy)])), both);
 }
 
 #[test]

@@ -16,11 +16,11 @@ use tempfile::{Builder, TempDir};
 use crate::limits;
 
 /// The prefix of all names.
-const PREFIX: &str = "solution-helm-";
+const PREFIX: &str = "solution-run-";
 
 /// A scratch directory.
 #[derive(Debug)]
-pub(crate) struct Scratch {
+pub struct Scratch {
     // It goes before its lock.
     directory: TempDir,
     _lock: File,
@@ -28,7 +28,7 @@ pub(crate) struct Scratch {
 
 impl Scratch {
     /// Makes one, private whatever the umask allows, in a directory in which those go that nobody has any more.
-    pub(crate) fn new(parent: &Path) -> io::Result<Self> {
+    pub fn new(parent: &Path) -> io::Result<Self> {
         sweep(parent);
         for _ in 0..limits::SCRATCHES {
             let directory = make(parent)?;
@@ -42,7 +42,9 @@ impl Scratch {
         Err(io::ErrorKind::ResourceBusy.into())
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Returns the path of it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
         self.directory.path()
     }
 }
@@ -129,15 +131,15 @@ mod tests {
 
         let elsewhere = tempfile::tempdir().unwrap();
         fs::write(elsewhere.path().join("kept"), "").unwrap();
-        symlink(elsewhere.path(), at("solution-helm-link")).unwrap();
-        fs::write(at("solution-helm-file"), "").unwrap();
+        symlink(elsewhere.path(), at("solution-run-link")).unwrap();
+        fs::write(at("solution-run-file"), "").unwrap();
         fs::create_dir(at("solution-other")).unwrap();
         let left = make(parent.path()).unwrap().keep();
         symlink(elsewhere.path(), left.join("link")).unwrap();
         Scratch::new(parent.path()).unwrap();
         assert!(!left.exists());
         assert!(used.path().exists(), "it is in use");
-        for name in ["solution-helm-link", "solution-helm-file", "solution-other"] {
+        for name in ["solution-run-link", "solution-run-file", "solution-other"] {
             assert!(at(name).symlink_metadata().is_ok(), "{name}");
         }
         assert!(elsewhere.path().join("kept").exists());

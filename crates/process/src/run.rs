@@ -1,0 +1,305 @@
+//! One run of a program: its environment, its time, its memory and what it writes.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, kill_process, prlimit};
+use watch::{Cancel, Cancelled};
+
+use crate::limits;
+
+/// The interval at which it is looked whether the work is to end.
+const TICK: Duration = Duration::from_millis(50);
+
+/// The command that a program is to run. It reads nothing from its standard input.
+#[derive(Debug)]
+pub struct ProgramRun<'a> {
+    /// The program.
+    pub program: &'a Path,
+    /// The arguments, in order.
+    pub arguments: &'a [OsString],
+    /// All variables that its environment has: nothing of this program's own comes by itself. A later entry goes before an
+    /// earlier one.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The directory that it runs in; this program's own if there is none.
+    pub directory: Option<&'a Path>,
+    /// Whether what it writes is wanted; its standard error always is.
+    pub heard: bool,
+    /// The limits of what it may use.
+    pub limits: RunLimits,
+}
+
+/// The limits of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct RunLimits {
+    /// The time that it may take.
+    pub time: Duration,
+    /// The time that it has to end by itself once it is asked to, before it is killed. None for what leaves nothing
+    /// half done: it is killed at once, and was cancelled.
+    pub farewell: Duration,
+    /// Bytes of memory that it may write to.
+    pub memory: u64,
+    /// Bytes that it may write to its standard output.
+    pub output: u64,
+}
+
+/// The reason why a run did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The program does not exist.
+    #[error("there is no such program")]
+    Missing,
+    /// The program cannot be started.
+    #[error("it cannot be run")]
+    Start(#[source] io::Error),
+    /// The program failed.
+    #[error("it failed")]
+    Failed {
+        /// The exit code; none if a signal has ended it.
+        code: Option<i32>,
+        /// The last bytes of its standard error.
+        said: Vec<u8>,
+    },
+    /// The program did not end in time.
+    #[error("it did not end in time")]
+    TooLong,
+    /// The program wrote more than is read.
+    #[error("it wrote more than is read")]
+    TooMuch,
+    /// The program was asked to end, did not in its time, and was killed.
+    #[error("it was killed: it had not ended by itself")]
+    Killed,
+    /// The work was ended before it was done.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// A child that is ended if it is still there when nobody waits for it any more.
+struct Guard(Child);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // Both fail if it has ended.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The first bytes of a stream, and whether there were more.
+struct Heard {
+    bytes: Vec<u8>,
+    more: bool,
+}
+
+impl ProgramRun<'_> {
+    /// Runs the program, and returns what it wrote; nothing if that is not wanted.
+    ///
+    /// # Panics
+    ///
+    /// Never: its standard error is piped.
+    pub fn run(&self, cancel: Cancel<'_>) -> Result<Vec<u8>, RunError> {
+        cancel.go_on()?;
+        let mut command = Command::new(self.program);
+        command.args(self.arguments).env_clear();
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        if let Some(directory) = self.directory {
+            command.current_dir(directory);
+        }
+        // Its own group: an interruption at the terminal is told by us, once.
+        command.process_group(0).stdin(Stdio::null());
+        command.stdout(if self.heard {
+            Stdio::piped()
+        } else {
+            Stdio::null()
+        });
+        command.stderr(Stdio::piped());
+        let child = start(&mut command).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => RunError::Missing,
+            _ => RunError::Start(source),
+        })?;
+        let mut child = Guard(child);
+        let memory = Some(self.limits.memory);
+        let memory = Rlimit {
+            current: memory,
+            maximum: memory,
+        };
+        // One that has ended already needs no limit.
+        let _ = prlimit(pid(&child.0), Resource::Data, memory);
+        let output = self.limits.output;
+        let stdout = child.0.stdout.take();
+        let stdout = stdout.map(|stdout| hear(stdout, move |stdout| first(stdout, output)));
+        let stderr = hear(child.0.stderr.take().expect("it is piped"), last);
+        let said = attend(self.limits, &mut child, stdout.as_ref(), cancel)?;
+        let status = child.0.wait().map_err(RunError::Start)?;
+        match said {
+            Some(said) if status.success() => Ok(said),
+            _ => Err(RunError::Failed {
+                code: status.code(),
+                said: stderr.recv_timeout(TICK).unwrap_or_default(),
+            }),
+        }
+    }
+}
+
+/// Starts it. A program that was written just now can be held open by a process that another thread is starting, until that
+/// becomes another program.
+fn start(command: &mut Command) -> io::Result<Child> {
+    for _ in 1..limits::STARTS {
+        match command.spawn() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(TICK),
+            done => return done,
+        }
+    }
+    command.spawn()
+}
+
+/// Waits until it has said all that is wanted and ended: what it said; none if it could not be heard.
+fn attend(
+    limits: RunLimits,
+    child: &mut Guard,
+    stdout: Option<&Receiver<Heard>>,
+    cancel: Cancel<'_>,
+) -> Result<Option<Vec<u8>>, RunError> {
+    let started = Instant::now();
+    let farewell = limits.farewell;
+    let mut heard = None;
+    loop {
+        if let Err(cancelled) = cancel.go_on() {
+            return Err(match take_leave(child, farewell, cancel) {
+                Ended::Killed if !farewell.is_zero() => RunError::Killed,
+                Ended::Itself | Ended::Killed => cancelled.into(),
+            });
+        }
+        if started.elapsed() >= limits.time {
+            take_leave(child, farewell, cancel);
+            return Err(RunError::TooLong);
+        }
+        let Some(stdout) = stdout.filter(|_| heard.is_none()) else {
+            match child.0.try_wait() {
+                Ok(None) => thread::sleep(TICK),
+                _ => return Ok(Some(heard.unwrap_or_default())),
+            }
+            continue;
+        };
+        match stdout.recv_timeout(TICK) {
+            Ok(Heard { more: true, .. }) => return Err(RunError::TooMuch),
+            Ok(Heard { bytes, .. }) => heard = Some(bytes),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        }
+    }
+}
+
+/// The way in which a run that was asked to end has ended.
+enum Ended {
+    Itself,
+    Killed,
+}
+
+/// Asks it to end, and gives it time to, as long as there is any: half done, a release cannot be worked with. What has not
+/// ended is killed.
+fn take_leave(child: &mut Guard, farewell: Duration, cancel: Cancel<'_>) -> Ended {
+    if let Some(pid) = pid(&child.0) {
+        // It fails if it has ended.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+    let asked = Instant::now();
+    while matches!(child.0.try_wait(), Ok(None)) {
+        if asked.elapsed() >= farewell || cancel.is_urgent() {
+            // It fails if it has ended.
+            let _ = child.0.kill();
+            return Ended::Killed;
+        }
+        thread::sleep(TICK);
+    }
+    Ended::Itself
+}
+
+fn pid(child: &Child) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(child.id()).ok()?)
+}
+
+/// Reads a stream to its end in a thread of its own. A process that it left behind could keep the stream open for ever, so
+/// nobody waits for that thread.
+fn hear<R: Read + Send + 'static, T: Send + 'static>(
+    stream: R,
+    keep: impl FnOnce(R) -> io::Result<T> + Send + 'static,
+) -> Receiver<T> {
+    let (give, take) = mpsc::channel();
+    thread::spawn(move || {
+        if let Ok(heard) = keep(stream) {
+            // Nobody listens any more.
+            let _ = give.send(heard);
+        }
+    });
+    take
+}
+
+/// Reads its first bytes, as many as it may write.
+fn first(stream: impl Read, limit: u64) -> io::Result<Heard> {
+    let mut bytes = Vec::new();
+    let read = stream
+        .take(limit.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    let more = read as u64 > limit;
+    Ok(Heard { bytes, more })
+}
+
+/// Reads its last bytes.
+fn last(mut stream: impl Read) -> io::Result<Vec<u8>> {
+    let mut kept = VecDeque::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let read = stream.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(kept.into());
+        }
+        kept.extend(&buffer[..read]);
+        let over = kept.len().saturating_sub(limits::SAID);
+        kept.drain(..over);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str, time: Duration, output: u64) -> Result<Vec<u8>, RunError> {
+        let run = ProgramRun {
+            program: Path::new("/bin/sh"),
+            arguments: &["-c".into(), script.into()],
+            environment: vec![("A".into(), "b".into())],
+            directory: Some(Path::new("/")),
+            heard: true,
+            limits: RunLimits {
+                time,
+                farewell: Duration::ZERO,
+                memory: 1 << 30,
+                output,
+            },
+        };
+        run.run(Cancel::never())
+    }
+
+    #[test]
+    fn a_run_has_what_it_is_given_and_ends_at_its_limits() {
+        let minute = Duration::from_mins(1);
+        let said = sh("echo $A $HOME; pwd", minute, 100).unwrap();
+        assert_eq!(said, b"b\n/\n");
+        assert!(matches!(sh("echo four", minute, 4), Err(RunError::TooMuch)));
+        let long = sh("sleep 60", Duration::from_millis(1), 4);
+        assert!(matches!(long, Err(RunError::TooLong)));
+        let failed = sh("echo why >&2; exit 3", minute, 4).unwrap_err();
+        let RunError::Failed { code, said } = failed else {
+            panic!("{failed}");
+        };
+        assert_eq!((code, &said[..]), (Some(3), &b"why\n"[..]));
+    }
+}

@@ -1,0 +1,140 @@
+//! Errors for which there is no SBOM, or no judgement of one.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use files::ReadError;
+use process::RunError;
+use schemas::printable_within;
+use watch::Cancelled;
+
+use crate::limits;
+
+/// The reason why an SBOM could not be made, read or judged.
+#[derive(Debug, thiserror::Error)]
+pub enum SbomError {
+    /// The program does not exist.
+    #[error("there is no program `{}`", .0.display())]
+    Missing(PathBuf),
+    /// The program cannot be started.
+    #[error("cannot run `{}`", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The program says of itself that it is something else, or nothing at all.
+    #[error("`{}` is not {name}", program.display())]
+    OtherProgram {
+        /// The program.
+        program: PathBuf,
+        /// The name that it should have.
+        name: &'static str,
+    },
+    /// The program failed.
+    #[error("{name} failed: {said}")]
+    Failed {
+        /// The program.
+        name: &'static str,
+        /// The last that it said.
+        said: String,
+    },
+    /// The program did not end in time.
+    #[error("{name} did not end within {} s", limit.as_secs())]
+    TooLong {
+        /// The program.
+        name: &'static str,
+        /// The time that it may take.
+        limit: Duration,
+    },
+    /// The program wrote more than is read.
+    #[error("{name} wrote more than {limit} bytes")]
+    TooMuch {
+        /// The program.
+        name: &'static str,
+        /// Bytes that it may write.
+        limit: u64,
+    },
+    /// The program did what it was asked to, and what it printed cannot be read.
+    #[error("{name} printed something that cannot be understood")]
+    Printed {
+        /// The program.
+        name: &'static str,
+        /// The problem with it.
+        source: serde_json::Error,
+    },
+    /// A file that was named cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The directory with the files of a run cannot be written.
+    #[error("cannot write to `{}`", directory.display())]
+    Scratch {
+        /// The directory.
+        directory: PathBuf,
+        /// The cause.
+        source: io::Error,
+    },
+    /// A document is no SBOM of its form.
+    #[error("it is no SBOM that can be read")]
+    Document(#[source] serde_json::Error),
+    /// The work was ended before it was done.
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+}
+
+/// Returns what a program says went wrong, in one line, without the mark that it begins with. What stands before are notes on
+/// the way.
+pub(crate) fn words(stderr: &[u8]) -> String {
+    const MARK: &str = " ERROR ";
+    let text = String::from_utf8_lossy(stderr);
+    let error = text.rsplit_once(MARK).map_or(&*text, |(_, error)| error);
+    let words: Vec<&str> = error.split_whitespace().collect();
+    match words[..] {
+        [] => "it failed without a word".to_owned(),
+        _ => printable_within(&words.join(" "), limits::TEXT),
+    }
+}
+
+/// Says of which program an error is.
+pub(crate) fn in_full(
+    name: &'static str,
+    program: PathBuf,
+    limits: process::RunLimits,
+    error: RunError,
+) -> SbomError {
+    match error {
+        RunError::Missing => SbomError::Missing(program),
+        RunError::Start(source) => SbomError::Start { program, source },
+        RunError::Failed { said, .. } => SbomError::Failed {
+            name,
+            said: words(&said),
+        },
+        RunError::TooLong => SbomError::TooLong {
+            name,
+            limit: limits.time,
+        },
+        RunError::TooMuch => SbomError::TooMuch {
+            name,
+            limit: limits.output,
+        },
+        // It has no time to end by itself, and so is only killed where that was asked for.
+        RunError::Killed => SbomError::Cancelled(Cancelled),
+        RunError::Cancelled(cancelled) => cancelled.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_wrong_is_told_without_what_was_said_before() {
+        let said = |stderr: &str| words(stderr.as_bytes());
+        let stderr = "[0000]  WARN old\n[0001] ERROR 2 errors occurred:\n\t* a\u{1b}\n\t* b\n";
+        assert_eq!(said(stderr), r"2 errors occurred: * a\u{1b} * b");
+        assert_eq!(said("killed\n"), "killed");
+        assert_eq!(said(" \n"), "it failed without a word");
+    }
+}

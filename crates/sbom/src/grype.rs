@@ -1,0 +1,242 @@
+//! Runs of `grype`: from an SBOM, a database and what is known not to matter to vulnerabilities.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use schemas::{StatementTime, printable_within};
+use serde::{Deserialize, Serialize};
+use watch::Cancel;
+
+use crate::error::SbomError;
+use crate::limits;
+use crate::tool::{Tool, ToolRun};
+
+/// The program `grype`.
+#[derive(Debug)]
+pub struct Grype {
+    tool: Tool,
+    vex: Vec<PathBuf>,
+}
+
+/// A database of vulnerabilities that grype can read.
+#[derive(Debug)]
+pub struct VulnerabilityDatabase {
+    directory: PathBuf,
+    status: DatabaseStatus,
+}
+
+/// What a database of vulnerabilities says of itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all(deserialize = "camelCase"))]
+pub struct DatabaseStatus {
+    /// The version of its schema.
+    #[serde(rename(deserialize = "schemaVersion"))]
+    pub schema: String,
+    /// When it was built.
+    pub built: StatementTime,
+}
+
+/// How bad a vulnerability is, by the database.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all(serialize = "lowercase"))]
+pub enum Rating {
+    /// Critical.
+    Critical,
+    /// High.
+    High,
+    /// Medium.
+    Medium,
+    /// Low.
+    Low,
+    /// Negligible.
+    Negligible,
+    /// Nobody has rated it, or in a word that is not known here.
+    #[serde(other)]
+    Unknown,
+}
+
+/// A vulnerability of a package.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Vulnerability {
+    /// How bad it is.
+    pub rating: Rating,
+    /// Its id, such as `CVE-2024-3094`.
+    pub id: String,
+    /// The package that has it.
+    pub package: String,
+    /// The version of the package.
+    pub version: String,
+    /// The versions that do not have it any more.
+    pub fixed_in: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Matched {
+    #[serde(default)]
+    matches: Vec<Match>,
+}
+
+#[derive(Deserialize)]
+struct Match {
+    vulnerability: MatchedVulnerability,
+    artifact: MatchedPackage,
+}
+
+#[derive(Deserialize)]
+struct MatchedVulnerability {
+    id: String,
+    severity: Rating,
+    fix: Option<MatchedFix>,
+}
+
+#[derive(Deserialize)]
+struct MatchedFix {
+    versions: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct MatchedPackage {
+    name: String,
+    version: String,
+}
+
+impl Grype {
+    /// The program at a path, once it has said its version. Databases are unpacked below `scratch`.
+    pub fn at(program: &Path, scratch: &Path) -> Result<Self, SbomError> {
+        let tool = Tool::at("grype", program, scratch)?;
+        let vex = Vec::new();
+        Ok(Self { tool, vex })
+    }
+
+    /// Returns the version in its own words.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        self.tool.version()
+    }
+
+    /// Leaves out what this VEX document says of: which vulnerabilities do not matter.
+    pub fn add_vex(&mut self, document: &[u8]) -> Result<(), SbomError> {
+        let name = format!("vex-{}.json", self.vex.len());
+        let path = self.tool.write(&name, document)?;
+        self.vex.push(path);
+        Ok(())
+    }
+
+    /// Opens a database: the archive of one, which is unpacked and goes with this value, or the directory in which grype
+    /// keeps one.
+    pub fn open(
+        &self,
+        database: &Path,
+        cancel: Cancel<'_>,
+    ) -> Result<VulnerabilityDatabase, SbomError> {
+        let read = |source| files::failed(database, source);
+        let given = database.canonicalize().map_err(read)?;
+        let directory = if given.is_dir() {
+            given
+        } else {
+            let directory = self.tool.path("database");
+            let mut import = ToolRun::new(["db".into(), "import".into(), given.into()]);
+            import.database = Some(&directory);
+            import.time = limits::IMPORTING;
+            self.tool.run(&import, cancel)?;
+            directory
+        };
+        let mut status = ToolRun::new(["db".into(), "status".into()]);
+        status.database = Some(&directory);
+        status.flag("output", "json");
+        let mut status: DatabaseStatus = self.tool.printed(&self.tool.run(&status, cancel)?)?;
+        status.schema = printable_within(&status.schema, limits::TEXT);
+        Ok(VulnerabilityDatabase { directory, status })
+    }
+
+    /// Returns the vulnerabilities of what an SBOM lists, each once: the worst first.
+    pub fn judge(
+        &self,
+        sbom: &[u8],
+        database: &VulnerabilityDatabase,
+        cancel: Cancel<'_>,
+    ) -> Result<Vec<Vulnerability>, SbomError> {
+        let mut document = OsString::from("sbom:");
+        document.push(self.tool.write("sbom.json", sbom)?);
+        let mut run = ToolRun::new([document]);
+        run.database = Some(&database.directory);
+        run.time = limits::MATCHING;
+        run.output = limits::MATCHES_SIZE;
+        run.flag("output", "json");
+        for path in &self.vex {
+            run.flag("vex", path);
+        }
+        let matched: Matched = self.tool.printed(&self.tool.run(&run, cancel)?)?;
+        Ok(vulnerabilities(&matched))
+    }
+}
+
+impl VulnerabilityDatabase {
+    /// Returns what it says of itself.
+    #[must_use]
+    pub fn status(&self) -> &DatabaseStatus {
+        &self.status
+    }
+}
+
+fn vulnerabilities(matched: &Matched) -> Vec<Vulnerability> {
+    let text = |it: &str| printable_within(it, limits::TEXT);
+    let found = matched.matches.iter().map(|it| Vulnerability {
+        rating: it.vulnerability.severity,
+        id: text(&it.vulnerability.id),
+        package: text(&it.artifact.name),
+        version: text(&it.artifact.version),
+        fixed_in: {
+            let fix = it.vulnerability.fix.as_ref();
+            let versions = fix.and_then(|it| it.versions.as_deref());
+            versions
+                .unwrap_or_default()
+                .iter()
+                .map(|it| text(it))
+                .collect()
+        },
+    });
+    let mut found: Vec<Vulnerability> = found.collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matches_are_sorted_by_how_bad_they_are_and_each_is_there_once() {
+        let found = |severity: &str, id: &str, fix: &str| {
+            format!(
+                r#"{{"vulnerability": {{"id": "{id}", "severity": "{severity}", "fix": {fix}}},
+                "artifact": {{"name": "a\u001b", "version": "1", "locations": null}}}}"#
+            )
+        };
+        let matches = [
+            found("Low", "CVE-1", r#"{"versions": ["2"]}"#),
+            found("Critical", "CVE-2", r#"{"versions": null}"#),
+            found("Dreadful", "CVE-3", "null"),
+            found("Low", "CVE-1", r#"{"versions": ["2"]}"#),
+        ];
+        let text = format!(
+            r#"{{"matches": [{}], "descriptor": {{}}}}"#,
+            matches.join(",")
+        );
+        let found = vulnerabilities(&serde_json::from_str(&text).unwrap());
+        let shown = found
+            .iter()
+            .map(|it| (it.rating, &*it.id, it.fixed_in.len()));
+        let expected = [
+            (Rating::Critical, "CVE-2", 0),
+            (Rating::Low, "CVE-1", 1),
+            (Rating::Unknown, "CVE-3", 0),
+        ];
+        assert!(shown.eq(expected), "{found:?}");
+        assert_eq!(found[0].package, r"a\u{1b}");
+    }
+}

@@ -1,0 +1,246 @@
+//! SBOMs of the images: made of every manifest that can run, unless its publisher has one of the form already.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sbom::{BlobFile, ImageToDescribe, SbomError, SbomFormat, Syft, referrer};
+use schemars::JsonSchema;
+use schemas::{
+    Digest, Document, EMPTY_CONFIG, ImageDocument, ImageName, ImagePlace, StatementTime,
+};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use sources::{Collected, Here, MadeReferrer, add_referrers, referrers_place};
+use watch::Watch;
+
+use crate::Event;
+use crate::error::PackError;
+
+/// A request for SBOMs.
+#[derive(Clone, Debug)]
+pub struct SbomRequest {
+    /// The form of them.
+    pub format: SbomFormat,
+    /// The program `syft`, if there is one.
+    pub program: Option<PathBuf>,
+}
+
+/// The SBOMs that were asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PackedSboms {
+    /// The form of them.
+    pub format: SbomFormat,
+    /// The version of `syft` that made them.
+    pub syft: String,
+    /// How many were made.
+    pub made: usize,
+    /// How many images had one already, which was kept.
+    pub kept: usize,
+    /// How many artifacts have none, since they are no images: charts and programs among them.
+    pub skipped: usize,
+}
+
+/// The means to make SBOMs.
+#[derive(Debug)]
+pub(crate) struct SbomMaker {
+    format: SbomFormat,
+    syft: Syft,
+}
+
+/// A manifest that an SBOM is to be made of.
+struct Undescribed {
+    place: ImagePlace,
+    manifest: Arc<Document>,
+    blobs: Vec<BlobFile>,
+}
+
+impl SbomMaker {
+    /// The program, once it has said its version.
+    pub(crate) fn new(request: &SbomRequest, scratch: &Path) -> Result<Self, PackError> {
+        let program = request.program.as_deref().ok_or(PackError::NoSyft)?;
+        let syft = Syft::at(program, scratch).map_err(PackError::Syft)?;
+        let format = request.format;
+        Ok(Self { format, syft })
+    }
+
+    /// Makes the SBOMs of the images, and adds them to these and their contents to the blobs.
+    pub(crate) fn add(
+        &self,
+        images: &mut Vec<Collected>,
+        blobs: &mut BTreeMap<Digest, Here>,
+        time: StatementTime,
+        watch: &Watch<'_, Event>,
+    ) -> Result<PackedSboms, PackError> {
+        let mut packed = PackedSboms {
+            format: self.format,
+            syft: self.syft.version().to_owned(),
+            made: 0,
+            kept: 0,
+            skipped: 0,
+        };
+        let todo = self.undescribed(images, blobs, &mut packed);
+        let of = todo.len();
+        let mut made = Vec::new();
+        for (image, number) in todo.into_iter().zip(1..) {
+            (watch.tell)(Event::Describing {
+                place: image.place.clone(),
+                number,
+                of,
+            });
+            let referrer = self.make(&image, time, watch);
+            let referrer = referrer.map_err(|error| blame(error, &image))?;
+            let own = referrer.blobs.iter();
+            blobs.extend(own.map(|blob| (blob.digest, blob.clone())));
+            made.push(referrer);
+        }
+        add_referrers(images, made)?;
+        packed.made = of;
+        Ok(packed)
+    }
+
+    /// The manifests without an SBOM; the others are counted.
+    fn undescribed(
+        &self,
+        images: &[Collected],
+        blobs: &BTreeMap<Digest, Here>,
+        packed: &mut PackedSboms,
+    ) -> Vec<Undescribed> {
+        let mut seen = BTreeSet::new();
+        let mut todo = Vec::new();
+        for image in images.iter().filter(|image| image.subject.is_none()) {
+            let contents = &image.contents;
+            let documents = contents.children.iter().chain([&contents.root]);
+            let mut manifests = documents.filter(|it| can_run(it)).peekable();
+            if manifests.peek().is_none() {
+                packed.skipped += 1;
+            }
+            for manifest in manifests {
+                let name = &image.place.name;
+                if !seen.insert((name.clone(), manifest.digest)) {
+                    continue;
+                }
+                let subjects = [manifest.digest, contents.root.digest];
+                if self.is_described(images, name, subjects) {
+                    packed.kept += 1;
+                    continue;
+                }
+                let blobs = manifest.needs.iter().filter_map(|it| blobs.get(it));
+                todo.push(Undescribed {
+                    place: image.place.clone(),
+                    manifest: Arc::clone(manifest),
+                    blobs: blobs.map(file).collect(),
+                });
+            }
+        }
+        todo
+    }
+
+    /// Whether there is an SBOM of the form already, of the manifest or of the whole image; or an image of the publisher's
+    /// in its place.
+    fn is_described(&self, images: &[Collected], name: &ImageName, subjects: [Digest; 2]) -> bool {
+        let [manifest, _] = subjects;
+        let mut images = images.iter().filter(|image| image.place.name == *name);
+        let list = referrers_place(name, manifest);
+        images.any(|image| {
+            let contents = &image.contents;
+            let mut documents = contents.children.iter().chain([&contents.root]);
+            match image.subject {
+                None => image.place == list,
+                Some(subject) => {
+                    subjects.contains(&subject)
+                        && documents.any(|it| SbomFormat::of_referrer(it) == Some(self.format))
+                }
+            }
+        })
+    }
+
+    fn make(
+        &self,
+        image: &Undescribed,
+        time: StatementTime,
+        watch: &Watch<'_, Event>,
+    ) -> Result<MadeReferrer, SbomError> {
+        let described = ImageToDescribe {
+            name: &image.place.name,
+            manifest: &image.manifest,
+            blobs: &image.blobs,
+            time,
+        };
+        let sbom = self.syft.describe(described, self.format, watch.cancel)?;
+        let manifest = referrer(self.format, &image.manifest, &sbom);
+        let manifest = Document::read(files::digest(&manifest), manifest);
+        let (manifest, _) = manifest.expect("what is written here is a manifest");
+        let contents = [&sbom[..], EMPTY_CONFIG].map(|bytes| self.syft.keep(bytes));
+        let blobs = contents.into_iter().map(|kept| kept.map(here));
+        Ok(MadeReferrer {
+            name: image.place.name.clone(),
+            subject: image.manifest.digest,
+            manifest: Arc::new(manifest),
+            blobs: blobs.collect::<Result<_, _>>()?,
+        })
+    }
+}
+
+/// Whether a document is the manifest of an image that can run.
+fn can_run(document: &Document) -> bool {
+    let content = ImageDocument::from_slice(&document.bytes);
+    matches!(content, Ok(ImageDocument::Manifest(manifest)) if manifest.is_image())
+}
+
+/// Says why there is no SBOM: nobody has verified the contents before, and a damaged one is no fault of the program's.
+fn blame(error: SbomError, image: &Undescribed) -> PackError {
+    if matches!(error, SbomError::Failed { .. }) {
+        for blob in &image.blobs {
+            match found(blob) {
+                Ok(found) if found == blob.digest => {}
+                Ok(found) => {
+                    return PackError::Content {
+                        path: blob.path.clone(),
+                        expected: blob.digest,
+                        found,
+                    };
+                }
+                Err(source) => return files::failed(&blob.path, source).into(),
+            }
+        }
+    }
+    PackError::unmade(&image.place, error)
+}
+
+/// The digest of what lies there.
+fn found(blob: &BlobFile) -> io::Result<Digest> {
+    let mut file = File::open(&blob.path)?;
+    file.seek(SeekFrom::Start(blob.offset))?;
+    let mut hash = Sha256::new();
+    let mut reader = BufReader::new(file.take(blob.size));
+    loop {
+        let piece = reader.fill_buf()?;
+        if piece.is_empty() {
+            return Ok(Digest::new(hash.finalize().into()));
+        }
+        hash.update(piece);
+        let read = piece.len();
+        reader.consume(read);
+    }
+}
+
+fn file(here: &Here) -> BlobFile {
+    BlobFile {
+        digest: here.digest,
+        size: here.size,
+        path: here.path.clone(),
+        offset: here.offset,
+    }
+}
+
+fn here(file: BlobFile) -> Here {
+    Here {
+        digest: file.digest,
+        size: file.size,
+        path: file.path,
+        offset: file.offset,
+    }
+}
