@@ -2,17 +2,19 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use archive::Listed;
 use fuser::{
-    Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
-    KernelConfig, LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry,
-    ReplyOpen, ReplyStatfs, Request,
+    Errno, FileAttr, FileHandle, FileType, Filesystem, Generation, INodeNo, KernelConfig,
+    LockOwner, OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyEntry, ReplyOpen, ReplyStatfs,
+    Request,
 };
 
-use crate::error::RefusedFile;
 use crate::limits::{READ_AHEAD, UNCHANGED};
+use crate::opening::{self, FirstOpen, Refused, SharedArchive};
 use crate::tree::{Node, ROOT, Tree};
 
 /// Bytes of the unit in which the kernel counts the space of files.
@@ -27,22 +29,19 @@ pub struct FileOwner {
     pub group: u32,
 }
 
-/// Is told of files that could not be opened.
-type Refused = Box<dyn Fn(RefusedFile) + Send + Sync>;
-
 /// An archive that answers the kernel.
 pub(crate) struct MountedArchive {
-    listed: Listed,
-    tree: Tree,
+    archive: Arc<SharedArchive>,
     owner: FileOwner,
     time: SystemTime,
-    refused: Refused,
+    /// Takes first opens to the threads that hash.
+    first_opens: Sender<FirstOpen>,
 }
 
 impl std::fmt::Debug for MountedArchive {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("MountedArchive")
-            .field("archive_id", &self.listed.archive_id())
+            .field("archive_id", &self.archive.listed.archive_id())
             .finish_non_exhaustive()
     }
 }
@@ -50,17 +49,21 @@ impl std::fmt::Debug for MountedArchive {
 impl MountedArchive {
     pub(crate) fn new(listed: Listed, owner: FileOwner, refused: Refused) -> Self {
         let seconds = listed.statement().predicate.time.unix();
-        Self {
+        let archive = Arc::new(SharedArchive {
             tree: Tree::new(&listed),
-            owner,
-            time: UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default()),
             refused,
             listed,
+        });
+        Self {
+            owner,
+            time: UNIX_EPOCH + Duration::from_secs(u64::try_from(seconds).unwrap_or_default()),
+            first_opens: opening::threads(&archive),
+            archive,
         }
     }
 
     fn attributes(&self, number: u64) -> Option<FileAttr> {
-        let (kind, perm, size, nlink) = match self.tree.node(number)? {
+        let (kind, perm, size, nlink) = match self.archive.tree.node(number)? {
             Node::Directory(it) => (FileType::Directory, 0o555, 0, 2 + it.subdirectories),
             Node::File(it) => (FileType::RegularFile, 0o444, it.blob.size(), it.links),
         };
@@ -85,7 +88,7 @@ impl MountedArchive {
 
     /// Bytes of a content that was verified, as many as there are.
     fn read_at(&self, number: u64, offset: u64, size: u32) -> Option<io::Result<Vec<u8>>> {
-        let blob = &self.tree.content(number)?.blob;
+        let blob = &self.archive.tree.content(number)?.blob;
         let left = blob.size().saturating_sub(offset);
         let length = usize::try_from(left.min(u64::from(size))).unwrap_or_default();
         let mut bytes = vec![0; length];
@@ -103,7 +106,7 @@ impl Filesystem for MountedArchive {
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let directory = self.tree.directory(parent.0);
+        let directory = self.archive.tree.directory(parent.0);
         let number = directory.and_then(|it| it.child(name.to_str()?));
         match number.and_then(|number| self.attributes(number)) {
             Some(attributes) => reply.entry(&UNCHANGED, &attributes, Generation(0)),
@@ -119,20 +122,15 @@ impl Filesystem for MountedArchive {
     }
 
     fn open(&self, _: &Request, number: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let Some(content) = self.tree.content(number.0) else {
+        let Some(content) = self.archive.tree.content(number.0) else {
             return reply.error(Errno::ENOENT);
         };
-        match content.verify(&self.listed) {
-            // What the kernel has of it was read after it had been verified.
-            Ok(()) => reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE),
-            Err(error) => {
-                (self.refused)(RefusedFile {
-                    path: content.path.clone(),
-                    error,
-                });
-                reply.error(Errno::EIO);
-            }
+        if content.is_verified() {
+            return opening::opened(reply);
         }
+        let number = number.0;
+        // Without anybody to take it, the reply is dropped, which is an error for whoever opens.
+        let _ = self.first_opens.send(FirstOpen { number, reply });
     }
 
     fn read(
@@ -161,7 +159,7 @@ impl Filesystem for MountedArchive {
         offset: u64,
         mut reply: ReplyDirectory,
     ) {
-        let Some(directory) = self.tree.directory(number.0) else {
+        let Some(directory) = self.archive.tree.directory(number.0) else {
             return reply.error(Errno::ENOTDIR);
         };
         let own = [(number.0, "."), (directory.parent, "..")];
@@ -169,7 +167,7 @@ impl Filesystem for MountedArchive {
         let children = children.map(|child| (child.number, child.name.as_str()));
         let all = own.into_iter().chain(children).enumerate();
         for (at, (number, name)) in all.skip(usize::try_from(offset).unwrap_or(usize::MAX)) {
-            let kind = match self.tree.node(number) {
+            let kind = match self.archive.tree.node(number) {
                 Some(Node::File(_)) => FileType::RegularFile,
                 _ => FileType::Directory,
             };
@@ -182,8 +180,8 @@ impl Filesystem for MountedArchive {
     }
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        let blocks = self.listed.image_size().div_ceil(u64::from(BLOCK));
-        let files = self.tree.len() as u64;
+        let blocks = self.archive.listed.image_size().div_ceil(u64::from(BLOCK));
+        let files = self.archive.tree.len() as u64;
         reply.statfs(blocks, 0, 0, files, 0, BLOCK, 255, BLOCK);
     }
 }

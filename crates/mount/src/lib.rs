@@ -7,11 +7,12 @@
 //! what was signed.
 //!
 //! This crate knows archives and FUSE. It must not know who signed, the terminal or the clock. Open `tree.rs` first for what
-//! the kernel is shown, then `filesystem.rs` for what it asks.
+//! the kernel is shown, then `filesystem.rs` for what it asks and `opening.rs` for first opens.
 
 mod error;
 mod filesystem;
 pub mod limits;
+mod opening;
 mod tree;
 
 use std::path::{Path, PathBuf};

@@ -2,6 +2,7 @@
 //! as in the archive; so what was verified under one name need not be under another.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use archive::{Blob, Listed, OpenError, SignedDirectory, SignedNode};
@@ -42,18 +43,28 @@ pub(crate) struct Content {
     /// How many it has.
     pub(crate) links: u32,
     pub(crate) blob: Blob,
-    /// Whether all of it was found to be what is listed. Held while that is found out.
-    verified: Mutex<bool>,
+    /// Whether all of it was found to be what is listed.
+    verified: AtomicBool,
+    /// Held while that is found out.
+    verifying: Mutex<()>,
 }
 
 impl Content {
+    /// Whether all of it was found to be what is listed: then it need not be verified any more.
+    pub(crate) fn is_verified(&self) -> bool {
+        self.verified.load(Ordering::Acquire)
+    }
+
     /// Reads and hashes all of it, unless that was done before.
     pub(crate) fn verify(&self, listed: &Listed) -> Result<(), OpenError> {
-        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
-        if !*verified {
+        let _verifying = self
+            .verifying
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if !self.is_verified() {
             let mut pieces = listed.pieces(&self.path)?;
             while pieces.piece()?.is_some() {}
-            *verified = true;
+            self.verified.store(true, Ordering::Release);
         }
         Ok(())
     }
@@ -105,7 +116,8 @@ impl Tree {
             path: entry.path.to_string(),
             links: 1,
             blob: listed.file(entry.path.as_str())?,
-            verified: Mutex::new(false),
+            verified: AtomicBool::new(false),
+            verifying: Mutex::new(()),
         }));
         contents.insert(entry.digest, number);
         Some(number)

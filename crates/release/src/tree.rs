@@ -15,18 +15,7 @@ impl SourceTree {
             let path = path.to_owned();
             |source| ReleaseError::Write { path, source }
         };
-        match fs::read_dir(directory) {
-            Ok(mut entries) => {
-                if entries.next().is_some() {
-                    return Err(ReleaseError::NotEmpty(directory.to_owned()));
-                }
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) if error.kind() == ErrorKind::NotADirectory => {
-                return Err(ReleaseError::NotEmpty(directory.to_owned()));
-            }
-            Err(error) => return Err(failed(directory)(error)),
-        }
+        check_empty(directory)?;
         let mut written = Vec::new();
         for (name, bytes) in &self.files {
             let path = directory.join(name);
@@ -42,8 +31,35 @@ impl SourceTree {
     }
 }
 
+/// Refuses a directory that is neither empty nor free to be made.
+pub(crate) fn check_empty(directory: &Path) -> Result<(), ReleaseError> {
+    let path = || directory.to_owned();
+    match fs::read_dir(directory) {
+        Ok(mut entries) => match entries.next() {
+            None => Ok(()),
+            Some(_) => Err(ReleaseError::NotEmpty(path())),
+        },
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound => Ok(()),
+            ErrorKind::NotADirectory => Err(ReleaseError::NotEmpty(path())),
+            _ => Err(ReleaseError::Write {
+                path: path(),
+                source: error,
+            }),
+        },
+    }
+}
+
+/// The directory in which a path is a name.
+pub(crate) fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
 /// Removes what a draft wrote into a directory that was empty before.
-pub(crate) fn undo<'a>(directory: &Path, files: impl Iterator<Item = &'a str>) {
+fn undo<'a>(directory: &Path, files: impl Iterator<Item = &'a str>) {
     for name in files {
         // What is not there was not written; what cannot be removed is named by the next attempt.
         let _ = fs::remove_file(directory.join(name));

@@ -9,8 +9,41 @@ use super::{Problem, kind_of, text};
 /// Returns the JSON Pointer of a field: `/spec/images/0` of `spec.images[0]`.
 #[must_use]
 pub fn field_pointer(field: &str) -> String {
-    let names = field.split(['.', '[', ']']).filter(|name| !name.is_empty());
-    names.flat_map(|name| ["/", name]).collect()
+    let names = names(field).into_iter();
+    let names = names.map(|name| name.replace('~', "~0").replace('/', "~1"));
+    names.map(|name| format!("/{name}")).collect()
+}
+
+/// The names of the field that words begin with. One in brackets may hold what ends others.
+fn names(words: &str) -> Vec<&str> {
+    const ENDS: [char; 6] = ['.', '[', ' ', '`', ',', ':'];
+    let (mut names, mut rest) = (Vec::new(), words);
+    loop {
+        let name = match rest.strip_prefix('[') {
+            Some(inner) => {
+                let ends = |end: &usize| {
+                    let behind = &inner[end + 1..];
+                    behind.is_empty() || behind.starts_with(ENDS)
+                };
+                let mut ends_of = inner.match_indices(']').map(|(end, _)| end);
+                let Some(end) = ends_of.find(ends) else {
+                    return names;
+                };
+                rest = &inner[end + 1..];
+                &inner[..end]
+            }
+            None => {
+                let inner = rest.strip_prefix('.').unwrap_or(rest);
+                let end = inner.find(ENDS).unwrap_or(inner.len());
+                rest = &inner[end..];
+                &inner[..end]
+            }
+        };
+        if name.is_empty() {
+            return names;
+        }
+        names.push(name);
+    }
 }
 
 /// Returns the JSON Pointer of what a problem of `solution.yaml` is about.
@@ -61,16 +94,11 @@ fn listed(list: &str, index: Option<usize>) -> String {
 /// The JSON Pointer of the field that words begin with; one that leads nowhere where they begin with none.
 fn first_words(words: &str) -> String {
     let words = words.trim_start_matches('`');
-    let end = |at: char| matches!(at, ' ' | '`' | ',' | ':');
-    let field = match words.find(end) {
-        Some(end) => &words[..end],
-        None => words,
-    };
-    if field.starts_with('/') {
-        field.to_owned()
-    } else {
-        field_pointer(field)
+    if !words.starts_with('/') {
+        return field_pointer(words);
     }
+    let end = words.find([' ', '`', ',', ':']);
+    words[..end.unwrap_or(words.len())].to_owned()
 }
 
 impl Problem {
@@ -137,6 +165,14 @@ mod tests {
             (
                 "spec.versions[1].schema is missing",
                 "/spec/versions/1/schema",
+            ),
+            (
+                "spec.schema.properties[a.b/c: d].properties[e]f].type: is no type",
+                "/spec/schema/properties/a.b~1c: d/properties/e]f/type",
+            ),
+            (
+                "spec.schema.properties[a: is cut",
+                "/spec/schema/properties",
             ),
             ("holds 2 documents", "/holds"),
             ("", ""),

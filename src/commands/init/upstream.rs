@@ -44,7 +44,7 @@ pub(super) fn run(
     let named = arguments.directory.clone();
     let directory = named.unwrap_or_else(|| conversion.tree.id.name().as_str().into());
     interrupt::note(format!(
-        "interrupted: remove `{}`, which may be there in part, and run the same command again",
+        "interrupted: `{}` is as it was; remove a directory `.solution-….part` in or beside it, and run the same command again",
         directory.display()
     ));
     let written = progress::watched(

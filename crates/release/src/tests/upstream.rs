@@ -1,9 +1,11 @@
 //! Archives of upstream's: what is taken of them, what is said, what is refused. The tests between programs have images by
 //! upstream's own tools.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use iso9660::{
     ContentId, Input, InputFile, Layout, Timestamp, Volume, WriteAt as _, plan, write_metadata,
@@ -236,8 +238,47 @@ fn a_damaged_blob_leaves_nothing() {
         matches!(&error, UpstreamError::Damaged { path, .. } if *path == wrong),
         "{error}"
     );
-    assert!(!to.join("solution.yaml").exists());
-    assert!(!to.join("images").exists());
+    assert_eq!(fs::read_dir(above.path()).unwrap().count(), 0);
+}
+
+/// What the program wrote so far is where nobody takes it for a tree, and goes with it.
+#[test]
+fn a_tree_is_there_when_it_is_whole() {
+    let image = archive(MANIFEST, &[]);
+    let size = image.metadata().unwrap().len();
+    let conversion = UpstreamArchive::read(&image, size).unwrap();
+    let conversion = conversion.convert("shop.iso", &Wishes::default()).unwrap();
+    let above = tempfile::tempdir().unwrap();
+    let (new, empty) = (above.path().join("new"), above.path().join("empty"));
+    fs::create_dir(&empty).unwrap();
+    for to in [&new, &empty] {
+        let interrupted = AtomicBool::new(false);
+        let look = |_| {
+            assert!(!to.join("solution.yaml").exists());
+            interrupted.store(true, Ordering::Relaxed);
+        };
+        let watch = Watch {
+            tell: &look,
+            cancel: Cancel::when(&interrupted),
+        };
+        let error = conversion.write(to, &watch).unwrap_err();
+        assert!(matches!(error, UpstreamError::Interrupted(_)), "{error}");
+        assert_eq!(fs::read_dir(&empty).unwrap().count(), 0);
+        assert!(!new.exists());
+        assert_eq!(fs::read_dir(above.path()).unwrap().count(), 1);
+    }
+    for to in [&new, &empty] {
+        let written = conversion.write(to, &Watch::silent(Cancel::never()));
+        assert!(written.unwrap().iter().all(|path| path.exists()));
+    }
+    let names = |to| {
+        let entries = fs::read_dir(to).unwrap();
+        let names = entries.map(|it| it.unwrap().file_name());
+        names.collect::<BTreeSet<_>>()
+    };
+    assert_eq!(names(&new), names(&empty));
+    let modes = [&new, &empty].map(|to| fs::metadata(to).unwrap().mode());
+    assert_eq!(modes[0], modes[1]);
 }
 
 #[test]

@@ -1,19 +1,22 @@
-//! A conversion on the disk: all of it, or nothing.
+//! A conversion on the disk: all of it, or nothing. It is made where nobody takes it for a tree, and gets its place when it is
+//! whole, so that not even a program that is killed leaves a part of it there.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
-use std::io::Write as _;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use iso9660::ReadAt;
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
 use watch::{Progress, Watch};
 
 use super::UpstreamError;
 use super::contents::{ImageFile, UpstreamContents};
 use crate::SourceTree;
-use crate::tree;
+use crate::tree::{check_empty, parent};
 
 /// Bytes that are read, hashed and written at a time: enough for any medium, and what the end waits for.
 const PIECE: usize = 1 << 20;
@@ -41,23 +44,32 @@ impl<'a> Conversion<'a> {
     }
 
     /// Writes the tree with its images into a directory that is empty or not there. Files that are one in the archive stay
-    /// one where the file system can. Gives the paths written, of images their directories. When one cannot be written, all
-    /// that were are removed.
+    /// one where the file system can. Gives the paths written, of images their directories. Until all of it is
+    /// there, the directory is as it was.
     pub fn write(
         &self,
         directory: &Path,
         watch: &Watch<'_, Progress>,
     ) -> Result<Vec<PathBuf>, UpstreamError> {
-        let mut written = self.tree.write(directory)?;
-        if let Err(error) = self.copy(directory, watch) {
-            let texts = self.tree.files.keys().map(String::as_str);
-            let images = self.files.iter().map(|file| file.entry.path.as_str());
-            tree::undo(directory, texts.chain(images));
-            return Err(error);
-        }
+        check_empty(directory)?;
+        let failed = |source| UpstreamError::Write {
+            path: directory.to_owned(),
+            source,
+        };
+        let place = Place::of(directory);
+        let temporary = place.temporary().map_err(failed)?;
+        let written = self.tree.write(temporary.path())?;
+        self.copy(temporary.path(), watch)?;
         let images = self.tree.source.spec.images.iter();
         let places = images.map(|image| archive::image_directory(&image.place()));
-        written.extend(places.map(|place| directory.join(place.as_str())));
+        let places = places.map(|place| directory.join(place.as_str()));
+        let texts = written.iter().map(|path| {
+            let below = path.strip_prefix(temporary.path());
+            directory.join(below.unwrap_or(path))
+        });
+        let written = texts.chain(places).collect();
+        watch.cancel.go_on()?;
+        place.put(temporary).map_err(failed)?;
         Ok(written)
     }
 
@@ -90,6 +102,55 @@ impl<'a> Conversion<'a> {
             copied.extend(content.map(|content| (content, path)));
         }
         Ok(())
+    }
+}
+
+/// Where a tree is to be.
+enum Place<'a> {
+    /// A directory that is there, which can be a mount or the one that somebody works in, and so stays.
+    There(&'a Path),
+    /// None yet.
+    Free(&'a Path),
+}
+
+impl<'a> Place<'a> {
+    fn of(directory: &'a Path) -> Self {
+        if directory.exists() {
+            Self::There(directory)
+        } else {
+            Self::Free(directory)
+        }
+    }
+
+    /// A directory on the same file system.
+    fn temporary(&self) -> io::Result<TempDir> {
+        let within = match self {
+            Self::There(directory) => directory,
+            Self::Free(directory) => parent(directory),
+        };
+        fs::create_dir_all(within)?;
+        let mut builder = tempfile::Builder::new();
+        let builder = builder.prefix(".solution-").suffix(".part");
+        let builder = builder.permissions(Permissions::from_mode(0o777));
+        // Its kind only: `tempfile` adds a path that nobody chose to the rest.
+        let made = builder.tempdir_in(within);
+        made.map_err(|error| error.kind().into())
+    }
+
+    /// Moves there what was made.
+    fn put(&self, temporary: TempDir) -> io::Result<()> {
+        match self {
+            Self::Free(directory) => {
+                fs::rename(temporary.path(), directory)?;
+                // It is where it is to be, and there is nothing left to remove.
+                let _ = temporary.keep();
+                Ok(())
+            }
+            Self::There(directory) => fs::read_dir(temporary.path())?.try_for_each(|entry| {
+                let entry = entry?;
+                fs::rename(entry.path(), directory.join(entry.file_name()))
+            }),
+        }
     }
 }
 

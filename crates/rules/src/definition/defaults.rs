@@ -1,9 +1,9 @@
 //! Defaults: each has only fields that its schema knows, and is a value that the schema allows. Rules in CEL are not asked,
 //! and what a default makes of the metadata of an embedded resource is not looked at.
 
-use schemas::KubernetesName;
 use serde_json::Value;
 
+use super::format::is_label;
 use super::place::{Faults, Place};
 use super::schema::{Fields, META};
 use super::value::ValueJudge;
@@ -146,13 +146,9 @@ fn wrong_resource(value: &Value, schema: Fields<'_>, around: Where) -> Option<&'
 fn wrong_kind(resource: Fields<'_>) -> Option<&'static str> {
     let version = resource.text("apiVersion");
     let kind = resource.text("kind").to_lowercase();
-    let is_kind = kind.parse::<KubernetesName>().is_ok()
-        && !kind.contains('.')
-        && kind.len() <= 63
-        && kind.starts_with(|it: char| it.is_ascii_lowercase());
     if version.is_empty() || version.matches('/').count() > 1 {
         Some("is a resource whose apiVersion is missing or wrong")
-    } else if !is_kind {
+    } else if !is_label(&kind) {
         Some("is a resource whose kind is missing or wrong")
     } else if resource.get("metadata").is_some_and(|it| !it.is_object()) {
         Some("is a resource whose metadata is no mapping")

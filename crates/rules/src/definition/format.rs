@@ -41,8 +41,14 @@ fn is_v4(text: &str) -> bool {
     text.parse::<Ipv4Addr>().is_ok() || (numbers().count() == 4 && numbers().all(is_number))
 }
 
+/// An address that may end in one of version 4.
 fn is_v6(text: &str) -> bool {
-    text.parse::<Ipv6Addr>().is_ok()
+    match text.rsplit_once(':') {
+        Some((front, last)) if last.contains('.') => {
+            is_v4(last) && format!("{front}:0.0.0.0").parse::<Ipv6Addr>().is_ok()
+        }
+        _ => text.parse::<Ipv6Addr>().is_ok(),
+    }
 }
 
 fn is_cidr(text: &str) -> bool {
@@ -79,7 +85,8 @@ fn is_uuid(text: &str, begin: [&[u8]; 2]) -> bool {
     rest.is_empty()
 }
 
-fn is_base64(text: &str) -> bool {
+/// Whether it is Base64 by the standard alphabet, with padding and without line breaks.
+pub(super) fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
     let known = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'/');
     !digits.is_empty()
@@ -141,6 +148,15 @@ fn may_be_duration(text: &str) -> bool {
     false
 }
 
+/// Whether it is a DNS label that begins with a letter (RFC 1035).
+pub(super) fn is_label(text: &str) -> bool {
+    let inner = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
+    text.len() <= 63
+        && text.bytes().all(inner)
+        && text.starts_with(|it: char| it.is_ascii_lowercase())
+        && !text.ends_with('-')
+}
+
 /// Whether it may be the name of a host: labels of letters, digits, symbols and `-`.
 fn is_hostname(text: &str) -> bool {
     let label = |it: &str| {
@@ -163,7 +179,11 @@ mod tests {
     fn a_text_is_of_a_format_or_not() {
         for (format, those, others) in [
             ("ipv4", ["10.0.0.1", "010.0.0.1"], ["10.0.0", "10.0.0.256"]),
-            ("ipv6", ["::1", "fd00::1"], ["10.0.0.1", "::1%eth0"]),
+            (
+                "ipv6",
+                ["fd00::1", "::ffff:010.0.0.001"],
+                ["10.0.0.1", "::1%eth0"],
+            ),
             (
                 "cidr",
                 ["10.0.0.0/8", "::/128"],

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use schemas::KubernetesName;
 use serde_json::Value;
 
+use super::format::is_label;
 use super::place::{Faults, Place};
 use super::schema::Fields;
 use super::version;
@@ -96,14 +97,9 @@ fn check_names(names: Fields<'_>, faults: &mut Faults) {
     }
 }
 
-/// Checks a name of the kind that begins with a letter (RFC 1035).
+/// Checks a name of the kind that begins with a letter.
 pub(super) fn label(name: &str, place: &Place<'_>, faults: &mut Faults) {
-    let inner = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
-    let is_label = name.len() <= 63
-        && name.bytes().all(inner)
-        && name.starts_with(|it: char| it.is_ascii_lowercase())
-        && !name.ends_with('-');
-    if !is_label {
+    if !is_label(name) {
         let words = format_args!(
             "`{name}` is not a DNS label that begins with a letter: lower-case letters, digits and `-`, at most 63"
         );
