@@ -11,7 +11,7 @@ use super::{Problem, kind_of, text};
 pub fn field_pointer(field: &str) -> String {
     let names = names(field).into_iter();
     let names = names.map(|name| name.replace('~', "~0").replace('/', "~1"));
-    names.map(|name| format!("/{name}")).collect()
+    names.flat_map(|name| ["/".to_owned(), name]).collect()
 }
 
 /// The names of the field that words begin with. One in brackets may hold what ends others.
@@ -19,25 +19,22 @@ fn names(words: &str) -> Vec<&str> {
     const ENDS: [char; 6] = ['.', '[', ' ', '`', ',', ':'];
     let (mut names, mut rest) = (Vec::new(), words);
     loop {
-        let name = match rest.strip_prefix('[') {
-            Some(inner) => {
-                let ends = |end: &usize| {
-                    let behind = &inner[end + 1..];
-                    behind.is_empty() || behind.starts_with(ENDS)
-                };
-                let mut ends_of = inner.match_indices(']').map(|(end, _)| end);
-                let Some(end) = ends_of.find(ends) else {
-                    return names;
-                };
-                rest = &inner[end + 1..];
-                &inner[..end]
-            }
-            None => {
-                let inner = rest.strip_prefix('.').unwrap_or(rest);
-                let end = inner.find(ENDS).unwrap_or(inner.len());
-                rest = &inner[end..];
-                &inner[..end]
-            }
+        let name = if let Some(inner) = rest.strip_prefix('[') {
+            let ends = |end: &usize| {
+                let behind = &inner[end + 1..];
+                behind.is_empty() || behind.starts_with(ENDS)
+            };
+            let mut ends_of = inner.match_indices(']').map(|(end, _)| end);
+            let Some(end) = ends_of.find(ends) else {
+                return names;
+            };
+            rest = &inner[end + 1..];
+            &inner[..end]
+        } else {
+            let inner = rest.strip_prefix('.').unwrap_or(rest);
+            let end = inner.find(ENDS).unwrap_or(inner.len());
+            rest = &inner[end..];
+            &inner[..end]
         };
         if name.is_empty() {
             return names;
