@@ -60,13 +60,12 @@ mod validate;
 mod values;
 mod vouched;
 mod watch;
+mod written;
 
-use std::path::PathBuf;
-
-use schemars::JsonSchema;
 use serde::Serialize;
 
 pub(crate) use self::cli::{Cli, Command};
+pub(crate) use self::written::Files;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::verbose;
@@ -75,13 +74,6 @@ use crate::verbose;
 fn give<T: Serialize>(output: Output, value: &T, human: impl FnOnce(&T)) -> Outcome {
     crate::render::result(output, value, human);
     Outcome::Yes
-}
-
-/// What was written.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct Files {
-    /// The files that were written.
-    files: Vec<PathBuf>,
 }
 
 /// Runs one command.

@@ -28,7 +28,10 @@ fn bash_completes_verbs_options_and_values() {
         (&["solution", "un"][..], "unimport\nundeploy\n"),
         (&["solution", "environment", "cr"], "create\n"),
         (&["solution", "pack", "--compr"], "--compression\n"),
-        (&["solution", "status", "--output", ""], "human\njson\n"),
+        (
+            &["solution", "status", "--output", ""],
+            "human\njson\nmetrics\n",
+        ),
         (&["solution", "completion", "k"], "kubectl\n"),
         (&["solution", "validate", "--key", "bi"], "bin\n"),
     ] {
@@ -48,7 +51,7 @@ fn kubectl_is_told_the_candidates_and_leaves_files_to_the_shell() {
     for (words, candidates) in [
         (&["un"][..], "unimport\nundeploy\n:0\n"),
         (&["environment", "cr"], "create\n:0\n"),
-        (&["status", "--output", ""], "human\njson\n:0\n"),
+        (&["status", "--output", ""], "human\njson\nmetrics\n:0\n"),
         (&["validate", "--key", "bi"], ":0\n"),
         (&["cat", "bi"], ":0\n"),
     ] {

@@ -60,7 +60,7 @@ fn help_is_text_whoever_asks() {
             &["--output", "json", "pack", "--help"],
             "Usage: solution pack",
         ),
-        (&["--version", "--output", "json"], "solution 0."),
+        (&["--version", "--output", "json"], "solution 1."),
     ] {
         let text = desk.solution(arguments).success();
         assert!(text.contains(words), "{text}");

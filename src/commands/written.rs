@@ -1,0 +1,13 @@
+//! The result of verbs that write files.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// What was written.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Files {
+    /// The files that were written.
+    pub(in crate::commands) files: Vec<PathBuf>,
+}
