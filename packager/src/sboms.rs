@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
+use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +12,6 @@ use schemas::{
     Digest, Document, EMPTY_CONFIG, ImageDocument, ImageName, ImagePlace, StatementTime,
 };
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 use sources::{Collected, Here, MadeReferrer, add_referrers, referrers_place};
 use watch::Watch;
 
@@ -214,17 +213,7 @@ fn blame(error: SbomError, image: &Undescribed) -> PackError {
 fn found(blob: &BlobFile) -> io::Result<Digest> {
     let mut file = File::open(&blob.path)?;
     file.seek(SeekFrom::Start(blob.offset))?;
-    let mut hash = Sha256::new();
-    let mut reader = BufReader::new(file.take(blob.size));
-    loop {
-        let piece = reader.fill_buf()?;
-        if piece.is_empty() {
-            return Ok(Digest::new(hash.finalize().into()));
-        }
-        hash.update(piece);
-        let read = piece.len();
-        reader.consume(read);
-    }
+    files::digest_of(file.take(blob.size))
 }
 
 fn file(here: &Here) -> BlobFile {

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use rules::catalogue::{FINDINGS, FindingInfo, Severity, vulnerabilities};
+use rules::catalogue::{FINDINGS, FindingInfo, Severity, finding_group, is_vulnerability};
 use schemars::JsonSchema;
 use schemas::yaml::{Lines, YamlError};
 use schemas::{
@@ -241,7 +241,7 @@ impl Judging {
     }
 
     fn shows(&self, finding: &Finding, severity: Severity) -> bool {
-        let group = finding.id.split('.').next().unwrap_or_default();
+        let group = finding_group(finding.id);
         let mut selected = self.selected.iter();
         severity == Severity::Error
             || self.selected.is_empty()
@@ -256,7 +256,8 @@ impl Judging {
             let is_found = || findings.iter().any(|finding| ignore.matches(finding));
             let why = if ignore.is_over(now) {
                 IgnoreUnused::Expired
-            } else if is_whole && !is_of_database(&ignore.rule.id) && !is_found() {
+            } else if is_whole && !is_vulnerability(ignore.rule.id.as_str()) && !is_found() {
+                // Most checks ask no database, and the next one says something else.
                 IgnoreUnused::NotFound
             } else {
                 return None;
@@ -269,12 +270,6 @@ impl Judging {
         });
         unused.collect()
     }
-}
-
-/// Whether findings with this id come from a database: most checks ask none, and the next one says something else.
-fn is_of_database(id: &FindingId) -> bool {
-    let group = id.as_str().split('.').next();
-    group == Some(vulnerabilities::HIGH.group())
 }
 
 enum Decision<'a> {

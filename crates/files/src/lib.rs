@@ -102,9 +102,30 @@ pub fn digest(bytes: &[u8]) -> Digest {
     Digest::new(sha2::Sha256::digest(bytes).into())
 }
 
+/// The SHA-256 of all that a reader gives, of which little is in memory at a time.
+pub fn digest_of(mut reader: impl io::Read) -> io::Result<Digest> {
+    let mut hash = sha2::Sha256::new();
+    let mut buffer = vec![0; limits::HASHED_AT_ONCE];
+    loop {
+        match reader.read(&mut buffer) {
+            Ok(0) => return Ok(Digest::new(hash.finalize().into())),
+            Ok(read) => hash.update(&buffer[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_reader_gives_piece_by_piece_is_hashed_to_its_end() {
+        let bytes = vec![7; limits::HASHED_AT_ONCE + 1];
+        assert_eq!(digest_of(bytes.as_slice()).unwrap(), digest(&bytes));
+        assert_eq!(digest_of(io::empty()).unwrap(), digest(b""));
+    }
 
     #[test]
     fn a_file_of_exactly_the_limit_is_read() {

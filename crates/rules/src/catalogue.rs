@@ -47,8 +47,20 @@ impl FindingInfo {
     /// `manifests`, `charts`, `programs`, `practice` or `vulnerabilities`.
     #[must_use]
     pub fn group(&self) -> &'static str {
-        self.id.split('.').next().unwrap_or_default()
+        finding_group(self.id)
     }
+}
+
+/// The part of the id of a finding before the dot.
+#[must_use]
+pub fn finding_group(id: &str) -> &str {
+    id.split('.').next().unwrap_or_default()
+}
+
+/// Whether a finding is one that a database of vulnerabilities knows of.
+#[must_use]
+pub fn is_vulnerability(id: &str) -> bool {
+    finding_group(id) == vulnerabilities::HIGH.group()
 }
 
 /// Makes a module of constants of each group, and the list of all.

@@ -46,7 +46,7 @@ pub(crate) fn normal(format: SbomFormat, mut document: Value, time: StatementTim
     document.to_string().into_bytes()
 }
 
-/// A UUID of the first 122 bits of a digest that are free (RFC 9562, version 8).
+/// A UUID (RFC 9562, version 8) whose free bits are those of a digest.
 fn uuid(hex: &str) -> String {
     let (time, rest) = (&hex[..8], &hex[20..32]);
     let [middle, version, variant] = [8..12, 13..16, 17..20].map(|part| &hex[part]);

@@ -1,18 +1,14 @@
 //! A file beside its list: whether it is there, and as the list says.
 
 use std::fs::File;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use schemas::Digest;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
 
 use crate::args::choose;
-
-/// Bytes that are hashed at once.
-const BUFFER: usize = 1024 * 1024;
 
 /// How a file is compared with its list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -35,18 +31,7 @@ pub(super) fn compared(path: &Path, expected: Digest) -> io::Result<ListedState>
         Ok(found) if !found.is_file() => return Ok(ListedState::Different),
         Ok(_) => {}
     }
-    let mut file = File::open(path)?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; BUFFER];
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(read) => hash.update(&buffer[..read]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let found = Digest::new(hash.finalize().into());
+    let found = files::digest_of(File::open(path)?)?;
     Ok(choose(
         found == expected,
         ListedState::Same,

@@ -1,6 +1,6 @@
 //! What a check has found, for people.
 
-use rules::catalogue::{Severity, vulnerabilities};
+use rules::catalogue::{Severity, is_vulnerability};
 use validator::{ArchiveVerdict, Finding, Report, SignatureRule, SourcePlace, Summary};
 
 use crate::args::{Output, choose};
@@ -56,17 +56,11 @@ pub(super) fn show(summary: &Summary, verdict: ArchiveVerdict) {
     });
 }
 
-/// Whether a finding is about vulnerabilities, of which there are many: people read a table of them.
-pub(super) fn is_vulnerability(finding: &Finding) -> bool {
-    let group = finding.id.split('.').next();
-    group == Some(vulnerabilities::HIGH.group())
-}
-
-/// The findings, if a person reads; of vulnerabilities only those that a policy refuses.
+/// The findings, if a person reads; of vulnerabilities, which have a table, only those that a policy refuses.
 pub(crate) fn talk(findings: &[Finding], output: Output) {
     if output == Output::Human {
         let told = findings.iter();
-        told.filter(|it| !is_vulnerability(it) || it.severity == Severity::Error)
+        told.filter(|it| !is_vulnerability(it.id) || it.severity == Severity::Error)
             .for_each(show_finding);
     }
 }

@@ -1,7 +1,8 @@
 //! A conversion on the disk: all of it, or nothing. It is made where nobody takes it for a tree, and gets its place when it is
-//! whole, so that not even a program that is killed leaves a part of it there.
+//! whole. A program that is killed leaves no part of it there that has a solution.yaml.
 
 use std::collections::HashMap;
+use std::ffi::OsString;
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -16,6 +17,7 @@ use watch::{Progress, Watch};
 use super::UpstreamError;
 use super::contents::{ImageFile, UpstreamContents};
 use crate::SourceTree;
+use crate::paths::SOURCE;
 use crate::tree::{check_empty, parent};
 
 /// Bytes that are read, hashed and written at a time: enough for any medium, and what the end waits for.
@@ -146,10 +148,16 @@ impl<'a> Place<'a> {
                 let _ = temporary.keep();
                 Ok(())
             }
-            Self::There(directory) => fs::read_dir(temporary.path())?.try_for_each(|entry| {
-                let entry = entry?;
-                fs::rename(entry.path(), directory.join(entry.file_name()))
-            }),
+            Self::There(directory) => {
+                let entries = fs::read_dir(temporary.path())?;
+                let names = entries.map(|entry| Ok(entry?.file_name()));
+                let mut names: Vec<OsString> = names.collect::<io::Result<_>>()?;
+                // Without it nobody takes the directory for a tree.
+                names.sort_by_key(|name| name == SOURCE);
+                names.iter().try_for_each(|name| {
+                    fs::rename(temporary.path().join(name), directory.join(name))
+                })
+            }
         }
     }
 }
@@ -206,5 +214,23 @@ impl Pieces<'_> {
         (self.watch.tell)(self.progress);
         self.watch.cancel.go_on()?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ends_half_way_in_a_directory_that_is_there_is_no_tree() {
+        let directory = tempfile::tempdir().unwrap();
+        // Somebody else has made it meanwhile.
+        fs::create_dir_all(directory.path().join("images/other")).unwrap();
+        let temporary = tempfile::tempdir_in(directory.path()).unwrap();
+        fs::create_dir_all(temporary.path().join("images/app")).unwrap();
+        fs::write(temporary.path().join(SOURCE), "").unwrap();
+        Place::of(directory.path()).put(temporary).unwrap_err();
+        assert!(!directory.path().join(SOURCE).exists());
+        assert!(directory.path().join("images/other").exists());
     }
 }

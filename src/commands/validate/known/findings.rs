@@ -54,14 +54,14 @@ fn info(rating: Rating) -> &'static FindingInfo {
 
 #[cfg(test)]
 mod tests {
-    use sbom::{CarriedSbom, DatabaseStatus, DescribedImage, SbomFormat, Vulnerability};
-    use validator::Judging;
-
     use std::collections::BTreeMap;
 
-    use super::*;
     use rules::catalogue::Severity;
+    use sbom::{CarriedSbom, DatabaseStatus, DescribedImage, SbomFormat, Vulnerability};
     use schemas::{Digest, ImagePlace};
+    use validator::Judging;
+
+    use super::*;
 
     fn image(place: &str, sbom: Option<u8>) -> DescribedImage {
         let image: ImagePlace = place.parse().unwrap();

@@ -4,14 +4,13 @@ mod findings;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rules::catalogue::vulnerabilities;
+use rules::catalogue::{is_vulnerability, vulnerabilities};
 use sbom::{DatabaseStatus, DescribedImage, Rating, Vulnerability};
 use schemars::JsonSchema;
 use schemas::{Digest, ImagePlace, StatementTime};
 use serde::Serialize;
 use validator::JudgedFindings;
 
-use super::words;
 use crate::args::choose;
 use crate::render;
 
@@ -96,11 +95,8 @@ impl VulnerabilityReport {
     /// Shows what counts by a policy, and what it was judged by.
     pub(super) fn show(&self, judged: &JudgedFindings) {
         let mut counted = 0;
-        for finding in judged
-            .findings
-            .iter()
-            .filter(|it| words::is_vulnerability(it))
-        {
+        let findings = judged.findings.iter();
+        for finding in findings.filter(|it| is_vulnerability(it.id)) {
             let rating = finding.id.rsplit('.').next().unwrap_or_default();
             let (place, message) = (&finding.place, &finding.message);
             render::line!("{rating:<11} {place}: {message}");
