@@ -42,8 +42,12 @@ fn the_image_has_the_program_and_what_it_needs_and_no_other_bytes_twice() {
     let layer = inspected["Layers"][0].as_str().unwrap();
     let layer = format!("copied/{}", layer.strip_prefix("sha256:").unwrap());
     let files = desk
-        .run("tar", &["--numeric-owner", "-tvzf", &layer])
+        .run("tar", &["--numeric-owner", "--utc", "-tvzf", &layer])
         .success();
+    assert!(
+        files.lines().all(|it| it.contains(" 2023-11-14 22:13 ")),
+        "{files}"
+    );
     for line in [
         "drwxrwxrwt 0/0 ",
         "drwx------ 65532/65532 ",

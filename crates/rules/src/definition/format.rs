@@ -221,4 +221,13 @@ mod tests {
         }
         assert!(may_be("anything", "isbn") && may_be("anything", "nonsense"));
     }
+
+    #[test]
+    fn a_label_begins_with_a_letter_and_ends_with_no_hyphen() {
+        let longest = "a".repeat(63);
+        assert!(["a", "a-1", &longest].into_iter().all(is_label));
+        let longer = "a".repeat(64);
+        let others = ["", "-a", "1a", "a-", "A", "a.b", &longer];
+        assert_eq!(others.into_iter().find(|it| is_label(it)), None);
+    }
 }
