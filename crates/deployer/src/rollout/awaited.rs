@@ -26,11 +26,11 @@ pub struct RolloutProgress {
 
 impl RolloutProgress {
     /// Pods of the current version that are available, as far as the numbers prove: each pod of a former version is
-    /// taken to be available.
+    /// taken to be available. Never more than are wanted: pods that a smaller number has yet to end serve no more.
     #[must_use]
     pub fn ready(&self) -> u64 {
         let former = self.existing.saturating_sub(self.updated);
-        self.available.saturating_sub(former)
+        self.available.saturating_sub(former).min(self.wanted)
     }
 }
 
@@ -220,6 +220,7 @@ mod tests {
         assert_eq!(ready(2, 2, 2), 2);
         assert_eq!(ready(1, 2, 3), 0, "two old ones");
         assert_eq!(ready(2, 3, 3), 2);
+        assert_eq!(ready(3, 3, 3), 2, "one has yet to end");
     }
 
     #[test]

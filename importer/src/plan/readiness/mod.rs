@@ -328,8 +328,13 @@ mod tests {
         let (condition, ready, why) = judged("1.1.0", &image(3), complete(0));
         assert_eq!((condition, ready), (Condition::NotReady, Some([0, 0])));
         assert!(why.contains("scaled to zero pods"), "{why}");
-        let stopped = found("1.1.0", &image(3), complete(0));
-        assert!(operator().judged(Some(&stopped), None).is_scaled_to_zero());
+        // The pod that is to go may be there for a while.
+        let mut stopping = complete(1);
+        stopping.progress.wanted = 0;
+        for state in [complete(0), stopping] {
+            let stopped = found("1.1.0", &image(3), state);
+            assert!(operator().judged(Some(&stopped), None).is_scaled_to_zero());
+        }
         let gone = operator().judged(None, None);
         assert_eq!((gone.condition, gone.ready), (Condition::Gone, None));
     }
