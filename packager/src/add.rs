@@ -6,11 +6,13 @@ use std::fs;
 use std::path::PathBuf;
 
 use manifests::reference;
+use rules::catalogue::source::IMAGE;
 use schemars::JsonSchema;
 use schemas::{
     ImageName, ImagePlace, ImageReference, ImageSource, SolutionSource, SourceImage, Tag,
 };
 use serde::Serialize;
+use validator::Finding;
 use watch::Watch;
 
 use crate::error::PackError;
@@ -26,15 +28,20 @@ pub struct Added {
     pub file: PathBuf,
     /// The images that it lists now and did not before.
     pub added: Vec<SourceImage>,
+    /// What else is wrong with the source tree.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
 }
 
 /// Adds the images that objects run and that are missing to `solution.yaml`.
 pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Added, PackError> {
     let file = request.directory.join("solution.yaml");
-    let missing = match pack::missing(request, watch) {
-        Ok(()) => Vec::new(),
+    let (missing, mut findings) = match pack::missing(request, watch) {
+        Ok(()) => (Vec::new(), Vec::new()),
         // Whatever else is wrong, the images are missing.
-        Err(PackError::RefusedSource(refused)) if !refused.missing.is_empty() => refused.missing,
+        Err(PackError::RefusedSource(refused)) if !refused.missing.is_empty() => {
+            (refused.missing, others(refused.findings))
+        }
         Err(error) => return Err(error),
     };
     let text = load::text(&request.directory)?;
@@ -42,7 +49,11 @@ pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Add
     let source = SolutionSource::from_slice(text.as_bytes()).map_err(|_| unwritten())?;
     let added = named(&missing, &source.spec.images);
     if added.is_empty() {
-        return Ok(Added { file, added });
+        return Ok(Added {
+            file,
+            added,
+            findings,
+        });
     }
     let mut wanted = source;
     wanted.spec.images.extend(added.iter().cloned());
@@ -54,7 +65,23 @@ pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Add
         path: file.clone(),
         source,
     })?;
-    Ok(Added { file, added })
+    // What is wrong stands on other lines now.
+    if !findings.is_empty()
+        && let Err(PackError::RefusedSource(refused)) = pack::missing(request, watch)
+    {
+        findings = others(refused.findings);
+    }
+    Ok(Added {
+        file,
+        added,
+        findings,
+    })
+}
+
+/// The findings that are not about images that are missing.
+fn others(mut findings: Vec<Finding>) -> Vec<Finding> {
+    findings.retain(|it| it.id != IMAGE.id);
+    findings
 }
 
 /// The lines of `spec.images` that these images need.

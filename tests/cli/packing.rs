@@ -337,6 +337,15 @@ fn images_that_objects_run_are_missed_before_packing_and_added_on_demand() {
         .failure(0);
     assert!(said.contains("nothing was missing"), "{said}");
     assert_eq!(desk.read("source/solution.yaml"), after.as_bytes());
+    // What else is wrong is told where it stands then.
+    let known = DEPLOYMENT.replace("example/server:1.0.0", "example/third:3.0");
+    let (web, broken) = (known, "{apiVersion: v1, kind: ConfigMap, metadata: {}}\n");
+    desk.write("source/release.yaml", format!("{web}---\n{broken}"));
+    let said = desk
+        .solution(&["pack", "source", "--add-images"])
+        .failure(0);
+    assert!(said.contains("[manifests.object]: release.yaml:"), "{said}");
+    desk.write("source/release.yaml", &other);
     // From here on it is the registry that is missed.
     let said = desk.solution(&PACK).failure(3);
     assert!(said.contains("registry.example.test"), "{said}");

@@ -24,7 +24,11 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         packager::add_images(&request, watch)
     });
     match added {
-        Ok(added) => Ok(give(output, &added, show)),
+        Ok(added) => {
+            let now = environment::now().map_err(Failure::unknown)?;
+            asked.tell(&asked.judge(&added.findings, now), output);
+            Ok(give(output, &added, show))
+        }
         Err(error) => refused::end(error, arguments, &asked, output),
     }
 }
