@@ -276,7 +276,10 @@ pub(crate) fn check(
     now: StatementTime,
     cancel: Cancel<'_>,
 ) -> Result<Report, PackError> {
-    let report = validator::check_draft(medium, now, Arc::new(loaded.map()), cancel);
+    let of_charts = loaded.rendered.iter();
+    let of_charts = of_charts.map(|it| (archive::chart_path(&it.release), it.problems.clone()));
+    let known = of_charts.collect();
+    let report = validator::check_draft(medium, now, Arc::new(loaded.map()), &known, cancel);
     report.map_err(PackError::Check)
 }
 

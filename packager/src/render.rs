@@ -10,6 +10,7 @@ use manifests::reference::{self, KnownNames};
 use manifests::{Address, CompileQuestion, Expansion, KnownImages, RenderedObject};
 use rules::catalogue::charts::RELEASE_SIZE;
 use rules::catalogue::source::{ADDRESS, RENDERING};
+use rules::{PossibleMinors, Problem, WorkloadJudge};
 use schemas::{
     ChartRelease, ImagePlace, ImageReference, KubernetesVersion, Namespace, Parameter,
     ParameterName, ReleaseName, SolutionId, SourceImage, SourceSpec, yaml,
@@ -55,10 +56,12 @@ pub enum ChartRemark {
     ForScanners(Vec<ImageReference>),
 }
 
-/// The images that a chart needs besides itself.
+/// The images that a chart needs besides itself, and what is better avoided in its objects.
 #[derive(Debug)]
 pub(crate) struct RenderedImages {
-    release: ReleaseName,
+    pub(crate) release: ReleaseName,
+    /// What is better avoided in the objects that it renders to.
+    pub(crate) problems: Vec<Problem>,
     /// The field of `solution.yaml` that it is.
     field: String,
     /// The images that it names, but for those that have a stand-in or are unused.
@@ -96,6 +99,7 @@ pub(crate) fn render(
     let name = id.name().as_str();
     let namespace = name.parse();
     let expansion = stand_ins(id, &places, &spec.parameters);
+    let users = BTreeMap::new();
     let stage = RenderSetup {
         helm: Helm::at(program)?,
         addresses: addresses(&expansion),
@@ -104,6 +108,7 @@ pub(crate) fn render(
         // Which one it will be only the site knows.
         namespace: namespace.expect("a Solution is named by a DNS label"),
         kubernetes: &versions,
+        workloads: WorkloadJudge::new([], &users),
         watch,
     };
     let mut all = Vec::new();
@@ -178,6 +183,8 @@ struct RenderSetup<'a> {
     addresses: BTreeSet<String>,
     namespace: Namespace,
     kubernetes: &'a [KubernetesVersion],
+    /// The judge of workloads. Which image one runs is not known where it is rendered.
+    workloads: WorkloadJudge<'a>,
     watch: &'a Watch<'a, Event>,
 }
 
@@ -201,6 +208,8 @@ struct RenderingFindings {
     /// Repositories that stand somewhere without a tag, with the first place.
     untagged: BTreeMap<String, String>,
     told: Vec<ChartRemark>,
+    /// What is better avoided, by the object and in words: what several renderings have is found once.
+    problems: BTreeMap<(String, String), Problem>,
 }
 
 impl RenderSetup<'_> {
@@ -285,10 +294,38 @@ impl RenderSetup<'_> {
                 let remark = ChartRemark::NoText(format!("{place}{}: {pointer}", with.values()));
                 self.remark(release, remark, found);
             }
+            self.practices(chart, object, with, found);
             let place = place + &with.after(", rendered");
             self.images(object, &names, &place, found)?;
         }
         Ok(())
+    }
+
+    /// Finds what is better avoided in an object. What values and the cluster choose is told, and refuses nothing.
+    fn practices(
+        &self,
+        chart: &LoadedChart,
+        object: &RenderedObject,
+        with: With<'_>,
+        found: &mut RenderingFindings,
+    ) {
+        let minors = match with.kubernetes {
+            Some(version) => Some(PossibleMinors::only(version)),
+            None => PossibleMinors::of(None),
+        };
+        let when = chart.release.when.as_ref();
+        let lifecycle = rules::api_lifecycle(&object.value, when, minors);
+        let lifecycle = lifecycle.map(|problem| match problem {
+            Problem::ApiRemoved(words) => Problem::ApiDeprecated(words),
+            other => other,
+        });
+        let problems = self.workloads.check(&object.value).into_iter();
+        for problem in problems.chain(lifecycle) {
+            let place = rendered::place_within(object);
+            let key = (place.clone(), problem.to_string());
+            let problem = Problem::OfMade(place, Box::new(problem));
+            found.problems.entry(key).or_insert(problem);
+        }
     }
 
     /// The values with stand-ins for what only a site knows.
@@ -494,6 +531,7 @@ impl RenderingFindings {
         let named = named.into_iter();
         RenderedImages {
             release: chart.release.name.clone(),
+            problems: self.problems.into_values().collect(),
             field: chart.field.clone(),
             named: named.filter(|it| is_used(&it.reference)).collect(),
             in_values: in_values.collect(),
@@ -647,6 +685,7 @@ mod tests {
         };
         RenderedImages {
             release: "web".parse().unwrap(),
+            problems: Vec::new(),
             field: "spec.charts[0]".to_owned(),
             named: vec![image("docker.io/library/nginx:1"), image("r.test/a:1")],
             in_values: vec![

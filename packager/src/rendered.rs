@@ -16,12 +16,18 @@ use crate::error::PackError;
 
 /// Returns where an object stands, for people.
 pub(crate) fn place(object: &RenderedObject, release: &ReleaseName) -> String {
+    let file = &object.file;
+    format!("`{file}` of the chart `{release}`, {}", title(object))
+}
+
+/// The same where it is said elsewhere which chart it is.
+pub(crate) fn place_within(object: &RenderedObject) -> String {
+    format!("`{}`, {}", object.file, title(object))
+}
+
+fn title(object: &RenderedObject) -> String {
     let shown = |pointer| manifests::shown(manifests::text(&object.value, pointer));
-    let (kind, name) = (shown("/kind"), shown("/metadata/name"));
-    format!(
-        "`{}` of the chart `{release}`, {kind} `{name}`",
-        object.file
-    )
+    format!("{} `{}`", shown("/kind"), shown("/metadata/name"))
 }
 
 /// The objects that a chart rendered to.

@@ -36,7 +36,7 @@ struct Tree(TempDir);
 const DEPLOYMENT: &str = "apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
-spec: {template: {spec: {containers: [{name: web, image: '{{ .Values.image }}'}]}}}
+spec: {template: {spec: {containers: [{name: web, image: '{{ .Values.image }}', readinessProbe: {}, resources: {limits: {cpu: 1}}}]}}}
 ";
 
 /// Every place where a chart has images.
@@ -277,6 +277,47 @@ fn images_given_by_placeholders_are_those_that_are_carried() {
         tree.error().contains("no image has the name `none`"),
         "{}",
         tree.error()
+    );
+}
+
+#[test]
+fn what_is_better_avoided_is_told_and_refuses_nothing() {
+    let bare = DEPLOYMENT.replace(", readinessProbe: {}, resources: {limits: {cpu: 1}}", "");
+    let old = "{apiVersion: policy/v1beta1, kind: PodDisruptionBudget, metadata: {name: b}}";
+    let templates = [
+        ("templates/web.yaml", bare.as_str()),
+        ("templates/old.yaml", old),
+    ];
+    let tree = Tree::new(
+        &templates,
+        ", render: [[more.yaml]], unusedImages: ['r.test/cache:1']",
+    );
+    tree.write("more.yaml", "worker: x\n");
+    let (checked, told) = tree.check();
+    assert_eq!(told, []);
+    let judged = checked.unwrap().judged;
+    let found = judged.findings.iter();
+    let found = found.filter(|it| it.place.starts_with("charts/"));
+    let found: Vec<_> = found
+        .map(|it| {
+            let source = it.source.as_ref().unwrap();
+            format!("{} {source} {}: {}", it.id, it.place, it.message)
+        })
+        .collect();
+    let place = "solution.yaml:8 charts/shop/chart.tgz";
+    assert_eq!(
+        found,
+        [
+            format!(
+                "manifests.api-deprecated {place}: `web/templates/old.yaml`, PodDisruptionBudget `b`: PodDisruptionBudget of policy/v1beta1 was removed from Kubernetes 1.25, which is allowed; use policy/v1"
+            ),
+            format!(
+                "practice.readiness {place}: `web/templates/web.yaml`, Deployment `web`: no readiness probe: containers `web`"
+            ),
+            format!(
+                "practice.requests {place}: `web/templates/web.yaml`, Deployment `web`: no requests: containers `web`"
+            ),
+        ]
     );
 }
 

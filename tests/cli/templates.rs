@@ -15,7 +15,7 @@ const TEMPLATE: &str = "    template:
         containers:
           - readinessProbe: {httpGet: {path: /readyz, port: 8081}}
             resources: {requests: {cpu: 10m}}
-          - {name: proxy, image: '$(image:example-server)'}
+          - {name: proxy, image: '$(image:example-server)', readinessProbe: {}, resources: {requests: {cpu: 10m}}}
 ";
 
 /// The example, whose operator has this template.

@@ -2,21 +2,23 @@
 //! list, read the documents, read all data. A stage that fails ends the check, since what comes later would rest on it;
 //! within a stage everything is collected.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use archive::{Feature, Listed, Medium, OpenError, Opened, Trusted};
+use rules::Problem;
 use rules::catalogue::container::DRAFT;
 use rules::catalogue::integrity::DAMAGED;
 use rules::catalogue::signature::{ALLOWED, DETACHED, EXPIRED, SKIPPED, UNSIGNED, UNTRUSTED};
-use schemas::{KubernetesName, Referrers, SolutionId, StatementTime};
+use schemas::{ArchivePath, KubernetesName, Referrers, SolutionId, StatementTime};
 use signing::{Policies, Signers, Trust};
 use watch::{Cancel, Progress, Watch};
 
 use crate::accepted::Accepted;
 use crate::content::{self, CheckedContent};
 use crate::files::{DamagedFiles, ListedFiles, ReadProblem};
-use crate::finding::{ErrorChain, Findings, SourceMap};
+use crate::finding::{ErrorChain, Findings, SourceMap, report};
 use crate::options::{AcceptedBefore, AllowUnsigned, CheckOptions, Depth, Signatures, TrustedKeys};
 use crate::refusal::{self, names};
 use crate::report::{Report, SignatureRule, Summary};
@@ -32,18 +34,24 @@ pub fn check(
 }
 
 /// Checks the documents of what is to be an archive, under the name that it will get; its data was hashed while it was
-/// written. Who signs is decided by who makes it. What is found stands in the tree that it is made from.
+/// written. Who signs is decided by who makes it. What is found stands in the tree that it is made from; `known` is what whoever
+/// makes it has found of its files.
 pub fn check_draft(
     medium: Medium,
     now: StatementTime,
     tree: Arc<dyn SourceMap>,
+    known: &BTreeMap<ArchivePath, Vec<Problem>>,
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
     let options = CheckOptions {
         now: Some(now),
         ..CheckOptions::of_documents(Signatures::Later)
     };
-    check_documents(medium, &options, Findings::of(tree), cancel)
+    let mut findings = Findings::of(tree);
+    for (path, problems) in known {
+        report(problems.iter().cloned(), path.as_str(), &mut findings);
+    }
+    check_documents(medium, &options, findings, cancel)
 }
 
 /// Checks the documents of an archive that was accepted before. Its expiry date is that of imports.

@@ -42,6 +42,7 @@ pub(crate) fn check(
             .filter_map(|image| image.reference.as_ref());
         let present = manifest::Present {
             places: &images.places,
+            users: &images.users,
             references: images
                 .references_known
                 .then(|| references.map(ImageReference::as_str).collect()),

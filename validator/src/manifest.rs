@@ -1,9 +1,10 @@
 //! Checks of `manifest.yaml`: that it can be read, is about the Solution that was signed, and names the images that
 //! are there.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use archive::{Feature, MANIFEST, OpenError};
+use rules::WorkloadJudge;
 use rules::catalogue::manifest::{ID, IDENTITY, IMAGE_ABSENT, IMAGE_UNLISTED, KIND, MISSING, YAML};
 use rules::catalogue::operator::CAPABILITY;
 use schemas::{Capability, ImagePlace, ManifestError, Solution, SolutionId, limits};
@@ -42,6 +43,8 @@ pub(crate) fn load(
 #[derive(Debug)]
 pub(crate) struct Present<'a> {
     pub(crate) places: &'a BTreeSet<ImagePlace>,
+    /// The users of images that say one.
+    pub(crate) users: &'a BTreeMap<ImagePlace, String>,
     /// The images' `ref`s; none when they could not be read.
     pub(crate) references: Option<BTreeSet<&'a str>>,
     /// The capabilities that the signed statement requires of a reader.
@@ -75,6 +78,8 @@ pub(crate) fn check(
         let images = &solution.spec.images;
         report(rules::operator(operator, images), MANIFEST, findings);
         report(rules::template_reach(operator), MANIFEST, findings);
+        let workloads = WorkloadJudge::new(images, present.users);
+        report(workloads.check_operator(operator), MANIFEST, findings);
         let needs = rules::template_needs(operator, &solution.spec.manifests);
         report(needs, MANIFEST, findings);
         if let Some(references) = &present.references {

@@ -253,7 +253,7 @@ impl<'a> SetJudge<'a> {
             findings,
         );
         report(
-            rules::api_lifecycle(document, set, self.minors),
+            rules::api_lifecycle(document, set.when.as_ref(), self.minors),
             place,
             findings,
         );

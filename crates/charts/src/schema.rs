@@ -1,5 +1,6 @@
 //! `values.schema.json`: Helm compiles it before it renders, and fetches what it refers to elsewhere, which a site without
-//! internet does not have. Values are judged by it where Helm renders.
+//! internet does not have. Values are judged by it where Helm renders, in a process that is given a time: what it takes to judge
+//! them has no bound that could be read off a schema, since each of a chain of `allOf` may refer to the next one twice.
 //!
 //! Known attacks and where they stop: references to elsewhere: refused, and nothing fetches; patterns that take for ever:
 //! an engine that is linear, and bounds on their text, on their classes of Unicode and on what they compile to, together;

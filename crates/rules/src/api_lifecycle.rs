@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
-use schemas::{Condition, ObjectSet, VersionRange};
+use schemas::{Condition, KubernetesVersion, VersionRange};
 use serde_json::Value;
 
 use crate::{Problem, kind_of};
@@ -71,18 +71,28 @@ impl PossibleMinors {
         let newest = minors.next_back().unwrap_or(oldest);
         Some(Self { oldest, newest })
     }
+
+    /// Returns that of one version.
+    #[must_use]
+    pub fn only(version: &KubernetesVersion) -> Self {
+        let [_, minor, _] = version.numbers();
+        Self {
+            oldest: minor,
+            newest: minor,
+        }
+    }
 }
 
-/// Finds what Kubernetes says of an object's API in these versions, unless its set is only installed where the API is.
+/// Finds what Kubernetes says of an object's API in these versions, unless it is only installed where the API is.
 #[must_use]
 pub fn api_lifecycle(
     document: &Value,
-    set: &ObjectSet,
+    when: Option<&Condition>,
     minors: Option<PossibleMinors>,
 ) -> Option<Problem> {
     let (api, kind) = kind_of(document);
     let lifecycle = table().get(&(api, kind))?;
-    let only_where = match &set.when {
+    let only_where = match when {
         Some(Condition::Api(condition)) => {
             let condition = condition.to_string();
             condition == api || condition == format!("{api}/{kind}")
@@ -100,8 +110,8 @@ pub fn api_lifecycle(
     let instead = newest_api.last().map(|it| format!("; use {it}"));
     let instead = instead.unwrap_or_default();
     let said = |what: &str| format!("{kind} of {api} {what}{instead}");
-    // A set under a condition may never be applied.
-    if removed <= oldest.min(KNOWN) && set.when.is_none() {
+    // What is under a condition may never be applied.
+    if removed <= oldest.min(KNOWN) && when.is_none() {
         let what =
             format!("was removed from Kubernetes 1.{removed}, and none before it is allowed");
         Some(Problem::ApiRemoved(said(&what)))
@@ -124,9 +134,9 @@ mod tests {
 
     fn found(api: &str, kind: &str, range: Option<&str>, when: &Value) -> Option<String> {
         let range = range.map(|it| it.parse().unwrap());
-        let set = serde_json::from_value(json!({"name": "web", "when": when})).unwrap();
+        let when: Option<Condition> = serde_json::from_value(when.clone()).unwrap();
         let document = json!({"apiVersion": api, "kind": kind});
-        let problem = api_lifecycle(&document, &set, PossibleMinors::of(range.as_ref()))?;
+        let problem = api_lifecycle(&document, when.as_ref(), PossibleMinors::of(range.as_ref()))?;
         Some(format!("{}: {problem}", problem.finding()?.id))
     }
 

@@ -419,7 +419,7 @@ catalogue! {
             "write the object for the API that is named, or allow versions of Kubernetes that serve it in spec.prerequisites";
         API_DEPRECATED: Warning, "manifests.api-deprecated",
             "an object is of an API that is deprecated, or removed in versions of Kubernetes which the Solution allows",
-            "write the object for the API that is named, or have its set depend on the API (`when`)";
+            "write the object for the API that is named, or have its set or chart depend on the API (`when`)";
         PLACEHOLDER: Error, "manifests.placeholder",
             "a placeholder in an object cannot be understood, or names what there is not",
             "correct it; `$$(` instead of `$(` makes it stand for itself";

@@ -173,6 +173,9 @@ pub enum Problem {
     /// A dashboard that cannot be read, or is one for all environments.
     #[error("{0}")]
     Dashboard(String),
+    /// One of an object that is made of another document, with the place that it comes from.
+    #[error("{0}: {1}")]
+    OfMade(String, Box<Problem>),
     /// A text, by its place, with a placeholder that means nothing.
     #[error("{0}: {1}")]
     Placeholder(String, String),
@@ -280,6 +283,7 @@ impl Problem {
             Self::NoRequests(_) => &practice::REQUESTS,
             Self::WideRules(_) => &practice::WIDE_RULES,
             Self::Dashboard(_) => &practice::DASHBOARD,
+            Self::OfMade(_, problem) => return problem.finding(),
             Self::Placeholder(..) => &manifests::PLACEHOLDER,
             Self::MissingImage(..) => &manifests::IMAGE_MISSING,
             Self::MentionedImage(..) | Self::MentionedRepository(..) => &manifests::IMAGE_MENTIONED,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use manifests::{list, pod_specs};
-use schemas::ImagePlace;
 use schemas::placeholder::{Placeholder, PlaceholderPiece, split};
-use serde_json::Value;
+use schemas::{ImagePlace, Operator, OperatorTemplate};
+use serde_json::{Map, Value, json};
 
 use crate::{ImagesByName, Problem, group_of, kind_of, text};
 
@@ -29,7 +29,8 @@ impl<'a> WorkloadJudge<'a> {
         Self { names, users }
     }
 
-    /// Returns what is better avoided in a workload: one problem of each kind.
+    /// Returns what is better avoided in a workload: a problem for each container that a node refuses, and one of each
+    /// other kind.
     #[must_use]
     pub fn check(&self, document: &Value) -> Vec<Problem> {
         let specs = pod_specs(document);
@@ -37,12 +38,7 @@ impl<'a> WorkloadJudge<'a> {
             return Vec::new();
         };
         let containers = list(pod, "/containers");
-        let mut problems = Vec::new();
-        let initial = list(pod, "/initContainers");
-        let mut refused = initial.iter().chain(containers);
-        if let Some(words) = refused.find_map(|it| self.refused_user(pod, it)) {
-            problems.push(Problem::RefusedUser(words));
-        }
+        let mut problems = self.refused_users(pod);
         let runs_on = group_of(document) == "apps";
         let unready = containers
             .iter()
@@ -57,6 +53,31 @@ impl<'a> WorkloadJudge<'a> {
             problems.push(Problem::NoRequests(names));
         }
         problems
+    }
+
+    /// Returns the same of an operator's pods. Where it has no template, there is only the user of its container to be
+    /// told about: nothing else can be said of them.
+    #[must_use]
+    pub fn check_operator(&self, operator: &Operator) -> Vec<Problem> {
+        let pod = Value::Object(operator_pod(operator));
+        let (field, problems) = match operator.template {
+            Some(_) => {
+                let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": {"spec": pod}}});
+                ("spec.operator.template", self.check(&deployment))
+            }
+            None => ("spec.operator", self.refused_users(&pod)),
+        };
+        let problems = problems.into_iter();
+        problems
+            .map(|it| Problem::OfMade(field.to_owned(), Box::new(it)))
+            .collect()
+    }
+
+    fn refused_users(&self, pod: &Value) -> Vec<Problem> {
+        let initial = list(pod, "/initContainers").iter();
+        let all = initial.chain(list(pod, "/containers"));
+        let refused = all.filter_map(|it| self.refused_user(pod, it));
+        refused.map(Problem::RefusedUser).collect()
     }
 
     /// Returns why a node does not start a container that is not to be root.
@@ -108,6 +129,33 @@ impl<'a> WorkloadJudge<'a> {
             }
         }
     }
+}
+
+/// The specification of an operator's pods, as far as it is judged.
+fn operator_pod(operator: &Operator) -> Map<String, Value> {
+    let template = operator.template.clone().unwrap_or_default();
+    let own = template.own_container().and_then(Value::as_object);
+    let mut own = own.cloned().unwrap_or_default();
+    own.insert(
+        "image".to_owned(),
+        json!(format!("$(image:{})", operator.image.place())),
+    );
+    own.entry("name").or_insert_with(|| json!("operator"));
+    let context = own.get("securityContext").and_then(Value::as_object);
+    let mut context = context.cloned().unwrap_or_default();
+    if operator.security_context.run_as_non_root {
+        context.insert("runAsNonRoot".to_owned(), json!(true));
+    }
+    if let Some(user) = operator.security_context.run_as_user {
+        context.insert("runAsUser".to_owned(), json!(user));
+    }
+    own.insert("securityContext".to_owned(), Value::Object(context));
+    let others = template.list("containers").iter();
+    let others = others.filter(|it| !OperatorTemplate::is_own(it)).cloned();
+    let containers = std::iter::once(Value::Object(own)).chain(others);
+    let mut pod = template.spec.clone();
+    pod.insert("containers".to_owned(), containers.collect());
+    pod
 }
 
 fn is_set(container: &Value, pointer: &str) -> bool {
@@ -199,6 +247,75 @@ mod tests {
             found(&safe, &with(json!({"runAsUser": 0}))),
             ["container `app` has runAsNonRoot and runAsUser: 0"]
         );
+    }
+
+    /// What is found of an operator with this block besides its image.
+    fn found_of_operator(image: &str, block: &Value) -> Vec<String> {
+        let users = BTreeMap::from([
+            ("root:1".parse().unwrap(), String::new()),
+            ("number:1".parse().unwrap(), "7".to_owned()),
+        ]);
+        let mut operator = json!({"image": {"name": image, "tag": "1"}});
+        operator
+            .as_object_mut()
+            .unwrap()
+            .extend(block.as_object().unwrap().clone());
+        let operator = serde_json::from_value(operator).unwrap();
+        let judge = WorkloadJudge::new(users.keys(), &users);
+        let problems = judge.check_operator(&operator).into_iter();
+        problems.map(|it| it.to_string()).collect()
+    }
+
+    #[test]
+    fn an_operator_is_judged_as_an_import_starts_it() {
+        let promise = json!({"securityContext": {"runAsNonRoot": true}});
+        let refused = |field: &str, name: &str| {
+            format!("{field}: container `{name}` has runAsNonRoot, and image `root:1` runs as root")
+        };
+        assert_eq!(
+            found_of_operator("root", &promise),
+            [refused("spec.operator", "operator")]
+        );
+        let user = json!({"securityContext": {"runAsNonRoot": true, "runAsUser": 7}});
+        for (image, block) in [("number", promise), ("root", user), ("root", json!({}))] {
+            assert_eq!(found_of_operator(image, &block), [""; 0]);
+        }
+    }
+
+    #[test]
+    fn a_template_says_what_the_pods_of_an_operator_lack() {
+        let template = |own: Value| {
+            let other = json!({"name": "proxy", "image": "$(image:root)", "readinessProbe": {}});
+            json!({"securityContext": {"runAsNonRoot": true}, "template": {"spec": {"containers": [other, own]}}})
+        };
+        let whole =
+            json!({"name": "app", "readinessProbe": {}, "resources": {"limits": {"cpu": 1}}});
+        let lacking = "spec.operator.template: no requests: containers `proxy`";
+        assert_eq!(found_of_operator("number", &template(whole)), [lacking]);
+        let field = "spec.operator.template";
+        assert_eq!(
+            found_of_operator("root", &template(json!({"securityContext": "x"}))),
+            [
+                format!(
+                    "{field}: container `operator` has runAsNonRoot, and image `root:1` runs as root"
+                ),
+                format!("{field}: no readiness probe: containers `operator`"),
+                format!("{field}: no requests: containers `operator`, `proxy`"),
+            ]
+        );
+    }
+
+    #[test]
+    fn each_container_that_a_node_refuses_is_told() {
+        let container = |name: &str| json!({"name": name, "image": "$(image:root)"});
+        let pod = json!({
+            "securityContext": {"runAsNonRoot": true},
+            "initContainers": [container("first")],
+            "containers": [container("second"), container("third")],
+        });
+        let found = found(&pod, &json!({}));
+        let refused = found.iter().filter(|it| it.ends_with("runs as root"));
+        assert_eq!(refused.count(), 3, "{found:?}");
     }
 
     #[test]

@@ -13,7 +13,7 @@ const TEMPLATE: &str = r#"    scope: Cluster
         containers:
           - resources: {requests: {cpu: 10m}}
             readinessProbe: {httpGet: {path: /readyz, port: 8081}}
-          - {name: proxy, image: "$(image:server)", args: ["--of=$(image:server)"]}
+          - {name: proxy, image: "$(image:server)", args: ["--of=$(image:server)"], readinessProbe: {}, resources: {requests: {cpu: 10m}}}
     env:
 "#;
 
@@ -115,6 +115,18 @@ pub(crate) const CASES: &[Case] = &[
             s.edit("manifest.yaml", "replicas: 2", "needs: [notes]");
         },
         &[],
+    ),
+    (
+        "pods that lack what workloads are to have",
+        |s| {
+            template(s);
+            s.edit(
+                "manifest.yaml",
+                ", readinessProbe: {}, resources: {requests: {cpu: 10m}}",
+                "",
+            );
+        },
+        &["practice.readiness", "practice.requests"],
     ),
     (
         "the node's network",
