@@ -73,7 +73,7 @@ fn file(choices: &mut Choices<'_>) -> InputFile {
     };
     let content = (content < 200).then_some(ContentId([content; 32]));
     InputFile {
-        path,
+        path: path.into(),
         size,
         content,
     }
@@ -108,7 +108,7 @@ fn reads_back(plan: &ImagePlan, medium: &Sparse) {
     given.sort_by(|a, b| a.path.cmp(&b.path));
     for file in given {
         let entry = found.next().expect("every file is in the image");
-        assert_eq!((&entry.path, entry.size), (&file.path, file.size));
+        assert_eq!((entry.path.as_str(), entry.size), (&*file.path, file.size));
         assert_eq!(entry.kind, EntryKind::File);
         let place = plan.extent_of(&file.path).map(|it| (it.offset, it.size));
         let read = entry.extents.first().map(|it| (it.offset, it.size));

@@ -37,7 +37,7 @@ fn build() -> Base {
         ("images/app/1.0.0/manifest.json", 20, 7),
     ];
     let file = |(path, size, content): (&str, u64, u8)| InputFile {
-        path: path.to_owned(),
+        path: path.into(),
         size,
         content: Some(ContentId([content; 32])),
     };

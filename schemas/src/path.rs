@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +14,7 @@ use crate::limits;
 /// `[A-Za-z0-9_][A-Za-z0-9._-]{0,102}`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[schemars(inline)]
-pub struct ArchivePath(String);
+pub struct ArchivePath(Arc<str>);
 
 /// The reason why a text is not a path of an archive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +39,12 @@ impl ArchivePath {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The same text for whoever keeps it too: an archive has half a million paths.
+    #[must_use]
+    pub fn shared(&self) -> Arc<str> {
+        Arc::clone(&self.0)
     }
 
     /// The components, first to last.
@@ -76,7 +83,7 @@ impl FromStr for ArchivePath {
         if depth > limits::PATH_DEPTH {
             return Err(PathError::Depth(shorten(text)));
         }
-        Ok(Self(text.to_owned()))
+        Ok(Self(text.into()))
     }
 }
 

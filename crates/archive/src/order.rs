@@ -2,6 +2,7 @@
 //! through here.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use iso9660::{ContentId, ImagePlan, Input, InputFile, Layout, PlanError, Timestamp, Volume};
 use schemas::{Contents, ContentsEntry, Digest, StatementTime, VolumeNames, limits};
@@ -33,13 +34,13 @@ pub(crate) fn plan(
     };
     // The statement's content has no identity: it changes with every signature, and nothing may share its place.
     let statement = InputFile {
-        path: STATEMENT.to_owned(),
+        path: STATEMENT.into(),
         size: limits::ENVELOPE_SIZE as u64,
         content: None,
     };
-    let own = |path: &str, own: Own| file(path, own.size, &own.digest);
+    let own = |path: &str, own: Own| file(path.into(), own.size, &own.digest);
     let mut body = vec![own(SHA256SUMS, sums)];
-    body.extend(sorted(list).map(|entry| file(entry.path.as_str(), entry.size, &entry.digest)));
+    body.extend(sorted(list).map(|entry| file(entry.path.shared(), entry.size, &entry.digest)));
     let head = vec![statement, own(CONTENTS, contents)];
     iso9660::plan(layout, Input { volume, head, body })
 }
@@ -55,9 +56,9 @@ fn sorted(list: &Contents) -> impl Iterator<Item = &ContentsEntry> {
     files.into_iter().chain(blobs)
 }
 
-fn file(path: &str, size: u64, digest: &Digest) -> InputFile {
+fn file(path: Arc<str>, size: u64, digest: &Digest) -> InputFile {
     InputFile {
-        path: path.to_owned(),
+        path,
         size,
         content: Some(ContentId(*digest.as_bytes())),
     }

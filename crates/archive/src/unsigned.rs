@@ -107,9 +107,9 @@ impl Unsigned {
         let volume = layout::volume_names(&info.id);
         let plan = order::plan(Layout::V1, &volume, info.time, &list, own);
         let plan = plan.map_err(WriteError::Plan)?;
-        sources.insert(CONTENTS.to_owned(), FileSource::Bytes(contents.into()));
-        sources.insert(SHA256SUMS.to_owned(), FileSource::Bytes(sums.into()));
-        sources.insert(STATEMENT.to_owned(), FileSource::Bytes(Arc::default()));
+        sources.insert(CONTENTS.into(), FileSource::Bytes(contents.into()));
+        sources.insert(SHA256SUMS.into(), FileSource::Bytes(sums.into()));
+        sources.insert(STATEMENT.into(), FileSource::Bytes(Arc::default()));
         let sources = in_data_order(&plan, sources);
         let payload = statement(info, own).to_bytes();
         // Tried here, since `leave_unsigned` cannot fail.
@@ -141,7 +141,9 @@ impl Unsigned {
 }
 
 /// The list, and the source of each path.
-fn split(files: Vec<ArchiveFile>) -> Result<(Contents, BTreeMap<String, FileSource>), WriteError> {
+fn split(
+    files: Vec<ArchiveFile>,
+) -> Result<(Contents, BTreeMap<Arc<str>, FileSource>), WriteError> {
     let mut sources = BTreeMap::new();
     let mut entries = Vec::with_capacity(files.len());
     for ArchiveFile {
@@ -151,7 +153,7 @@ fn split(files: Vec<ArchiveFile>) -> Result<(Contents, BTreeMap<String, FileSour
         source,
     } in files
     {
-        sources.insert(path.to_string(), source);
+        sources.insert(path.shared(), source);
         entries.push(ContentsEntry { path, size, digest });
     }
     let contents = Contents::new(entries).map_err(WriteError::Contents)?;
@@ -159,7 +161,7 @@ fn split(files: Vec<ArchiveFile>) -> Result<(Contents, BTreeMap<String, FileSour
 }
 
 /// The source of each extent: that of the first file with its content.
-fn in_data_order(plan: &ImagePlan, mut sources: BTreeMap<String, FileSource>) -> Vec<FileSource> {
+fn in_data_order(plan: &ImagePlan, mut sources: BTreeMap<Arc<str>, FileSource>) -> Vec<FileSource> {
     let source_of = |extent| {
         sources
             .remove(plan.path_of(extent))

@@ -113,7 +113,7 @@ mod tests {
 
     fn tree(paths: &[&str]) -> (Vec<InputFile>, PathTree) {
         let file = |path: &&str| InputFile {
-            path: (*path).to_owned(),
+            path: (*path).into(),
             size: 0,
             content: None,
         };

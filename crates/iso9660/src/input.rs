@@ -1,5 +1,7 @@
 //! What the caller hands to the plan: the files, the volume's names and its one time.
 
+use std::sync::Arc;
+
 use crate::Timestamp;
 
 /// A version of the on-disc layout. A layout never changes: a corrected one gets the next number, and readers keep
@@ -54,7 +56,7 @@ impl std::fmt::Debug for ContentId {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputFile {
     /// The path from the root, without a leading slash: `images/a/1/manifest.json`.
-    pub path: String,
+    pub path: Arc<str>,
     /// The length in bytes.
     pub size: u64,
     /// The identity of the bytes; `None` is shared with nothing.

@@ -207,7 +207,7 @@ fn check_files(files: &[InputFile]) -> Result<(), PlanError> {
     {
         None => Ok(()),
         Some(file) => Err(PlanError::FileTooLarge {
-            path: file.path.clone(),
+            path: file.path.to_string(),
             size: file.size,
         }),
     }
@@ -229,8 +229,8 @@ fn group_by_content(files: &[InputFile]) -> Result<Vec<u32>, PlanError> {
             let file = &files[index as usize];
             if file.size != leader.size {
                 return Err(PlanError::SizesDiffer {
-                    first: leader.path.clone(),
-                    second: file.path.clone(),
+                    first: leader.path.to_string(),
+                    second: file.path.to_string(),
                 });
             }
             if file.size > 0 {
@@ -248,7 +248,7 @@ mod tests {
 
     fn file(path: &str, size: u64, id: u8) -> InputFile {
         InputFile {
-            path: path.to_owned(),
+            path: path.into(),
             size,
             content: Some(ContentId([id; 32])),
         }

@@ -144,7 +144,7 @@ impl PathTree {
     pub(crate) fn name<'a>(&self, files: &'a [InputFile], child: Child) -> &'a str {
         match child {
             Child::File(index) => {
-                let path = files[index].path.as_str();
+                let path = &*files[index].path;
                 path.rsplit_once('/').map_or(path, |(_, name)| name)
             }
             Child::Directory(index) => {
@@ -249,7 +249,7 @@ mod tests {
         paths
             .iter()
             .map(|path| InputFile {
-                path: (*path).to_owned(),
+                path: (*path).into(),
                 size: 1,
                 content: None,
             })
@@ -335,7 +335,7 @@ mod tests {
     fn refuses_more_directories_than_a_path_table_can_number() {
         let files: Vec<_> = (0..MAX_DIRECTORIES)
             .map(|n| InputFile {
-                path: format!("{n}/f"),
+                path: format!("{n}/f").into(),
                 size: 0,
                 content: None,
             })

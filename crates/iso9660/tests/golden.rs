@@ -51,7 +51,7 @@ fn an_image_with_every_kind_of_name_size_and_sharing() {
 fn a_file_in_two_sections() {
     // 0xFFFFF800 bytes and one more: metadata only.
     let file = iso9660::InputFile {
-        path: "big".to_owned(),
+        path: "big".into(),
         size: 0xFFFF_F801,
         content: None,
     };

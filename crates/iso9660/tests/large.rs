@@ -26,7 +26,7 @@ fn planned(body: Vec<InputFile>) -> Result<ImagePlan, PlanError> {
 
 fn file(path: &str, size: u64) -> InputFile {
     InputFile {
-        path: path.to_owned(),
+        path: path.into(),
         size,
         content: None,
     }

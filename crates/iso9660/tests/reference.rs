@@ -83,7 +83,7 @@ fn an_empty_image_with_the_longest_identifiers() {
 #[test]
 fn files_in_sections_and_numbered_names() {
     let file = |path: &str, size, id: Option<u8>| InputFile {
-        path: path.to_owned(),
+        path: path.into(),
         size,
         content: id.map(|id| ContentId([id; 32])),
     };

@@ -172,7 +172,7 @@ pub(crate) fn volume() -> Volume {
 
 pub(crate) fn described(files: &[Content]) -> Vec<InputFile> {
     let describe = |(path, bytes): &Content| InputFile {
-        path: path.clone(),
+        path: path.as_str().into(),
         size: bytes.len() as u64,
         content: Some(ContentId(digest(bytes))),
     };

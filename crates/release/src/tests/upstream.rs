@@ -25,7 +25,7 @@ spec: {version: 1.0.0}
 /// An image with these files and no others; equal bytes lie there once.
 fn image(files: &[(&str, &[u8])]) -> fs::File {
     let file = |(path, bytes): &(&str, &[u8])| InputFile {
-        path: (*path).to_owned(),
+        path: (*path).into(),
         size: bytes.len() as u64,
         content: Some(ContentId(*files::digest(bytes).as_bytes())),
     };
