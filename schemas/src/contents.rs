@@ -107,10 +107,16 @@ impl Contents {
     /// The file with this path.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&ContentsEntry> {
-        self.0
-            .binary_search_by(|entry| entry.path.as_str().cmp(path))
-            .ok()
-            .map(|index| &self.0[index])
+        self.position(path).map(|index| &self.0[index])
+    }
+
+    /// The place of the file with this path among the entries.
+    #[must_use]
+    pub fn position(&self, path: &str) -> Option<usize> {
+        let found = self
+            .0
+            .binary_search_by(|entry| entry.path.as_str().cmp(path));
+        found.ok()
     }
 
     /// The bytes of `CONTENTS`.

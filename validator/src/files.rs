@@ -1,7 +1,8 @@
 //! The listed files as the checks see them: each is read once, within a limit, and only as the bytes that were listed.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use archive::OpenError;
 use rules::catalogue::FindingInfo;
@@ -28,7 +29,8 @@ pub(crate) type DamagedFiles = BTreeMap<Digest, ArchivePath>;
 /// The listed files.
 pub(crate) struct ListedFiles<'a> {
     contents: &'a Contents,
-    by_digest: HashMap<Digest, usize>,
+    /// The numbers of files, one of each content, by digest.
+    by_digest: Vec<usize>,
     read: &'a FileReader<'a>,
     damaged: RefCell<DamagedFiles>,
     cancel: Cancel<'a>,
@@ -41,12 +43,13 @@ impl<'a> ListedFiles<'a> {
         read: &'a FileReader<'a>,
         cancel: Cancel<'a>,
     ) -> Self {
-        let numbered = contents.entries().iter().enumerate();
+        let digest = |number: usize| contents.entries()[number].digest;
+        let mut by_digest: Vec<usize> = (0..contents.entries().len()).collect();
+        by_digest.sort_unstable_by_key(|&number| (digest(number), Reverse(number)));
+        by_digest.dedup_by_key(|number| digest(*number));
         Self {
             contents,
-            by_digest: numbered
-                .map(|(number, entry)| (entry.digest, number))
-                .collect(),
+            by_digest,
             read,
             damaged: RefCell::default(),
             cancel,
@@ -78,12 +81,19 @@ impl<'a> ListedFiles<'a> {
 
     /// The number of a content that the archive has, the same for all its files: below the number of files.
     pub(crate) fn number_of(&self, digest: &Digest) -> Option<usize> {
-        self.by_digest.get(digest).copied()
+        let compare = |&number: &usize| self.numbered(number).digest.cmp(digest);
+        let found = self.by_digest.binary_search_by(compare).ok()?;
+        Some(self.by_digest[found])
     }
 
     /// A file with the content of a number.
     pub(crate) fn numbered(&self, number: usize) -> &'a ContentsEntry {
         &self.contents.entries()[number]
+    }
+
+    /// The number of the file with this path.
+    pub(crate) fn position(&self, path: &str) -> Option<usize> {
+        self.contents.position(path)
     }
 
     /// Returns the number of files.

@@ -76,8 +76,11 @@ pub(crate) fn check(
             return Ok(images);
         }
     }
+    let is_complete = walk.walker.visit.all_read();
+    // What it remembers is of no use any more.
+    drop(walk);
     // Without a document, what follows from it is not known either, and every file of its image would be a finding.
-    if walk.walker.visit.all_read() && images.list.len() == images.places.len() {
+    if is_complete && images.list.len() == images.places.len() {
         let derivable = if images.references_known {
             Derivable::All
         } else {

@@ -7,14 +7,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use schemas::{
-    ArchivePath, Digest, IMAGE_REFERENCE_ANNOTATION, Image, ImagePlace, MediaType, SolutionId,
+    ArchivePath, Digest, Document, IMAGE_REFERENCE_ANNOTATION, Image, ImagePlace, MediaType,
+    SolutionId,
 };
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 use crate::layout::{
     INDEX, OCI_LAYOUT, REGISTRY_CONFIG, REGISTRY_CONFIG_TEMPLATE, blob_path, image_blob_path,
     image_child_path, image_directory, image_manifest_path, image_version_path,
 };
+use crate::unsigned::digest_of;
 use crate::{ArchiveFile, FileSource};
 use registry_config::{Upstream, registry_config};
 
@@ -60,6 +63,67 @@ struct IndexEntry<'a> {
     annotations: BTreeMap<&'a str, String>,
 }
 
+/// A file that follows from the images.
+#[derive(Debug)]
+pub struct DerivedFile<'a> {
+    /// The path that it has.
+    pub path: ArchivePath,
+    content: DerivedContent<'a>,
+}
+
+#[derive(Debug)]
+enum DerivedContent<'a> {
+    Bytes(Vec<u8>),
+    /// Written when it is wanted: of many images it is longer than anything else.
+    RegistryConfig(&'a Upstream, &'a [&'a Image]),
+    Document(&'a Document),
+    Blob {
+        digest: Digest,
+        size: u64,
+    },
+}
+
+impl DerivedFile<'_> {
+    /// The SHA-256 of its bytes.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        match &self.content {
+            DerivedContent::Bytes(bytes) => digest_of(bytes),
+            DerivedContent::RegistryConfig(upstream, images) => {
+                let mut hash = Sha256::new();
+                registry_config(upstream, images, &mut |text| hash.update(text));
+                Digest::new(hash.finalize().into())
+            }
+            DerivedContent::Document(document) => document.digest,
+            DerivedContent::Blob { digest, .. } => *digest,
+        }
+    }
+
+    fn into_file(self, blob: &impl Fn(&Digest) -> FileSource) -> ArchiveFile {
+        let path = self.path;
+        match self.content {
+            DerivedContent::Bytes(bytes) => ArchiveFile::from_bytes(path, bytes),
+            DerivedContent::RegistryConfig(upstream, images) => {
+                let mut config = String::new();
+                registry_config(upstream, images, &mut |text| config.push_str(text));
+                ArchiveFile::from_bytes(path, config.into_bytes())
+            }
+            DerivedContent::Document(document) => ArchiveFile {
+                path,
+                size: document.bytes.len() as u64,
+                digest: document.digest,
+                source: FileSource::Bytes(Arc::clone(&document.bytes)),
+            },
+            DerivedContent::Blob { digest, size } => ArchiveFile {
+                path,
+                size,
+                digest,
+                source: blob(&digest),
+            },
+        }
+    }
+}
+
 /// Every file that follows from the images, sorted by path, each once. The order of the images, and of what is in
 /// them, makes no difference. The bytes of a document are the image's own, not a copy; where those of a configuration
 /// or layer come from is what `blob` says.
@@ -68,28 +132,36 @@ pub fn derived(
     images: &[Image],
     blob: impl Fn(&Digest) -> FileSource,
 ) -> Result<Vec<ArchiveFile>, TreeError> {
+    let mut files = Vec::new();
+    each_derived(id, images, |file| files.push(file.into_file(&blob)))?;
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+/// Gives each of these files to `take` once, in an order that the images decide, and keeps none.
+pub fn each_derived(
+    id: &SolutionId,
+    images: &[Image],
+    mut take: impl FnMut(DerivedFile<'_>),
+) -> Result<(), TreeError> {
     let mut images: Vec<&Image> = images.iter().collect();
     images.sort_by(|a, b| a.place.cmp(&b.place));
     check(&images)?;
-    let mut files = vec![
-        from_bytes(OCI_LAYOUT, OCI_LAYOUT_BYTES.to_vec()),
-        from_bytes(INDEX, index(&images)),
-        from_bytes(
-            REGISTRY_CONFIG,
-            registry_config(&Upstream::mounted(id), &images),
-        ),
-        from_bytes(
-            REGISTRY_CONFIG_TEMPLATE,
-            registry_config(&Upstream::template(), &images),
-        ),
-    ];
+    let bytes = DerivedContent::Bytes;
+    take(own(OCI_LAYOUT, bytes(OCI_LAYOUT_BYTES.to_vec())));
+    take(own(INDEX, bytes(index(&images))));
+    for (path, upstream) in [
+        (REGISTRY_CONFIG, Upstream::mounted(id)),
+        (REGISTRY_CONFIG_TEMPLATE, Upstream::template()),
+    ] {
+        let config = DerivedContent::RegistryConfig(&upstream, &images);
+        take(own(path, config));
+    }
     let mut in_layout = BTreeSet::new();
     for image in &images {
-        image_files(image, &blob, &mut in_layout, &mut files);
+        image_files(image, &mut in_layout, &mut take);
     }
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    files.dedup_by(|a, b| a.path == b.path);
-    Ok(files)
+    Ok(())
 }
 
 fn check(images: &[&Image]) -> Result<(), TreeError> {
@@ -118,48 +190,39 @@ fn check(images: &[&Image]) -> Result<(), TreeError> {
 /// The files of an image in its own directory, and in the layout those that no image before has brought.
 fn image_files(
     image: &Image,
-    blob: &impl Fn(&Digest) -> FileSource,
     in_layout: &mut BTreeSet<Digest>,
-    files: &mut Vec<ArchiveFile>,
+    take: &mut impl FnMut(DerivedFile<'_>),
 ) {
     let place = &image.place;
-    let mut paths = |own: ArchivePath, digest: &Digest| {
-        let layout = in_layout.insert(*digest).then(|| blob_path(digest));
-        std::iter::once(own).chain(layout)
-    };
     let version = image_version_path(place);
-    files.push(from_bytes(version.as_str(), DIRECTORY_VERSION.to_vec()));
+    let bytes = DerivedContent::Bytes(DIRECTORY_VERSION.to_vec());
+    take(own(version.as_str(), bytes));
     for document in image.documents() {
-        let own = if document.digest == image.root.digest {
+        let digest = document.digest;
+        let path = if digest == image.root.digest {
             image_manifest_path(place)
         } else {
-            image_child_path(place, &document.digest)
+            image_child_path(place, &digest)
         };
-        for path in paths(own, &document.digest) {
-            files.push(ArchiveFile {
-                path,
-                size: document.bytes.len() as u64,
-                digest: document.digest,
-                source: FileSource::Bytes(Arc::clone(&document.bytes)),
-            });
+        let layout = in_layout.insert(digest).then(|| blob_path(&digest));
+        for path in std::iter::once(path).chain(layout) {
+            let content = DerivedContent::Document(document);
+            take(DerivedFile { path, content });
         }
     }
     for (&digest, &size) in &image.blobs {
-        for path in paths(image_blob_path(place, &digest), &digest) {
-            files.push(ArchiveFile {
-                path,
-                size,
-                digest,
-                source: blob(&digest),
-            });
+        let layout = in_layout.insert(digest).then(|| blob_path(&digest));
+        for path in std::iter::once(image_blob_path(place, &digest)).chain(layout) {
+            let content = DerivedContent::Blob { digest, size };
+            take(DerivedFile { path, content });
         }
     }
 }
 
-fn from_bytes(path: &str, bytes: Vec<u8>) -> ArchiveFile {
+fn own<'a>(path: &str, content: DerivedContent<'a>) -> DerivedFile<'a> {
     let path = path.parse();
     let path = path.expect("the format's own paths are inside the grammar");
-    ArchiveFile::from_bytes(path, bytes)
+    DerivedFile { path, content }
 }
 
 /// `index.json`: one descriptor for each place, in their order.
@@ -187,9 +250,6 @@ fn index_entry(image: &Image) -> IndexEntry<'_> {
 
 #[cfg(test)]
 mod tests {
-    use schemas::Document;
-    use sha2::{Digest as _, Sha256};
-
     use super::*;
 
     const MANIFEST: MediaType = MediaType::OciManifest;

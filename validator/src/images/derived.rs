@@ -1,11 +1,9 @@
 //! Both views of the images, and the indexes over them, must be exactly what follows from the images: then there is
 //! no file that one tool sees and another does not, and nothing can hide between them.
 
-use std::sync::Arc;
-
-use archive::{ArchiveFile, FileSource, tree};
+use archive::tree;
 use rules::catalogue::images::{DIFFERS, INCOMPLETE, PLACE, UNREFERENCED};
-use schemas::{Digest, Image, SolutionId};
+use schemas::{Image, SolutionId};
 
 use super::PREFIX;
 use crate::files::ListedFiles;
@@ -29,34 +27,29 @@ pub(super) fn compare(
     derivable: Derivable,
     findings: &mut Findings,
 ) {
-    // Nothing is written, so that it does not matter where the contents are.
-    let nowhere = |_: &Digest| FileSource::Bytes(Arc::default());
-    let derived = match tree::derived(id, images, nowhere) {
-        Ok(derived) => derived,
-        Err(error) => {
-            findings.add(&PLACE, "images", error);
+    // Of half a million files, only whether each follows.
+    let mut follows = vec![false; files.count()];
+    let derived = tree::each_derived(id, images, |derived| {
+        let path = &derived.path;
+        if derivable == Derivable::AllButIndex && path.as_str() == archive::INDEX {
             return;
         }
-    };
-    for ArchiveFile { path, digest, .. } in &derived {
-        if derivable == Derivable::AllButIndex && path.as_str() == archive::INDEX {
-            continue;
+        let Some(number) = files.position(path.as_str()) else {
+            return findings.add(&INCOMPLETE, path, "is missing");
+        };
+        follows[number] = true;
+        let (expected, found) = (derived.digest(), files.numbered(number).digest);
+        if found != expected {
+            findings.add(&DIFFERS, path, format_args!("is {found}, not {expected}"));
         }
-        match files.get(path.as_str()) {
-            None => findings.add(&INCOMPLETE, path, "is missing"),
-            Some(entry) if entry.digest != *digest => {
-                let found = entry.digest;
-                findings.add(&DIFFERS, path, format_args!("is {found}, not {digest}"));
-            }
-            Some(_) => {}
-        }
+    });
+    if let Err(error) = derived {
+        return findings.add(&PLACE, "images", error);
     }
-    for entry in files.below(PREFIX).chain(files.below("blobs/")) {
-        if derived
-            .binary_search_by(|file| file.path.cmp(&entry.path))
-            .is_err()
-        {
-            findings.add(&UNREFERENCED, &entry.path, "belongs to no image");
+    for number in (0..files.count()).filter(|number| !follows[*number]) {
+        let path = &files.numbered(number).path;
+        if path.as_str().starts_with(PREFIX) || path.as_str().starts_with("blobs/") {
+            findings.add(&UNREFERENCED, path, "belongs to no image");
         }
     }
 }

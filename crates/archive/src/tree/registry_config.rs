@@ -15,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemas::{Digest, Document, Image, ImageName, SolutionId, Tag};
 
 /// The choices that are upstream's: the repository's prefix and where the images lie.
+#[derive(Debug)]
 pub(crate) struct Upstream {
     repository: String,
     /// The prefix inside a regular expression.
@@ -48,20 +49,18 @@ fn pattern(text: &str) -> String {
     text.replace('.', "[.]")
 }
 
-/// The locations of all images, by name and tag.
-pub(crate) fn registry_config(upstream: &Upstream, images: &[&Image]) -> Vec<u8> {
+/// Gives `add` the locations of all images, by name and tag, one after the other.
+pub(crate) fn registry_config(upstream: &Upstream, images: &[&Image], add: &mut impl FnMut(&str)) {
     let mut names: BTreeMap<&ImageName, BTreeMap<&Tag, &Image>> = BTreeMap::new();
     for image in images {
         let tags = names.entry(&image.place.name).or_default();
         tags.insert(&image.place.tag, image);
     }
-    let mut text = String::new();
     for (name, tags) in &names {
-        text.push_str(&tags_location(upstream, name, tags.keys()));
-        manifest_locations(&mut text, upstream, name, tags);
-        text.push_str(&blobs_location(upstream, name, tags.keys()));
+        add(&tags_location(upstream, name, tags.keys()));
+        manifest_locations(upstream, name, tags, add);
+        add(&blobs_location(upstream, name, tags.keys()));
     }
-    text.into_bytes()
 }
 
 fn tags_location<'a>(
@@ -81,10 +80,10 @@ fn tags_location<'a>(
 }
 
 fn manifest_locations(
-    text: &mut String,
     upstream: &Upstream,
     name: &ImageName,
     tags: &BTreeMap<&Tag, &Image>,
+    add: &mut impl FnMut(&str),
 ) {
     let mut seen: BTreeSet<Digest> = BTreeSet::new();
     for (tag, image) in tags {
@@ -98,15 +97,15 @@ fn manifest_locations(
             } else {
                 format!("{name}/{tag}/{hex}.manifest.json")
             };
-            let mut add = |reference: String| {
+            let mut locate = |reference: String| {
                 let uri = format!("{name}/manifests/{reference}");
-                text.push_str(&manifest_location(upstream, &uri, &file, document));
+                add(&manifest_location(upstream, &uri, &file, document));
             };
             if is_root {
-                add(tag.to_string());
+                locate(tag.to_string());
             }
             if seen.insert(digest) {
-                add(digest.to_string());
+                locate(digest.to_string());
             }
         }
     }
