@@ -122,4 +122,10 @@ impl Accepted {
     pub fn listed(&self) -> &Listed {
         &self.listed
     }
+
+    /// The archive alone, without what was read of it.
+    #[must_use]
+    pub fn into_listed(self) -> Listed {
+        self.listed
+    }
 }

@@ -1,6 +1,8 @@
 //! What an archive says of itself.
 
-use archive::{Listed, Opened};
+use std::path::Path;
+
+use archive::{Listed, Opened, Trusted};
 use importer::VersionOutline;
 use schemars::JsonSchema;
 use schemas::{
@@ -75,10 +77,7 @@ pub(super) fn inspect(arguments: &Arguments) -> Result<InspectedArchive, Failure
     }
     let signatures = opened.envelope().signatures();
     let signatures = signatures.map(|signature| signature.key_id).collect();
-    let listed = opened
-        .skip_signature()
-        .and_then(archive::Trusted::list)
-        .map_err(read)?;
+    let (listed, outline) = listed(&arguments.archive, &opened)?;
     let manifest = listed.read(archive::MANIFEST, limits::MANIFEST_SIZE);
     let manifest = Solution::from_slice(&manifest.map_err(read)?).map_err(|error| {
         Failure::no(error).context(format!("`{}`: manifest.yaml", arguments.archive.display()))
@@ -111,16 +110,21 @@ pub(super) fn inspect(arguments: &Arguments) -> Result<InspectedArchive, Failure
         charts,
         programs: programs::programs(&listed, &manifest.spec.images),
         sboms,
-        outline: outline(arguments, &listed)?,
+        outline,
         manifest,
         files,
     })
 }
 
-/// What the archive defines and may do, as far as its documents can be relied on.
-fn outline(arguments: &Arguments, listed: &Listed) -> Result<Option<VersionOutline>, Failure> {
-    let accepted = unvouched(&arguments.archive, listed.archive_id())?.ok();
-    Ok(accepted.as_ref().map(VersionOutline::of).transpose()?)
+/// Lists an archive, and says what it defines and may do as far as its documents can be relied on.
+fn listed(archive: &Path, opened: &Opened) -> Result<(Listed, Option<VersionOutline>), Failure> {
+    if let Ok(accepted) = unvouched(archive, opened.archive_id())? {
+        let outline = VersionOutline::of(&accepted)?;
+        return Ok((accepted.into_listed(), Some(outline)));
+    }
+    let listed = opened.skip_signature().and_then(Trusted::list);
+    let listed = listed.map_err(|error| failure::reading(archive, error))?;
+    Ok((listed, None))
 }
 
 /// Where nodes will find the images that the archive has.
