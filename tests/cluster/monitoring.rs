@@ -2,6 +2,7 @@
 //! the alerts about Solutions.
 
 use std::collections::BTreeSet;
+use std::thread;
 
 use fixtures::image::ImageBuilder;
 use fixtures::layout::OciLayout;
@@ -32,7 +33,7 @@ spec:
     command: [example-server]
     securityContext: {{runAsNonRoot: true, readOnlyRootFilesystem: true}}
     metrics: {{enabled: true, scheme: http}}
-    template: {{spec: {{containers: [{{readinessProbe: {{httpGet: {{path: /healthz, port: 8080}}, periodSeconds: 1}}}}]}}}}
+    template: {{spec: {{containers: [{{resources: {{requests: {{cpu: 10m}}}}, readinessProbe: {{httpGet: {{path: /healthz, port: 8080}}, periodSeconds: 1}}}}]}}}}
 {sets}"
     );
     site.desk.write("1.0.0/solution.yaml", source);
@@ -122,42 +123,37 @@ fn await_alert(prometheus: &Prometheus, namespace: &str, name: &str, state: &str
     });
 }
 
-/// Collects from both environments, and stops the operator of one.
-fn watch_environments(site: &Site) {
-    let prometheus = Prometheus::start(site);
-    for environment in ["blue", "green"] {
-        let up = format!(r#"up{{namespace="{environment}", job="shop-operator-metrics"}} == 1"#);
-        eventually(&up, || (prometheus.query(&up).len() == 1).then_some(()));
-        let labels = ask_dashboard(site, &prometheus, environment, "shop", "namespace");
-        assert_eq!(labels, BTreeSet::from([environment.to_owned()]));
-        await_alert(&prometheus, environment, "ShopOperatorDown", "inactive");
-    }
-    let stop = ["scale", "deployment/shop-operator", "--replicas=0"];
-    site.kubectl("blue", &stop).success();
-    await_alert(&prometheus, "blue", "ShopOperatorDown", "pending");
-    await_alert(&prometheus, "green", "ShopOperatorDown", "inactive");
-}
-
-/// Deploys the alerts about Solutions, one of which is not ready.
-fn watch_solutions(site: &Site) {
-    pack_alerts(site);
+/// Deploys the alerts about Solutions.
+fn deploy_alerts(site: &Site) {
     let account = "alerts:solution-alerts";
     let rbac = ["rbac", "--verb", "status", "--serviceaccount", account];
     let roles = site.desk.solution(&rbac).success();
     let roles = roles.replace("solution-user:status", "site:alerts-status");
     site.apply(&roles).success();
     import(site, "alerts.iso", "alerts", &[]).success();
-    let prometheus = Prometheus::start(site);
-    let labels = ask_dashboard(
-        site,
-        &prometheus,
-        "alerts",
-        "solution-alerts",
-        "environment",
-    );
+}
+
+/// Both environments run, as each tells itself and as the alerts tell of them.
+fn all_is_well(site: &Site, prometheus: &Prometheus) {
+    for environment in ["blue", "green"] {
+        let up = format!(r#"up{{namespace="{environment}", job="shop-operator-metrics"}} == 1"#);
+        eventually(&up, || (prometheus.query(&up).len() == 1).then_some(()));
+        let labels = ask_dashboard(site, prometheus, environment, "shop", "namespace");
+        assert_eq!(labels, BTreeSet::from([environment.to_owned()]));
+        await_alert(prometheus, environment, "ShopOperatorDown", "inactive");
+    }
+    let labels = ask_dashboard(site, prometheus, "alerts", "solution-alerts", "environment");
     // Its own environment may not have been known yet when it first looked.
     let both = BTreeSet::from(["blue", "green"].map(str::to_owned));
     assert!(labels.is_superset(&both), "{labels:?}");
+}
+
+/// The operator of one environment stops, and nothing is said of the other.
+fn one_stops(site: &Site, prometheus: &Prometheus) {
+    let stop = ["scale", "deployment/shop-operator", "--replicas=0"];
+    site.kubectl("blue", &stop).success();
+    await_alert(prometheus, "blue", "ShopOperatorDown", "pending");
+    await_alert(prometheus, "green", "ShopOperatorDown", "inactive");
     let pending = |environment: &str| {
         let alert = r#"alertname="SolutionNotReady", alertstate="pending""#;
         let query = format!(r#"ALERTS{{{alert}, environment="{environment}"}}"#);
@@ -170,7 +166,7 @@ fn watch_solutions(site: &Site) {
         "SolutionStatusUnseen",
         "SolutionStatusUnknown",
     ] {
-        await_alert(&prometheus, "alerts", quiet, "inactive");
+        await_alert(prometheus, "alerts", quiet, "inactive");
     }
 }
 
@@ -191,11 +187,16 @@ fn each_environment_is_monitored_by_itself_and_solutions_are_watched() {
 
     define(&site);
     pack(&site, sets);
-    for environment in ["blue", "green"] {
-        import(&site, "shop.iso", environment, &[]).success();
-    }
-    watch_environments(&site);
-    watch_solutions(&site);
+    thread::scope(|scope| {
+        scope.spawn(|| pack_alerts(&site));
+        for environment in ["blue", "green"] {
+            scope.spawn(|| import(&site, "shop.iso", environment, &[]).success());
+        }
+    });
+    deploy_alerts(&site);
+    let prometheus = Prometheus::start(&site);
+    all_is_well(&site, &prometheus);
+    one_stops(&site, &prometheus);
 
     // What goes to a file is the same, and as Prometheus wants it.
     let text = site.solution(&["status", "--output", "metrics"]).success();
