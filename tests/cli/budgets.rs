@@ -115,3 +115,14 @@ fn an_image_that_is_listed_very_often_is_read_once() {
     let said = bounded(&desk, &["validate", "small.iso", "--skip-signature"]).failure(1);
     assert!(said.contains("manifest.image-repeated"), "{said}");
 }
+
+#[test]
+fn an_archive_that_is_not_in_order_is_shown_without_what_it_defines() {
+    let desk = Desk::new();
+    one_index(&desk, 1, 2);
+    let shown = desk.solution(&["inspect", "small.iso"]);
+    assert_eq!(shown.code, 0, "{shown:?}");
+    assert!(shown.stdout.contains("demo"), "{shown:?}");
+    let words = "what it defines and may do is not shown: `solution validate` says what is wrong";
+    assert!(shown.stderr.contains(words), "{shown:?}");
+}
