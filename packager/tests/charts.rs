@@ -304,7 +304,7 @@ fn what_is_better_avoided_is_told_and_refuses_nothing() {
             format!("{} {source} {}: {}", it.id, it.place, it.message)
         })
         .collect();
-    let place = "solution.yaml:8 charts/shop/chart.tgz";
+    let place = "solution.yaml:9 charts/shop/chart.tgz";
     assert_eq!(
         found,
         [
