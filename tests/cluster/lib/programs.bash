@@ -4,7 +4,7 @@
 
 readonly K8S_MODULE=$CLUSTER_HOME/tools/k8s
 readonly MONITORING_MODULE=$CLUSTER_HOME/tools/monitoring
-readonly GO_AT_LEAST=1.26
+readonly GO_AT_LEAST=1.26.8
 
 # The machine's Go when it is new enough, else the one that `install` put into the cache; fails when there is neither.
 find_go() {
