@@ -222,11 +222,9 @@ async fn a_push_that_gives_up_leaves_its_upload_to_the_next() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_that_the_registry_does_not_know_begins_again() {
-    let scene = Scene::new();
+    let mut scene = Scene::new();
     let proxy = scene.cut_off(3).await;
-    for file in scene.server.stored("/_uploads/") {
-        fs::remove_file(file).unwrap();
-    }
+    scene.server.forget_uploads();
     let pushed = scene.push_again(&proxy).await;
     scene.assert_anew(&pushed);
     assert_eq!(scene.files(), Vec::<PathBuf>::new());

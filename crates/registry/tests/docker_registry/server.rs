@@ -147,8 +147,26 @@ impl Server {
 
     /// Starts it again on the same port and storage.
     pub(crate) fn restart(&mut self) {
+        self.restart_after(|_| ());
+    }
+
+    /// Starts it again without the uploads it had. It is ended first: a registry writes files of an upload whose client
+    /// went away, and removes others, for a while after that.
+    pub(crate) fn forget_uploads(&mut self) {
+        self.restart_after(|server| {
+            let files = server.stored("/_uploads/");
+            assert!(!files.is_empty(), "there is an upload to forget");
+            for file in files {
+                fs::remove_file(file).unwrap();
+            }
+        });
+    }
+
+    /// Ends it, does something to what it stored, and starts it again.
+    fn restart_after(&mut self, change: impl FnOnce(&Self)) {
         let _ = self.child.kill();
         self.child.wait().unwrap();
+        change(self);
         self.child = spawn(&self.program, self.directory.path(), self.port);
     }
 
@@ -270,7 +288,7 @@ pub(crate) fn run(command: &mut Command) -> Vec<u8> {
     output.stdout
 }
 
-/// Waits until something holds, at most ten seconds.
+/// Waits until something holds, for a minute at most.
 pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_mins(1);
     while !holds() {
