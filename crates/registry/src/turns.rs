@@ -51,7 +51,7 @@ impl ReadTurns {
         let state = TurnsState {
             tickets: BTreeSet::new(),
             next: 0,
-            climb: Climb::new(most, Instant::now()),
+            climb: Climb::new(most),
         };
         Arc::new(Self {
             state: Mutex::new(state),
@@ -132,7 +132,7 @@ impl ReadTurn {
 
     /// Notes how long the medium took to give a buffer.
     pub(crate) fn waited(&self, took: Duration) {
-        self.turns.state().climb.window.reading += took;
+        self.turns.state().climb.waited(took);
     }
 
     /// Lets others read, unless the registry has asked for fewer requests: then only when the request has ended.
@@ -173,7 +173,8 @@ struct Climb {
     purpose: WindowPurpose,
     /// Trials that brought nothing.
     failed: u32,
-    window: SpeedWindow,
+    /// The window that runs, from the first bytes on: before them it was the registry that was waited for.
+    window: Option<SpeedWindow>,
 }
 
 /// A time in which the speed is measured.
@@ -209,21 +210,31 @@ impl SpeedWindow {
 }
 
 impl Climb {
-    fn new(most: usize, now: Instant) -> Self {
+    fn new(most: usize) -> Self {
         Self {
             allowed: 1,
             most,
             careful: false,
             purpose: WindowPurpose::Measure(0),
             failed: 0,
-            window: SpeedWindow::new(now),
+            window: None,
+        }
+    }
+
+    /// Counts time for which a reader waited for the medium.
+    fn waited(&mut self, took: Duration) {
+        if let Some(window) = &mut self.window {
+            window.reading += took;
         }
     }
 
     /// Counts bytes. Whether another number may read now.
     fn moved(&mut self, now: Instant, bytes: u64, queued: usize) -> bool {
         let is_cheap = self.is_cheap();
-        let window = &mut self.window;
+        let Some(window) = &mut self.window else {
+            self.window = Some(SpeedWindow::new(now));
+            return false;
+        };
         window.bytes = window.bytes.saturating_add(bytes);
         let took = now.saturating_duration_since(window.since);
         let seen = window.bytes >= limits::WINDOW_BYTES && took >= limits::WINDOW_SHORTEST;
@@ -239,7 +250,7 @@ impl Climb {
         }
         #[expect(clippy::cast_precision_loss, reason = "a window has megabytes")]
         let rate = window.bytes as f64 / took.as_secs_f64();
-        self.window = SpeedWindow::new(now);
+        self.window = Some(SpeedWindow::new(now));
         let allowed = self.allowed;
         self.judge(rate, jumps, queued);
         self.allowed != allowed
@@ -316,7 +327,7 @@ impl Climb {
     fn refused(&mut self, now: Instant) {
         self.careful = true;
         self.go_back((self.allowed / 2).max(1));
-        self.window = SpeedWindow::new(now);
+        self.window = Some(SpeedWindow::new(now));
     }
 }
 
@@ -336,15 +347,15 @@ mod tests {
 
     use super::*;
 
-    /// A push of many blobs for a minute: what gets through in a second with so many readers, and whether they wait for
-    /// the medium. How many read at the end, and at most.
+    /// A push of many blobs for a minute, whose first byte the registry takes after five seconds: what gets through in a
+    /// second with so many readers, and whether they wait for the medium. How many read at the end, and at most.
     fn climb(rate: impl Fn(usize) -> u64, waits: bool) -> (usize, usize) {
         let (start, tick) = (Instant::now(), Duration::from_millis(10));
-        let mut climb = Climb::new(limits::REQUESTS, start);
+        let mut climb = Climb::new(limits::REQUESTS);
         let mut most = 0;
-        for ticks in 1..6000 {
+        for ticks in 500..6500 {
             if waits {
-                climb.window.reading += tick;
+                climb.waited(tick);
             }
             let bytes = rate(climb.allowed) / 100;
             climb.moved(start + tick * ticks, bytes, 100);
@@ -376,7 +387,7 @@ mod tests {
     #[test]
     fn a_registry_that_is_asked_too_much_is_asked_less() {
         let start = Instant::now();
-        let mut climb = Climb::new(limits::REQUESTS, start);
+        let mut climb = Climb::new(limits::REQUESTS);
         climb.allowed = 12;
         for expected in [6, 3, 1, 1] {
             climb.refused(start);

@@ -1,13 +1,14 @@
 //! Bearer tokens: the proxy plays the registry's side of it, and a token server of its own gives the tokens.
 
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use fixtures::far_line::FarLine;
-use registry::{Credentials, Error, Secret, pull, push};
+use registry::{Client, ClientOptions, Credentials, Error, Secret, pull, push};
 
 use crate::images::{Job, MIB, may_push, noise, repository, silent};
 use crate::pulling::{Memory, blob};
-use crate::server::{PASSWORD, Protection, Server, USER, client_for, password};
+use crate::server::{PASSWORD, Protection, Server, USER, client_for, options, password};
 use fixtures::proxy::{Action, Proxy, Seen};
 
 /// Gives a token that names its scopes and a number, for `USER` and `PASSWORD` or the refresh token `r3fresh`.
@@ -143,7 +144,13 @@ async fn a_long_upload_outlives_its_tokens() {
     let mut job = Job::default();
     let layer = noise(1, 100 * MIB);
     job.image(&repository("demo"), Some("1"), std::slice::from_ref(&layer));
-    let client = client_for(&proxy.host(), password(PASSWORD));
+    // One connection: another one could use up each new token before the upload that waits for it.
+    let options = ClientOptions {
+        credentials: password(PASSWORD),
+        connections: NonZeroUsize::MIN,
+        ..options()
+    };
+    let client = Client::new(&proxy.host().parse().unwrap(), options).unwrap();
     let report = push(&client, job.job, silent()).await;
     assert!(report.is_complete(), "{report:?}");
     let part = |seen: &&Seen| seen.method == "PATCH" && seen.length() >= MIB as u64;
