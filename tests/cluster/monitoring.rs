@@ -27,6 +27,7 @@ kind: SolutionSource
 metadata: {{name: shop, annotations: {{solutions.metalk8s.scality.com/display-name: Shop}}}}
 spec:
   version: 1.0.0
+  expires: 2099-01-01T00:00:00Z
   images: [{{name: example-server, tag: 1.0.0, source: 'oci:images/example-server:1.0.0'}}]
   operator:
     image: {{name: example-server, tag: 1.0.0}}
@@ -163,6 +164,7 @@ fn one_stops(site: &Site, prometheus: &Prometheus) {
     assert_eq!(pending("green"), None);
     for quiet in [
         "SolutionDrifted",
+        "SolutionExpired",
         "SolutionStatusUnseen",
         "SolutionStatusUnknown",
     ] {
@@ -198,10 +200,15 @@ fn each_environment_is_monitored_by_itself_and_solutions_are_watched() {
     all_is_well(&site, &prometheus);
     one_stops(&site, &prometheus);
 
+    let people = site.solution(&["status"]);
+    let until = "for use until 2099-01-01T00:00:00Z  from";
+    assert!(people.stdout.contains(until), "{people:?}");
     // What goes to a file is the same, and as Prometheus wants it.
     let text = site.solution(&["status", "--output", "metrics"]).success();
     let ready = r#"solution_ready{solution="shop",version="1.0.0",environment="green",namespace="green"} 1"#;
     assert!(text.contains(ready), "{text}");
+    let expires = r#"expires_timestamp_seconds{solution="shop",version="1.0.0",environment="green",namespace="green"} 4070908800"#;
+    assert!(text.contains(expires), "{text}");
     site.desk.write("solutions.prom", &text);
     let check = ["-c", "promtool check metrics < solutions.prom"];
     site.desk.run("bash", &check).success();

@@ -30,6 +30,10 @@ pub struct Record {
     pub images: Vec<RecordedImage>,
     /// When it was imported.
     pub imported: StatementTime,
+    /// When its publisher says that it should be no longer used. A record of an earlier program lacks it until the archive
+    /// is imported again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<StatementTime>,
     /// The manifest.
     pub manifest: Solution,
 }

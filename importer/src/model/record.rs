@@ -134,6 +134,7 @@ pub(crate) mod tests {
                 reference: None,
             }],
             imported: StatementTime::DEFAULT,
+            expires: None,
             manifest: Solution::from_slice(manifest.as_bytes()).unwrap(),
         }
     }

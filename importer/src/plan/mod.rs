@@ -479,6 +479,7 @@ fn record_of(
         endpoint: shelf::endpoint(pull_registry, id),
         images: shelf::recorded(accepted),
         imported: request.now,
+        expires: accepted.statement().predicate.expires,
         manifest: accepted.manifest().clone(),
     }
 }

@@ -1,9 +1,10 @@
 //! The status as metrics, in the text form that Prometheus reads ("Exposition formats", 0.0.4). Values of labels are
 //! checked names, in which nothing has to be escaped.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
 
 use importer::{Condition, OperatorStatus, Status};
+use schemas::StatementTime;
 
 /// The media type.
 pub(super) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -19,13 +20,19 @@ pub(super) fn text(status: &Status) -> String {
         &mut text,
         "solution_ready",
         "Whether a Solution runs in an environment as it should.",
-        seen().map(|it| (labels(it), usize::from(it.is_ready()))),
+        seen().map(|it| (labels(it), u8::from(it.is_ready()))),
     );
     gauge(
         &mut text,
         "solution_drifted",
         "Whether something of a Solution is gone, changed or of another version.",
-        seen().map(|it| (labels(it), usize::from(has_drifted(it.condition)))),
+        seen().map(|it| (labels(it), u8::from(has_drifted(it.condition)))),
+    );
+    gauge(
+        &mut text,
+        "solution_expires_timestamp_seconds",
+        "When the version of a Solution should be no longer used, by its publisher.",
+        seen().filter_map(|it| Some((labels(it), expires(status, it)?.unix()))),
     );
     let all = String::new;
     gauge(
@@ -43,11 +50,11 @@ pub(super) fn text(status: &Status) -> String {
     text
 }
 
-fn gauge(
+fn gauge<V: Display>(
     text: &mut String,
     name: &str,
     help: &str,
-    samples: impl IntoIterator<Item = (String, usize)>,
+    samples: impl IntoIterator<Item = (String, V)>,
 ) {
     let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n");
     for (labels, value) in samples {
@@ -68,6 +75,14 @@ fn labels(operator: &OperatorStatus) -> String {
     )
 }
 
+/// Returns when the version that runs expires, if its publisher said so and it is imported.
+fn expires(status: &Status, operator: &OperatorStatus) -> Option<StatementTime> {
+    let mut records = status.versions.iter().map(|it| &it.record);
+    let record =
+        records.find(|it| it.name == operator.solution && it.version == operator.version)?;
+    record.expires
+}
+
 fn has_drifted(condition: Condition) -> bool {
     match condition {
         Condition::Ready | Condition::NotReady | Condition::Unseen => false,
@@ -77,7 +92,32 @@ fn has_drifted(condition: Condition) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use importer::VersionStatus;
+    use serde_json::json;
+
     use super::*;
+
+    /// Version 1.1.0 of a Solution as imported.
+    fn imported(solution: &str, expires: Option<&str>) -> VersionStatus {
+        let digest = "0".repeat(64);
+        let manifest = json!({
+            "apiVersion": "solutions.metalk8s.scality.com/v1alpha1",
+            "kind": "Solution",
+            "metadata": {"name": solution},
+            "spec": {"version": "1.1.0", "images": []},
+        });
+        let record = json!({
+            "name": solution, "version": "1.1.0",
+            "archiveId": format!("sha256:{digest}"), "signers": [],
+            "pushedTo": "r.test/s-1.1.0", "endpoint": "r.test/s-1.1.0", "images": [],
+            "imported": "2026-01-01T00:00:00Z", "expires": expires, "manifest": manifest,
+        });
+        VersionStatus {
+            record: serde_json::from_value(record).unwrap(),
+            active: true,
+            environments: Vec::new(),
+        }
+    }
 
     #[test]
     fn a_solution_is_a_line_of_each_metric_unless_it_cannot_be_seen() {
@@ -92,7 +132,10 @@ mod tests {
             awaited: None,
         };
         let status = Status {
-            versions: Vec::new(),
+            versions: vec![
+                imported("shop", Some("2026-12-31T00:00:00Z")),
+                imported("gone", None),
+            ],
             environments: Vec::new(),
             operators: vec![
                 of("shop", Condition::Ready),
@@ -112,17 +155,19 @@ mod tests {
             let mut lines = text.lines();
             lines.find_map(|line| line.strip_prefix(&begin))
         };
-        for (solution, ready, drifted) in [
-            ("shop", Some("1"), Some("0")),
-            ("late", Some("0"), Some("0")),
-            ("gone", Some("0"), Some("1")),
-            ("hidden", None, None),
+        for (solution, ready, drifted, expires) in [
+            ("shop", Some("1"), Some("0"), Some("1798675200")),
+            ("late", Some("0"), Some("0"), None),
+            ("gone", Some("0"), Some("1"), None),
+            ("hidden", None, None, None),
         ] {
             assert_eq!(value("solution_ready", solution), ready, "{text}");
             assert_eq!(value("solution_drifted", solution), drifted, "{text}");
+            let at = value("solution_expires_timestamp_seconds", solution);
+            assert_eq!(at, expires, "{text}");
         }
         assert!(text.ends_with("\nsolution_unseen 0\n"), "{text}");
         let help = text.lines().filter(|line| line.starts_with("# HELP"));
-        assert_eq!(help.count(), 4);
+        assert_eq!(help.count(), 5);
     }
 }

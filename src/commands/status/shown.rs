@@ -17,8 +17,10 @@ pub(super) fn show(status: &ShownStatus) {
         let images = record.images.iter();
         let images = images.filter(|image| image.image.tag.subject().is_none());
         let images = render::count(images.count(), "image");
+        let until = record.expires.map(|it| format!(", for use until {it}"));
+        let until = until.unwrap_or_default();
         let (name, version, endpoint) = (&record.name, &record.version, &record.endpoint);
-        render::line!("{name} {version}  {images}{active}  from {endpoint}");
+        render::line!("{name} {version}  {images}{active}{until}  from {endpoint}");
     }
     for space in status.environments {
         let of = if space.namespace.as_str() == space.environment.as_str() {
