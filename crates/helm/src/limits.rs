@@ -20,6 +20,8 @@ pub const HELMFILE: Duration = Duration::from_mins(10);
 /// for all there is. What Go only reserves does not count, which is more than all that is used: a limit of the address
 /// space that leaves room for it lets templates have twice as much as this.
 pub const MEMORY: u64 = 1024 * 1024 * 1024;
+/// Bytes of each file that Helm may write: charts that helmfile fetches, and what it makes of values.
+pub const FILE: u64 = 256 * 1024 * 1024;
 /// The time that Helm has to end by itself once it is asked to.
 pub const FAREWELL: Duration = Duration::from_secs(10);
 /// The time that Helm has where it takes back what it had begun, which it does when it is asked to end: pods have half

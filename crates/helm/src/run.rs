@@ -104,6 +104,7 @@ pub(crate) fn run(
             time: run.time,
             farewell: run.farewell,
             memory: limits::MEMORY,
+            file: limits::FILE,
             output: limits::OUTPUT,
         },
     };

@@ -46,6 +46,8 @@ pub struct RunLimits {
     pub farewell: Duration,
     /// Bytes of memory that it may write to.
     pub memory: u64,
+    /// Bytes of each file that it may write.
+    pub file: u64,
     /// Bytes that it may write to its standard output.
     pub output: u64,
 }
@@ -125,13 +127,17 @@ impl ProgramRun<'_> {
             _ => RunError::Start(source),
         })?;
         let mut child = Guard(child);
-        let memory = Some(self.limits.memory);
-        let memory = Rlimit {
-            current: memory,
-            maximum: memory,
-        };
-        // One that has ended already needs no limit.
-        let _ = prlimit(pid(&child.0), Resource::Data, memory);
+        for (resource, most) in [
+            (Resource::Data, self.limits.memory),
+            (Resource::Fsize, self.limits.file),
+        ] {
+            let limit = Rlimit {
+                current: Some(most),
+                maximum: Some(most),
+            };
+            // One that has ended already needs no limit.
+            let _ = prlimit(pid(&child.0), resource, limit);
+        }
         let output = self.limits.output;
         let stdout = child.0.stdout.take();
         let stdout = stdout.map(|stdout| hear(stdout, move |stdout| first(stdout, output)));
@@ -282,6 +288,7 @@ mod tests {
                 time,
                 farewell: Duration::ZERO,
                 memory: 1 << 30,
+                file: 4096,
                 output,
             },
         };
@@ -296,6 +303,14 @@ mod tests {
         assert!(matches!(sh("echo four", minute, 4), Err(RunError::TooMuch)));
         let long = sh("sleep 60", Duration::from_millis(1), 4);
         assert!(matches!(long, Err(RunError::TooLong)));
+        // It is started before it has its limits.
+        let limited = "until [ $(ulimit -f) != unlimited ]; do :; done";
+        let large = "f=$(mktemp); head -c 4097 /dev/zero > $f; code=$?; rm $f; exit $code";
+        let large = format!("{limited}; {large}");
+        assert!(matches!(
+            sh(&large, minute, 4),
+            Err(RunError::Failed { .. })
+        ));
         let failed = sh("echo why >&2; exit 3", minute, 4).unwrap_err();
         let RunError::Failed { code, said } = failed else {
             panic!("{failed}");

@@ -12,6 +12,8 @@ pub const VEX_SIZE: u64 = 16 * 1024 * 1024;
 pub const SAID_SIZE: u64 = 64 * 1024;
 /// Bytes of memory that a program may write to: the largest images in use take three GB.
 pub const MEMORY: u64 = 8 * 1024 * 1024 * 1024;
+/// Bytes of each file that a program may write: a database is unpacked to one, and may have all vulnerabilities there are.
+pub const FILE: u64 = 16 * 1024 * 1024 * 1024;
 /// The time that a program may take to say its version, or the state of its database.
 pub const VERSION: Duration = Duration::from_mins(1);
 /// The time that an SBOM may take: an image of 10 GB takes some minutes.

@@ -159,6 +159,7 @@ impl Tool {
             time: run.time,
             farewell: Duration::ZERO,
             memory: limits::MEMORY,
+            file: limits::FILE,
             output: run.output,
         };
         let program = ProgramRun {
