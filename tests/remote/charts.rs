@@ -10,7 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use tempfile::TempDir;
 
 use crate::common::{Answer, Desk};
-use crate::server::{PASSWORD, Protection, Server, USER, eventually, free_port, make_certificates};
+use crate::server::{FreePort, PASSWORD, Protection, Server, USER, eventually, make_certificates};
 use crate::setup::{pack, validate};
 
 /// A desk with the tree `copied`, which has the archive of a chart.
@@ -91,13 +91,14 @@ fn a_chart_is_taken_from_a_registry() {
 struct Nginx {
     child: Child,
     directory: TempDir,
-    port: u16,
+    port: FreePort,
 }
 
 impl Nginx {
     fn start(chart: &[u8]) -> Self {
         let directory = TempDir::new().unwrap();
-        let (path, port) = (directory.path(), free_port());
+        let (path, port) = (directory.path(), FreePort::new());
+        let number = port.number;
         make_certificates(path);
         let text = |name: &str, text: &[u8]| fs::write(path.join(name), text).unwrap();
         fs::create_dir_all(path.join("www/charts")).unwrap();
@@ -122,7 +123,7 @@ events {{}}
 http {{
   access_log {at}/access; {places}
   server {{
-    listen 127.0.0.1:{port} ssl;
+    listen 127.0.0.1:{number} ssl;
     ssl_certificate {at}/server.pem; ssl_certificate_key {at}/server.key;
     root {at}/www;
     auth_basic charts; auth_basic_user_file {at}/htpasswd;
@@ -138,7 +139,7 @@ http {{
         let child = command.stdin(Stdio::null()).spawn();
         let child = child.expect("nginx is installed");
         eventually("nginx's start", || {
-            TcpStream::connect(("127.0.0.1", port)).is_ok()
+            TcpStream::connect(("127.0.0.1", number)).is_ok()
         });
         Self {
             child,
@@ -147,11 +148,14 @@ http {{
         }
     }
 
-    /// How often something was asked for and given.
-    fn given(&self, path: &str) -> usize {
+    /// Ends it, and returns what was asked for and given: it writes down an answer when its client has it.
+    fn end(mut self) -> Vec<String> {
+        let pid = self.child.id().to_string();
+        Answer::of(Command::new("kill").args(["-QUIT", &pid])).success();
+        assert!(self.child.wait().unwrap().success());
         let log = fs::read_to_string(self.directory.path().join("access")).unwrap();
-        let given = |line: &&str| line.contains(path) && line.contains("\" 200 ");
-        log.lines().filter(given).count()
+        let given = log.lines().filter(|line| line.contains("\" 200 "));
+        given.map(str::to_owned).collect()
     }
 }
 
@@ -171,15 +175,17 @@ fn digest_of(bytes: &[u8]) -> String {
 fn a_chart_is_taken_from_a_repository() {
     let desk = desk();
     let nginx = Nginx::start(&desk.read("copied/charts/web-1.2.3+b.tgz"));
-    let host = format!("127.0.0.1:{}", nginx.port);
+    let host = format!("127.0.0.1:{}", nginx.port.number);
     let ca = nginx.directory.path().join("ca.crt");
     log_in(&desk, &host);
     let source = format!("https://{host}/charts#web@1.2.3+b");
     made_and_packed(&desk, &source, &ca);
-    assert_eq!(nginx.given("/charts/index.yaml"), 2);
-    assert_eq!(nginx.given("/store/web.tgz"), 1, "it is in the cache");
     log_in(&desk, "r.test");
     let init = ["init", "--chart", &source, "none", "--ca-file"];
     let said = with_logins(&desk, &[&init[..], &[ca.to_str().unwrap()]].concat()).failure(1);
     assert!(said.contains("the server requires a login"), "{said}");
+    let given = nginx.end();
+    let count = |path: &str| given.iter().filter(|line| line.contains(path)).count();
+    assert_eq!(count("/charts/index.yaml"), 2);
+    assert_eq!(count("/store/web.tgz"), 1, "it is in the cache");
 }

@@ -364,7 +364,8 @@ fn a_credential_helper_is_asked_once_for_all_images_of_its_registry() {
 #[test]
 fn what_cannot_be_had_says_which_image_and_what_to_do() {
     let (desk, server) = desk(&image("amd64").into());
-    let closed = crate::server::free_port();
+    let closed = crate::server::FreePort::new();
+    let closed = closed.number;
     let cases = [
         (
             format!("{}/team/app:2", server.host()),

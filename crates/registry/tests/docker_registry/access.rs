@@ -5,7 +5,7 @@ use registry::{
 };
 
 use crate::images::{Job, digest_of, has_blob, may_push, repository, silent};
-use crate::server::{Protection, Server, client_for, free_port, options, password};
+use crate::server::{FreePort, Protection, Server, client_for, options, password};
 use fixtures::proxy::{Action, Proxy, Seen};
 
 async fn ping(host: &str, options: ClientOptions) -> Result<(), Error> {
@@ -61,7 +61,8 @@ async fn each_way_to_fail_is_told_apart() {
     assert!(matches!(error, Error::LoginUnsupported { .. }), "{error:?}");
 
     // The certificate is for this address and `localhost`, not for others of the same machine.
-    let other = format!("127.0.0.2:{}", free_port());
+    let free = FreePort::new();
+    let other = format!("127.0.0.2:{}", free.number);
     let error = ping(&other, server.options()).await.unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
     assert!(error.is_retried());

@@ -101,6 +101,7 @@ impl Filesystem for Medium {
         let mut heads = self.heads.lock().unwrap();
         if heads.position != offset {
             heads.jumps += 1;
+            // The time that a jump takes is what this medium is for.
             std::thread::sleep(JUMP);
         }
         let from = usize::try_from(offset).unwrap().min(self.bytes.len());

@@ -295,7 +295,8 @@ async fn only_a_login_that_goes_elsewhere_is_worth_a_name() {
     nobody.ping().await.unwrap();
     assert_eq!(nobody.token_server(), None);
 
-    let port = crate::server::free_port();
+    let free = crate::server::FreePort::new();
+    let port = free.number;
     let own = challenge(&format!("http://127.0.0.1:{port}/token"));
     let registry = Proxy::start_at(port, 0, move |seen| {
         match seen.headers.get("authorization") {

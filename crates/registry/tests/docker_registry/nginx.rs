@@ -8,12 +8,12 @@ use std::process::{Child, Command, Stdio};
 use registry::{Client, ClientOptions};
 use tempfile::TempDir;
 
-use crate::server::{eventually, free_port, make_certificates, options};
+use crate::server::{FreePort, eventually, make_certificates, options};
 
 pub(crate) struct Nginx {
     child: Child,
     directory: TempDir,
-    port: u16,
+    port: FreePort,
 }
 
 impl Nginx {
@@ -34,14 +34,15 @@ impl Nginx {
         let directory = TempDir::new().unwrap();
         let path = directory.path();
         make_certificates(path);
-        let port = free_port();
+        let port = FreePort::new();
+        let number = port.number;
         let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|kind| format!("{kind}_temp_path {kind};"))
             .concat();
         let config = format!(
             "daemon off; master_process off; pid nginx.pid; error_log stderr; events {{}}\n\
              http {{ access_log off; {temporary}\n\
-             server {{ listen 127.0.0.1:{port} ssl; ssl_certificate server.pem; ssl_certificate_key server.key; {server} }} }}\n"
+             server {{ listen 127.0.0.1:{number} ssl; ssl_certificate server.pem; ssl_certificate_key server.key; {server} }} }}\n"
         );
         fs::write(path.join("nginx.conf"), config).unwrap();
         let child = Command::new("nginx")
@@ -53,7 +54,7 @@ impl Nginx {
             .spawn()
             .expect("nginx is installed");
         eventually("nginx's start", || {
-            TcpStream::connect(("127.0.0.1", port)).is_ok()
+            TcpStream::connect(("127.0.0.1", number)).is_ok()
         });
         Self {
             child,
@@ -63,7 +64,7 @@ impl Nginx {
     }
 
     pub(crate) fn host(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        format!("127.0.0.1:{}", self.port.number)
     }
 
     pub(crate) fn directory(&self) -> &Path {

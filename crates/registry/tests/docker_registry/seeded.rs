@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fixtures::faults::{Numbers, seeded};
 use fixtures::proxy::{Action, Proxy, find};
@@ -20,7 +20,7 @@ use registry::{Client, ClientOptions, Event, PartSizes, UploadJournal, push};
 use tempfile::TempDir;
 
 use crate::images::{self, Job, digest_of};
-use crate::server::{Protection, Server, options};
+use crate::server::{Protection, Server, options, within};
 
 /// The share of requests that are broken: one of so many, or of two or four times as many.
 const ONE_IN: u64 = 8;
@@ -181,20 +181,17 @@ async fn pushes_what_another_test_asks_for() {
 
 /// The exit code, none if it was killed, and what it said.
 fn wait(mut child: Child, kill: impl Fn() -> bool) -> (Option<i32>, String) {
-    let deadline = Instant::now() + LONGEST;
-    let status = loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            break status;
-        }
-        assert!(Instant::now() < deadline, "it does not end");
-        if kill() {
+    let mut status = None;
+    within(LONGEST, "the end of a push", || {
+        status = child.try_wait().unwrap();
+        if status.is_none() && kill() {
             child.kill().unwrap();
         }
-        std::thread::sleep(Duration::from_millis(1));
-    };
+        status.is_some()
+    });
     let mut said = String::new();
     child.stdout.unwrap().read_to_string(&mut said).unwrap();
-    (status.code(), said)
+    (status.unwrap().code(), said)
 }
 
 /// Reads everything from the registry itself. How many contents that were.

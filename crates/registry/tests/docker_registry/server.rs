@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write as _;
-use std::net::{TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -13,6 +13,7 @@ use registry::{
     Attempts, Client, ClientOptions, Credentials, PlainHttp, RepositoryPath, RetryPolicy, Secret,
     SystemRoots,
 };
+use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use schemas::Digest;
 use tempfile::TempDir;
 
@@ -38,6 +39,7 @@ pub(crate) struct Server {
     program: PathBuf,
     directory: TempDir,
     pub(crate) port: u16,
+    _reserved: FreePort,
 }
 
 impl Server {
@@ -98,7 +100,8 @@ impl Server {
 
     fn start_with(program: PathBuf, protection: &Protection, delete: &str) -> Self {
         let directory = TempDir::new().unwrap();
-        let port = free_port();
+        let reserved = FreePort::new();
+        let port = reserved.number;
         let path = directory.path();
         let mut config = format!(
             "version: 0.1\nlog: {{level: error}}\nstorage:\n  filesystem: {{rootdirectory: {}}}\n  {delete}\n  cache: {{blobdescriptor: inmemory}}\nhttp:\n  addr: 127.0.0.1:{port}\n  secret: of-the-test\n",
@@ -126,6 +129,7 @@ impl Server {
             program,
             directory,
             port,
+            _reserved: reserved,
         }
     }
 
@@ -289,17 +293,39 @@ pub(crate) fn run(command: &mut Command) -> Vec<u8> {
 }
 
 /// Waits until something holds, for a minute at most.
-pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_mins(1);
+pub(crate) fn eventually(what: &str, holds: impl FnMut() -> bool) {
+    within(Duration::from_mins(1), what, holds);
+}
+
+/// Waits until something holds, so long at most.
+pub(crate) fn within(longest: Duration, what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + longest;
     while !holds() {
         assert!(Instant::now() < deadline, "{what} did not happen");
-        std::thread::yield_now();
+        // Between two looks, so that what is waited for gets the processor.
+        std::thread::park_timeout(Duration::from_millis(2));
     }
 }
 
-pub(crate) fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
+/// A port of loopback that no other program is given as long as the value lives: it is bound, and nobody listens. A
+/// server that is told its number may, since it sets `SO_REUSEADDR` as this does.
+pub(crate) struct FreePort {
+    pub(crate) number: u16,
+    _bound: TcpListener,
+}
+
+impl FreePort {
+    pub(crate) fn new() -> Self {
+        let (family, kind) = (AddressFamily::INET, SocketType::STREAM);
+        let socket = net::socket_with(family, kind, SocketFlags::CLOEXEC, None).unwrap();
+        sockopt::set_socket_reuseaddr(&socket, true).unwrap();
+        net::bind(&socket, &SocketAddrV4::new(Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let bound = TcpListener::from(socket);
+        Self {
+            number: bound.local_addr().unwrap().port(),
+            _bound: bound,
+        }
+    }
 }
 
 fn debian() -> PathBuf {
