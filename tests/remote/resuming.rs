@@ -1,9 +1,10 @@
 //! `solution import` killed in the middle of a blob goes on where it was, proved by the bytes that the proxy counts.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use fixtures::image::{ImageBuilder, Platform};
@@ -200,20 +201,29 @@ fn interrupt(child: &Child) {
 #[test]
 fn an_import_that_is_interrupted_finishes_its_part_and_goes_on_behind_it() {
     let (desk, server) = (desk(), Server::start(&Protection::None));
-    let proxy = Proxy::start(server.port, |seen: &Seen| {
-        if is_second(seen) {
-            Action::Think(Duration::from_millis(1500))
-        } else {
-            Action::Buffer
+    let noticed = Arc::new(OnceLock::new());
+    let proxy = Proxy::start(server.port, {
+        let noticed = Arc::clone(&noticed);
+        move |seen: &Seen| {
+            if is_second(seen) {
+                Action::Wait(Arc::clone(&noticed))
+            } else {
+                Action::Buffer
+            }
         }
     });
-    let child = under_way(&desk, &proxy);
+    let mut child = under_way(&desk, &proxy);
     interrupt(&child);
-    let output = child.wait_with_output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    let mut lines = BufReader::new(child.stderr.take().unwrap());
+    let mut stderr = String::new();
+    while !stderr.contains("finishing what is under way") {
+        let read = lines.read_line(&mut stderr).unwrap();
+        assert_ne!(read, 0, "{stderr}");
+    }
+    noticed.set(()).unwrap();
+    lines.read_to_string(&mut stderr).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{stderr}");
     for words in [
-        "finishing what is under way",
         "error: interrupted while pushing shop-1.0.0: ",
         "running the same command again goes on from there",
     ] {
