@@ -10,7 +10,7 @@ pub(crate) struct Terminal {
     child: Child,
     keyboard: ChildStdin,
     screen: ChildStdout,
-    shown: String,
+    shown: Vec<u8>,
 }
 
 impl Terminal {
@@ -35,7 +35,7 @@ impl Terminal {
             keyboard: child.stdin.take().unwrap(),
             screen: child.stdout.take().unwrap(),
             child,
-            shown: String::new(),
+            shown: Vec::new(),
         }
     }
 
@@ -43,12 +43,11 @@ impl Terminal {
     #[track_caller]
     pub(crate) fn at(mut self, words: &str, keys: &str) -> Self {
         let start = self.shown.len();
-        while !self.shown[start..].contains(words) {
+        while !text(&self.shown[start..]).contains(words) {
             let mut bytes = [0; 256];
             let read = self.screen.read(&mut bytes).unwrap();
-            assert!(read > 0, "`{words}` never came: {}", self.shown);
-            self.shown
-                .push_str(&String::from_utf8_lossy(&bytes[..read]));
+            assert!(read > 0, "`{words}` never came: {}", text(&self.shown));
+            self.shown.extend_from_slice(&bytes[..read]);
         }
         self.keyboard.write_all(keys.as_bytes()).unwrap();
         self
@@ -57,10 +56,16 @@ impl Terminal {
     /// All that was on the screen, once the program has ended so.
     #[track_caller]
     pub(crate) fn ended(mut self, code: i32) -> String {
-        self.screen.read_to_string(&mut self.shown).unwrap();
+        self.screen.read_to_end(&mut self.shown).unwrap();
         drop(self.keyboard);
         let status = self.child.wait().unwrap();
-        assert_eq!(status.code(), Some(code), "{}", self.shown);
-        self.shown
+        let shown = text(&self.shown);
+        assert_eq!(status.code(), Some(code), "{shown}");
+        shown
     }
+}
+
+/// What is shown so far; a character of which only a part has come is complete when more has.
+fn text(shown: &[u8]) -> String {
+    String::from_utf8_lossy(shown).into_owned()
 }
