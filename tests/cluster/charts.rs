@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -831,6 +830,12 @@ pub(crate) fn child_of(parent: u32) -> Option<u32> {
     children.next()?.parse().ok()
 }
 
+/// Whether a process does nothing any more, though nobody may have asked yet how it ended.
+pub(crate) fn has_ended(process: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status"));
+    status.map_or(true, |status| status.contains("\nState:\tZ"))
+}
+
 #[test]
 fn a_run_of_helm_that_was_killed_is_mended() {
     let site = site("charts-killed");
@@ -854,7 +859,7 @@ fn a_run_of_helm_that_was_killed_is_mended() {
         (!found.is_empty()).then_some(())
     });
     // Helm goes on waiting without us, until its own time is over: it would take the next release back then.
-    let began = Instant::now();
+    let helm = child_of(import_of_first.id()).expect("helm runs");
     import_of_first.kill().unwrap();
     import_of_first.wait().unwrap();
     assert_eq!(statuses(&site), ["pending-install"]);
@@ -868,8 +873,9 @@ fn a_run_of_helm_that_was_killed_is_mended() {
     let found = "helm was cut off at revision 1, which is uninstalled first";
     assert!(shown.contains(found), "{shown}");
     import(&site, &second, &[]).success();
-    let over = Duration::from_secs(40 + 5);
-    std::thread::sleep(over.saturating_sub(began.elapsed()));
+    eventually("the end of the first helm", || {
+        has_ended(helm).then_some(())
+    });
     assert_eq!(statuses(&site), ["deployed"]);
     solution(&site, &["status"]).success();
 }

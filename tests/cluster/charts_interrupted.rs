@@ -1,11 +1,12 @@
 //! A signal while Helm changes a release: it is passed on, Helm has its time with the way to the cluster still open, and
 //! the next import makes the release what it is to be, for good.
 
-use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::charts::{HELM, VALUES, child_of, import, pack, pack_within, solution, statuses};
+use crate::charts::{
+    HELM, VALUES, child_of, has_ended, import, pack, pack_within, solution, statuses,
+};
 use crate::common::Answer;
 use crate::running::Running;
 use crate::site::{Site, eventually};
@@ -17,7 +18,6 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 struct Import {
     running: Running,
     helm: u32,
-    began: Instant,
 }
 
 impl Import {
@@ -39,29 +39,21 @@ impl Import {
             found.success().contains("nowhere").then_some(())
         });
         let helm = child_of(child).expect("helm runs");
-        let began = Instant::now();
-        Self {
-            running,
-            helm,
-            began,
-        }
+        Self { running, helm }
     }
 
     /// Its exit code and what it said, and nothing of it runs any more.
     fn end(&mut self) -> (Option<i32>, String) {
         let (code, _) = self.running.end();
-        let helm = format!("/proc/{}", self.helm);
-        assert!(!Path::new(&helm).exists(), "helm goes on");
+        assert!(has_ended(self.helm), "helm goes on");
         (code, self.running.said())
     }
 }
 
-/// Imports a version that comes up, and looks again when a Helm that went on would have taken it back.
-fn next_holds(site: &Site, version: &str, interrupted: &Import) {
+/// Imports a version that comes up. Helm [has ended](Import::end), so that nobody takes it back later.
+fn next_holds(site: &Site, version: &str) {
     let next = pack(site, version, VALUES);
     import(site, &next, &[]).success();
-    let over = TIMEOUT + Duration::from_secs(5);
-    std::thread::sleep(over.saturating_sub(interrupted.began.elapsed()));
     assert_eq!(statuses(site).pop().as_deref(), Some("deployed"));
     solution(site, &["status"]).success();
     let ready = site.field("prod", "deployment/web", "{.status.readyReplicas}");
@@ -86,7 +78,7 @@ fn helm_takes_an_upgrade_back_that_is_interrupted_and_the_next_one_stays() {
     }
     let told = statuses(&site);
     assert_eq!(told, ["superseded", "failed", "deployed"], "{said}");
-    next_holds(&site, "1.2.0", &second);
+    next_holds(&site, "1.2.0");
 }
 
 #[test]
@@ -101,7 +93,7 @@ fn helm_takes_an_installation_back_whose_terminal_is_closed() {
     assert!(said.contains(words), "{said}");
     let listed = crate::charts::helm(&site, &["list", "--short"]);
     assert_eq!(listed.success(), "", "{said}");
-    next_holds(&site, "1.1.0", &first);
+    next_holds(&site, "1.1.0");
 }
 
 #[test]
@@ -122,5 +114,5 @@ fn a_second_signal_ends_helm_as_well_and_says_what_is_left() {
     let words = "interrupted while helm was installing release prod/web, which stands half done: ";
     assert!(said.contains(words), "{said}");
     assert_eq!(statuses(&site), ["pending-install"]);
-    next_holds(&site, "1.1.0", &first);
+    next_holds(&site, "1.1.0");
 }
