@@ -17,6 +17,7 @@ mod load;
 mod missing;
 mod operator;
 mod pack;
+mod practices;
 mod preview;
 mod problems;
 mod programs;

@@ -10,7 +10,7 @@ use manifests::reference::{self, KnownNames};
 use manifests::{Address, CompileQuestion, Expansion, KnownImages, RenderedObject};
 use rules::catalogue::charts::RELEASE_SIZE;
 use rules::catalogue::source::{ADDRESS, RENDERING};
-use rules::{PossibleMinors, Problem, WorkloadJudge};
+use rules::{Problem, WorkloadJudge};
 use schemas::{
     ChartRelease, ImagePlace, ImageReference, KubernetesVersion, Namespace, Parameter,
     ParameterName, ReleaseName, SolutionId, SourceImage, SourceSpec, yaml,
@@ -25,6 +25,7 @@ use validator::ErrorChain;
 use crate::error::PackError;
 use crate::in_values::{ImagesInValues, RepositoryInValues};
 use crate::missing::MissingImage;
+use crate::practices::ChartPractices;
 use crate::problems::SourceProblems;
 use crate::rendered::{self, ReachesOut, UnrenderedChart};
 
@@ -208,8 +209,7 @@ struct RenderingFindings {
     /// Repositories that stand somewhere without a tag, with the first place.
     untagged: BTreeMap<String, String>,
     told: Vec<ChartRemark>,
-    /// What is better avoided, by the object and in words: what several renderings have is found once.
-    problems: BTreeMap<(String, String), Problem>,
+    practices: ChartPractices,
 }
 
 impl RenderSetup<'_> {
@@ -294,38 +294,14 @@ impl RenderSetup<'_> {
                 let remark = ChartRemark::NoText(format!("{place}{}: {pointer}", with.values()));
                 self.remark(release, remark, found);
             }
-            self.practices(chart, object, with, found);
+            let when = chart.release.when.as_ref();
+            found
+                .practices
+                .judge(object, &self.workloads, when, with.kubernetes);
             let place = place + &with.after(", rendered");
             self.images(object, &names, &place, found)?;
         }
         Ok(())
-    }
-
-    /// Finds what is better avoided in an object. What values and the cluster choose is told, and refuses nothing.
-    fn practices(
-        &self,
-        chart: &LoadedChart,
-        object: &RenderedObject,
-        with: With<'_>,
-        found: &mut RenderingFindings,
-    ) {
-        let minors = match with.kubernetes {
-            Some(version) => Some(PossibleMinors::only(version)),
-            None => PossibleMinors::of(None),
-        };
-        let when = chart.release.when.as_ref();
-        let lifecycle = rules::api_lifecycle(&object.value, when, minors);
-        let lifecycle = lifecycle.map(|problem| match problem {
-            Problem::ApiRemoved(words) => Problem::ApiDeprecated(words),
-            other => other,
-        });
-        let problems = self.workloads.check(&object.value).into_iter();
-        for problem in problems.chain(lifecycle) {
-            let place = rendered::place_within(object);
-            let key = (place.clone(), problem.to_string());
-            let problem = Problem::OfMade(place, Box::new(problem));
-            found.problems.entry(key).or_insert(problem);
-        }
     }
 
     /// The values with stand-ins for what only a site knows.
@@ -531,7 +507,7 @@ impl RenderingFindings {
         let named = named.into_iter();
         RenderedImages {
             release: chart.release.name.clone(),
-            problems: self.problems.into_values().collect(),
+            problems: self.practices.into_problems(),
             field: chart.field.clone(),
             named: named.filter(|it| is_used(&it.reference)).collect(),
             in_values: in_values.collect(),
