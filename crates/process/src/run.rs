@@ -148,7 +148,7 @@ impl ProgramRun<'_> {
             Some(said) if status.success() => Ok(said),
             _ => Err(RunError::Failed {
                 code: status.code(),
-                said: stderr.recv_timeout(TICK).unwrap_or_default(),
+                said: stderr.recv_timeout(limits::LAST_WORDS).unwrap_or_default(),
             }),
         }
     }

@@ -156,7 +156,8 @@ mod tests {
             let (mut first, mut second) = (Vec::new(), Vec::new());
             let (met, meets) = channel();
             let wait = move || {
-                let comes = other.recv_timeout(Duration::from_millis(300));
+                let longest = Duration::from_millis(if is_alone { 300 } else { 60_000 });
+                let comes = other.recv_timeout(longest);
                 met.send(comes.is_ok()).unwrap();
                 Err(HelmError::Missing(PathBuf::new()))
             };

@@ -50,7 +50,7 @@ async fn what_holds_an_object_is_named() {
         .await
         .unwrap();
     let error = cluster
-        .wait(&[gone(&a)], Duration::from_millis(100), &|_| ())
+        .wait(&[gone(&a)], Duration::from_secs(2), &|_| ())
         .await
         .unwrap_err();
     assert!(

@@ -249,7 +249,7 @@ async fn time_runs_out() {
     let probe = json!({"readinessProbe": {"tcpSocket": {"port": 1}, "periodSeconds": 1}});
     apply(&cluster, deployment(&ns, "app", &probe, &json!({}))).await;
     let result = cluster
-        .wait(&[rollout(&ns, "app")], Duration::from_secs(5), &|_| ())
+        .wait(&[rollout(&ns, "app")], Duration::from_secs(20), &|_| ())
         .await;
     let Err(Error::Rollout(failure)) = result else {
         panic!("{result:?}")

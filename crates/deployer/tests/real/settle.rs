@@ -217,7 +217,7 @@ async fn refused_pods_of_a_stateful_set_are_reported() {
         json!({"serviceName": "db"}),
         &json!({}),
     );
-    let (result, _) = settle(&cluster, vec![db], Duration::from_secs(5)).await;
+    let (result, _) = settle(&cluster, vec![db], Duration::from_secs(20)).await;
     let unsettled = unsettled(result);
     assert_eq!(
         unsettled.cause().unwrap().stuck,
@@ -239,7 +239,7 @@ async fn what_is_not_there_or_on_its_way_out_is_not_settled() {
         .await
         .unwrap();
     let goals = references.clone().map(Goal::Settled);
-    let waited = cluster.wait(&goals, Duration::from_secs(1), &|_| ());
+    let waited = cluster.wait(&goals, Duration::from_secs(5), &|_| ());
     let unsettled = unsettled(waited.await);
     let states: Vec<_> = unsettled.objects.iter().map(|one| &one.state).collect();
     let pending = |why: &str| Settled::Pending(why.to_owned());
@@ -268,7 +268,7 @@ async fn what_is_not_there_or_on_its_way_out_is_not_settled() {
         .await
         .unwrap();
     let both = [gone(&object), gone(&whole)];
-    let deadline = Duration::from_secs(10);
+    let deadline = Duration::from_secs(20);
     let words = cluster
         .wait(&both, deadline, &tell)
         .await

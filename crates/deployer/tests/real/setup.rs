@@ -144,6 +144,7 @@ pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut condition: i
     let end = Instant::now() + DEADLINE;
     while !condition().await {
         assert!(Instant::now() < end, "did not happen: {what}");
+        // Between two questions, so that the answer's author gets the processor.
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
