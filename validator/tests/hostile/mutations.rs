@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufRead as _, Write as _};
+use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,9 +17,13 @@ use validator::ArchiveVerdict;
 use crate::subject::{good, options, report, same_but_for_signatures, sibling};
 use crate::variants::{SEED, Variants};
 
-/// The variable that says how many variants are checked, and how many there are without it. Those that happen to be a
-/// signed archive are made too, and do not count.
-const VARIABLE: (&str, u64) = ("SOLUTION_TEST_VARIANTS", 2_200);
+/// The variable that says how many variants are checked.
+const VARIANTS: &str = "SOLUTION_TEST_VARIANTS";
+/// The number of variants that are checked without it. Those that happen to be a signed archive are made too, and do not
+/// count.
+const USUAL: u64 = 2_200;
+/// The variable that says to a process which part of the variants is its own.
+const PART: &str = "SOLUTION_TEST_PART";
 /// Processes that share the work.
 const PROCESSES: u64 = 2;
 /// The longest that one check may take.
@@ -29,7 +33,10 @@ const MEMORY_KIB: u64 = 64 * 1024;
 
 #[test]
 fn no_variant_is_accepted_panics_or_takes_much() {
-    let variants = variants();
+    if let Some(part) = variable(PART) {
+        return check_part(&part);
+    }
+    let variants = variable(VARIANTS).map_or(USUAL, |number| number.parse().unwrap());
     let share = variants / PROCESSES;
     // A thread each: a process whose words nobody reads waits.
     let start = |number| thread::spawn(move || check_apart(number * share, share));
@@ -75,43 +82,33 @@ fn no_variant_is_accepted_panics_or_takes_much() {
     }
 }
 
-/// The number of variants that are asked for.
 #[expect(
     clippy::disallowed_methods,
-    reason = "whoever starts the tests says how many by the environment"
+    reason = "whoever starts the tests says how many by the environment, and so does a test that starts itself"
 )]
-fn variants() -> u64 {
-    let (variable, usual) = VARIABLE;
-    std::env::var(variable).map_or(usual, |number| number.parse().unwrap())
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
-/// Runs this program again, for one part of the variants.
+/// Runs this test again, for one part of the variants: beside others, its memory could not be told from theirs.
 fn check_apart(first: u64, count: u64) -> Output {
-    let worker = "mutations::a_part_of_the_variants";
-    let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", worker, "--ignored", "--nocapture"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    writeln!(stdin, "{first} {count}").unwrap();
-    child.wait_with_output().unwrap()
+    let itself = "mutations::no_variant_is_accepted_panics_or_takes_much";
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", itself, "--nocapture"])
+        .env(PART, format!("{first} {count}"))
+        .output()
+        .unwrap()
 }
 
-#[test]
-#[ignore = "started by the test above, with the variants on its standard input"]
-fn a_part_of_the_variants() {
-    let line = std::io::stdin().lock().lines().next();
-    let line = line.expect("`FIRST COUNT` on standard input").unwrap();
-    let numbers: Vec<u64> = line.split(' ').map(|it| it.parse().unwrap()).collect();
+/// Checks a part, `FIRST COUNT`, and says what came of it.
+fn check_part(part: &str) {
+    let numbers: Vec<u64> = part.split(' ').map(|it| it.parse().unwrap()).collect();
     let mut checking = Checking::start();
     for number in numbers[0]..numbers[0] + numbers[1] {
         checking.check(number);
     }
     for (what, count) in &checking.tally {
-        println!("tally {what} {count}");
+        say(&format!("tally {what} {count}"));
     }
 }
 
