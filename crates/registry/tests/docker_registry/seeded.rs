@@ -65,6 +65,9 @@ impl fmt::Display for Counts {
 
 #[test]
 fn whatever_breaks_nothing_is_missing_from_a_push_that_ends_well() {
+    if let Some(what) = variable(PUSH) {
+        return push_as_asked(&what);
+    }
     let mut counts = Counts::default();
     for seed in seeds() {
         run(seed, &mut counts);
@@ -72,10 +75,14 @@ fn whatever_breaks_nothing_is_missing_from_a_push_that_ends_well() {
     println!("{counts}");
 }
 
-/// The seeds that `scripts/faults` asks for, else a few.
 #[expect(clippy::disallowed_methods, reason = "a test is a program of its own")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// The seeds that `scripts/faults` asks for, else a few.
 fn seeds() -> Range<u64> {
-    let Ok(text) = std::env::var("SOLUTION_FAULT_SEEDS") else {
+    let Some(text) = variable("SOLUTION_FAULT_SEEDS") else {
         return 0..20;
     };
     let (first, end) = text.split_once("..").unwrap();
@@ -124,16 +131,18 @@ fn run(seed: u64, counts: &mut Counts) {
     counts.read += read_back(&server, &job, &contents, seed);
 }
 
-/// Says to this program, run once more, what to push: a registry, a directory, and a seed.
+/// Says to this test, run once more, what to push: a registry, a directory, and a seed.
 const PUSH: &str = "SOLUTION_TEST_PUSH";
+
+/// The test that starts itself.
+const ITSELF: &str = "seeded::whatever_breaks_nothing_is_missing_from_a_push_that_ends_well";
 
 /// Starts a push in a process of its own.
 fn start(proxy: &Proxy, state: &Path, seed: u64) -> Child {
     let uploads = state.join("uploads");
     let what = format!("{} {} {seed}", proxy.host(), uploads.display());
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "seeded::pushes_what_another_test_asks_for"])
-        .arg("--nocapture")
+        .args(["--exact", ITSELF, "--nocapture"])
         .env(PUSH, what)
         .stdout(Stdio::piped())
         // What it fails with is on standard output.
@@ -142,16 +151,14 @@ fn start(proxy: &Proxy, state: &Path, seed: u64) -> Child {
         .unwrap()
 }
 
-/// Passes when all is in place, else fails with the reasons. On its own it has nothing to push.
-#[tokio::test(flavor = "multi_thread")]
+/// Returns when all is in place, else fails with the reasons.
+#[tokio::main]
 #[expect(
     clippy::disallowed_methods,
-    reason = "it is the program of another test"
+    clippy::print_stdout,
+    reason = "it is the program of a test, which reads what it says"
 )]
-async fn pushes_what_another_test_asks_for() {
-    let Ok(what) = std::env::var(PUSH) else {
-        return;
-    };
+async fn push_as_asked(what: &str) {
     let [host, state, seed] = what.split(' ').collect::<Vec<_>>()[..] else {
         panic!("{what}")
     };
