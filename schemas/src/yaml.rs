@@ -167,9 +167,11 @@ fn is_marker(line: &str) -> bool {
 }
 
 fn push_part<'a>(parts: &mut Vec<Part<'a>>, line: usize, text: &'a str) -> Result<(), StreamError> {
+    // Only these two are white space to YAML, and an indented `...` is a text.
+    let space = [' ', '\t'];
     let blank = |line: &str| {
-        let line = line.trim();
-        line.is_empty() || line.starts_with('#') || line == "..."
+        let content = line.trim_start_matches(space);
+        content.is_empty() || content.starts_with('#') || line.trim_end_matches(space) == "..."
     };
     // A carriage return alone ends a line too: what follows a comment that it ends is content.
     if text.split(['\n', '\r']).all(blank) {
@@ -363,6 +365,21 @@ mod tests {
             .collect();
         assert_eq!(apart, [json!({"kind": "Role"}), json!("")]);
         assert_eq!(apart, documents(stream).unwrap());
+    }
+
+    /// Found by a fuzzer, as the one before.
+    #[test]
+    fn texts_that_look_like_an_end_or_like_space_are_no_blank_parts() {
+        for (stream, text) in [(" ...\n#a", "..."), ("\u{a0}", "\u{a0}")] {
+            let parts = parts(stream.as_bytes()).unwrap();
+            let apart: Vec<_> = parts
+                .iter()
+                .flat_map(|part| part.documents().unwrap())
+                .collect();
+            assert_eq!(apart, [json!(text)]);
+            assert_eq!(apart, documents(stream.as_bytes()).unwrap());
+        }
+        assert!(parts(b"... \n \t# nothing\n").unwrap().is_empty());
     }
 
     #[test]
