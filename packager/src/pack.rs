@@ -17,13 +17,13 @@ use sources::{
     Cache, CacheOptions, Collected, Compression, Here, ImageBlob, Means, ReferrerTreatment, Remote,
     SourceNetwork, Unpacking,
 };
-use validator::{ArchiveVerdict, JudgedFindings, Judging, Report};
+use validator::{ArchiveVerdict, DraftOrigin, JudgedFindings, Judging, Report};
 use watch::{Cancel, Watch};
 
 use crate::error::PackError;
 use crate::load::{self, ByHelm, Loaded};
 use crate::programs::{self, PackedProgram, ProgramFile, ProgramKind};
-use crate::render::ChartRenderer;
+use crate::render::{self, ChartRenderer};
 use crate::sboms::{PackedSboms, SbomMaker, SbomRequest};
 use crate::{Event, assemble};
 
@@ -245,7 +245,7 @@ fn pack_loaded(
     let signed = request.signing.sign(unsigned)?;
     let draft = write(signed, request, watch);
     let draft = draft.map_err(|error| blame(error, &blobs, cache))?;
-    let report = check(draft.medium()?, loaded, request.now, watch.cancel)?;
+    let report = check(draft.medium()?, loaded, &images, request.now, watch.cancel)?;
     let judged = request.judging.judge(report.findings(), request.now);
     if judged.verdict(report.verdict()) == ArchiveVerdict::Refused {
         return Err(PackError::Refused(Box::new(judged)));
@@ -273,13 +273,19 @@ fn pack_loaded(
 pub(crate) fn check(
     medium: Medium,
     loaded: &Loaded,
+    images: &[Collected],
     now: StatementTime,
     cancel: Cancel<'_>,
 ) -> Result<Report, PackError> {
-    let of_charts = loaded.rendered.iter();
-    let of_charts = of_charts.map(|it| (archive::chart_path(&it.release), it.problems.clone()));
-    let known = of_charts.collect();
-    let report = validator::check_draft(medium, now, Arc::new(loaded.map()), &known, cancel);
+    let references = assemble::references(images);
+    let names = render::names_of_images(&loaded.id, &loaded.source.spec, references);
+    let rendered = loaded.rendered.iter();
+    let rendered = rendered.map(|it| it.practices.of_chart(&it.release, &names));
+    let origin = DraftOrigin {
+        tree: Arc::new(loaded.map()),
+        rendered: rendered.collect(),
+    };
+    let report = validator::check_draft(medium, now, origin, cancel);
     report.map_err(PackError::Check)
 }
 

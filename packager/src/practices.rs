@@ -1,19 +1,30 @@
 //! What is better avoided in the objects that a chart renders to, by the rules for objects that stand in the Solution
 //! itself. What values and the cluster choose is told, and refuses nothing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use manifests::RenderedObject;
-use rules::{PossibleMinors, Problem, WorkloadJudge};
-use schemas::{Condition, KubernetesVersion};
+use manifests::{RenderedObject, reference};
+use rules::{NonRootContainer, PossibleMinors, Problem, WorkloadJudge};
+use schemas::{Condition, ImagePlace, KubernetesVersion, ReleaseName};
+use validator::{ContainerOfImage, RenderedChart};
 
 use crate::rendered;
 
 /// What is better avoided in the objects of one chart.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct ChartPractices {
     /// The problems by the object and in words: what several renderings have is found once.
     problems: BTreeMap<(String, String), Problem>,
+    non_root: BTreeSet<RenderedContainer>,
+}
+
+/// A container that is not to be root and takes the user of its image, which is not known where it is rendered.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RenderedContainer {
+    /// The place of the object with it.
+    object: String,
+    /// The container, with the image as it is rendered.
+    container: NonRootContainer,
 }
 
 impl ChartPractices {
@@ -34,17 +45,39 @@ impl ChartPractices {
             Problem::ApiRemoved(words) => Problem::ApiDeprecated(words),
             other => other,
         });
+        let place = rendered::place_within(object);
+        let non_root = NonRootContainer::of(&object.value);
+        self.non_root
+            .extend(non_root.map(|container| RenderedContainer {
+                object: place.clone(),
+                container,
+            }));
         let problems = workloads.check(&object.value).into_iter();
         for problem in problems.chain(lifecycle) {
-            let place = rendered::place_within(object);
             let key = (place.clone(), problem.to_string());
-            let problem = Problem::OfMade(place, Box::new(problem));
+            let problem = Problem::OfMade(place.clone(), Box::new(problem));
             self.problems.entry(key).or_insert(problem);
         }
     }
 
-    /// Returns the problems, in the order of their objects.
-    pub(crate) fn into_problems(self) -> Vec<Problem> {
-        self.problems.into_values().collect()
+    /// Returns what a check is told of the chart of this release, where images are known by these names.
+    pub(crate) fn of_chart(
+        &self,
+        release: &ReleaseName,
+        images: &BTreeMap<String, ImagePlace>,
+    ) -> RenderedChart {
+        let non_root = self.non_root.iter().filter_map(|it| {
+            let written = reference::normal(&it.container.image)?;
+            Some(ContainerOfImage {
+                object: it.object.clone(),
+                name: it.container.name.clone(),
+                image: images.get(written.as_str())?.clone(),
+            })
+        });
+        RenderedChart {
+            path: archive::chart_path(release),
+            problems: self.problems.values().cloned().collect(),
+            non_root: non_root.collect(),
+        }
     }
 }

@@ -128,7 +128,7 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
     let signed = request.signing.sign(unsigned)?;
     let size = signed.image_size();
     let outline = signed.outline(&request.output, &configurations)?;
-    let report = pack::check(outline, &loaded, request.now, watch.cancel)?;
+    let report = pack::check(outline, &loaded, &collected, request.now, watch.cancel)?;
     if let Err(error) = cache.close() {
         (watch.tell)(Event::Untidy(error));
     }

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 use helm::{ChartRendering, Helm, HelmError};
 use manifests::reference::{self, KnownNames};
 use manifests::{Address, CompileQuestion, Expansion, KnownImages, RenderedObject};
+use rules::WorkloadJudge;
 use rules::catalogue::charts::RELEASE_SIZE;
 use rules::catalogue::source::{ADDRESS, RENDERING};
-use rules::{Problem, WorkloadJudge};
 use schemas::{
     ChartRelease, ImagePlace, ImageReference, KubernetesVersion, Namespace, Parameter,
     ParameterName, ReleaseName, SolutionId, SourceImage, SourceSpec, yaml,
@@ -62,7 +62,7 @@ pub enum ChartRemark {
 pub(crate) struct RenderedImages {
     pub(crate) release: ReleaseName,
     /// What is better avoided in the objects that it renders to.
-    pub(crate) problems: Vec<Problem>,
+    pub(crate) practices: ChartPractices,
     /// The field of `solution.yaml` that it is.
     field: String,
     /// The images that it names, but for those that have a stand-in or are unused.
@@ -153,18 +153,31 @@ fn stand_ins(
     }
 }
 
-/// Returns all that charts can make of the parts of an address so that it still is one.
-fn addresses(expansion: &Expansion) -> BTreeSet<String> {
-    let addresses = expansion.images.values();
-    let forms = addresses.flat_map(|it| {
+/// Returns all that charts can make of the parts of an address so that it still is one, with the image that it stands for.
+fn addresses(expansion: &Expansion) -> BTreeMap<String, ImagePlace> {
+    let forms = expansion.images.iter().flat_map(|(place, it)| {
         let repository = format!("{}/{}", it.registry, it.path);
-        [
+        let forms = [
             format!("{repository}:{}@{}", it.tag, it.digest),
             format!("{repository}:{}", it.tag),
             format!("{repository}@{}", it.digest),
-        ]
+        ];
+        forms.map(|form| (form, place.clone()))
     });
     forms.collect()
+}
+
+/// Returns the images by the names that rendered objects have for them: the stand-ins for those of the source, and the
+/// references of those that are collected.
+pub(crate) fn names_of_images<'a>(
+    id: &SolutionId,
+    spec: &SourceSpec,
+    references: impl Iterator<Item = (ImagePlace, &'a ImageReference)>,
+) -> BTreeMap<String, ImagePlace> {
+    let places: Vec<ImagePlace> = spec.images.iter().map(SourceImage::place).collect();
+    let mut names = addresses(&stand_ins(id, &places, &spec.parameters));
+    names.extend(references.filter_map(|(place, it)| Some((complete(it)?, place))));
+    names
 }
 
 /// Returns the names that the images of a Solution are known by before any is read.
@@ -181,7 +194,7 @@ struct RenderSetup<'a> {
     /// The names that the Solution's images are known by.
     names: KnownNames,
     expansion: Expansion,
-    addresses: BTreeSet<String>,
+    addresses: BTreeMap<String, ImagePlace>,
     namespace: Namespace,
     kubernetes: &'a [KubernetesVersion],
     /// The judge of workloads. Which image one runs is not known where it is rendered.
@@ -391,7 +404,7 @@ impl RenderSetup<'_> {
                 place: place.to_owned(),
                 pointer,
             };
-            if self.addresses.contains(image.reference.as_str()) {
+            if self.addresses.contains_key(image.reference.as_str()) {
                 continue;
             }
             if image.reference.as_str().contains(REGISTRY) {
@@ -507,7 +520,7 @@ impl RenderingFindings {
         let named = named.into_iter();
         RenderedImages {
             release: chart.release.name.clone(),
-            problems: self.practices.into_problems(),
+            practices: self.practices,
             field: chart.field.clone(),
             named: named.filter(|it| is_used(&it.reference)).collect(),
             in_values: in_values.collect(),
@@ -640,9 +653,9 @@ mod tests {
         let id = "shop-1.0.0".parse().unwrap();
         let addresses = addresses(&stand_ins(&id, &places, &BTreeMap::new()));
         assert_eq!(addresses.len(), 6);
-        assert!(addresses.contains("registry.invalid/shop/app:1"));
-        for address in addresses {
-            let complete = reference::normal(&address).unwrap();
+        assert_eq!(addresses["registry.invalid/shop/app:1"], places[0]);
+        for address in addresses.keys() {
+            let complete = reference::normal(address).unwrap();
             assert_eq!(complete.as_str(), address);
         }
     }
@@ -661,7 +674,7 @@ mod tests {
         };
         RenderedImages {
             release: "web".parse().unwrap(),
-            problems: Vec::new(),
+            practices: ChartPractices::default(),
             field: "spec.charts[0]".to_owned(),
             named: vec![image("docker.io/library/nginx:1"), image("r.test/a:1")],
             in_values: vec![

@@ -121,6 +121,20 @@ spec:
         fs::write(path, text).unwrap();
     }
 
+    /// Returns what is found of the chart, while nothing is told.
+    fn found(&self) -> Vec<String> {
+        let (checked, told) = self.check();
+        assert_eq!(told, []);
+        let judged = checked.unwrap().judged;
+        let found = judged.findings.iter();
+        let found = found.filter(|it| it.place.starts_with("charts/"));
+        let line = |it: &validator::Finding| {
+            let source = it.source.as_ref().unwrap();
+            format!("{} {source} {}: {}", it.id, it.place, it.message)
+        };
+        found.map(line).collect()
+    }
+
     fn request(&self) -> PackRequest {
         PackRequest {
             directory: self.0.path().to_owned(),
@@ -293,21 +307,9 @@ fn what_is_better_avoided_is_told_and_refuses_nothing() {
         ", render: [[more.yaml]], unusedImages: ['r.test/cache:1']",
     );
     tree.write("more.yaml", "worker: x\n");
-    let found = || {
-        let (checked, told) = tree.check();
-        assert_eq!(told, []);
-        let judged = checked.unwrap().judged;
-        let found = judged.findings.iter();
-        let found = found.filter(|it| it.place.starts_with("charts/"));
-        let line = |it: &validator::Finding| {
-            let source = it.source.as_ref().unwrap();
-            format!("{} {source} {}: {}", it.id, it.place, it.message)
-        };
-        found.map(line).collect::<Vec<_>>()
-    };
     let place = "solution.yaml:9 charts/shop/chart.tgz";
     assert_eq!(
-        found(),
+        tree.found(),
         [
             format!(
                 "manifests.api-deprecated {place}: `web/templates/old.yaml`, PodDisruptionBudget `b`: PodDisruptionBudget of policy/v1beta1 was removed from Kubernetes 1.25, which is allowed; use policy/v1"
@@ -327,9 +329,30 @@ fn what_is_better_avoided_is_told_and_refuses_nothing() {
         &format!("{solution}  kubernetes: ['1.33']\n"),
     );
     let words = "was removed from Kubernetes 1.25, and none before it is allowed; use policy/v1";
-    let first = found().remove(0);
+    let first = tree.found().remove(0);
     assert!(first.starts_with("manifests.api-deprecated "), "{first}");
     assert!(first.ends_with(words), "{first}");
+}
+
+#[test]
+fn an_image_of_a_chart_that_a_node_would_not_start_is_told() {
+    let context = "securityContext: {runAsNonRoot: true}, containers";
+    let safe = DEPLOYMENT.replace("containers", context);
+    let words = "practice.user solution.yaml:9 charts/shop/chart.tgz: `web/templates/web.yaml`, Deployment `web`: container `web` has runAsNonRoot, and image `web:1` runs as root";
+    // By its reference, which the chart has, and by the address that it will have.
+    let unused = ", unusedImages: ['r.test/cache:1']";
+    for values in ["", ", values: [own.yaml]"] {
+        let templates = [("templates/web.yaml", safe.as_str())];
+        let tree = Tree::new(&templates, &format!("{unused}{values}"));
+        tree.write("own.yaml", "image: $(image:web)\n");
+        let mut found = tree.found();
+        found.retain(|it| it.starts_with("practice.user "));
+        assert_eq!(found, [words], "{values}");
+    }
+    let user = "securityContext: {runAsNonRoot: true, runAsUser: 7}, containers";
+    let chosen = DEPLOYMENT.replace("containers", user);
+    let tree = Tree::new(&[("templates/web.yaml", chosen.as_str())], unused);
+    assert_eq!(tree.found(), [""; 0]);
 }
 
 #[test]

@@ -2,25 +2,23 @@
 //! list, read the documents, read all data. A stage that fails ends the check, since what comes later would rest on it;
 //! within a stage everything is collected.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
 use archive::{Feature, Listed, Medium, OpenError, Opened, Trusted};
-use rules::Problem;
 use rules::catalogue::container::DRAFT;
 use rules::catalogue::integrity::DAMAGED;
 use rules::catalogue::signature::{ALLOWED, DETACHED, EXPIRED, SKIPPED, UNSIGNED, UNTRUSTED};
-use schemas::{ArchivePath, KubernetesName, Referrers, SolutionId, StatementTime};
+use schemas::{KubernetesName, Referrers, SolutionId, StatementTime};
 use signing::{Policies, Signers, Trust};
 use watch::{Cancel, Progress, Watch};
 
 use crate::accepted::Accepted;
 use crate::content::{self, CheckedContent};
 use crate::files::{DamagedFiles, ListedFiles, ReadProblem};
-use crate::finding::{ErrorChain, Findings, SourceMap, report};
+use crate::finding::{ErrorChain, Findings};
 use crate::options::{AcceptedBefore, AllowUnsigned, CheckOptions, Depth, Signatures, TrustedKeys};
 use crate::refusal::{self, names};
+use crate::rendered::{self, DraftOrigin, RenderedChart};
 use crate::report::{Report, SignatureRule, Summary};
 
 /// Checks an archive, and tells how far the pass over the data is. An end before its time is an error.
@@ -30,28 +28,22 @@ pub fn check(
     watch: &Watch<'_, Progress>,
 ) -> Result<Report, OpenError> {
     let opened = Opened::open(path);
-    check_opened(path, opened, options, Findings::default(), watch)
+    check_opened(path, opened, options, None, watch)
 }
 
 /// Checks the documents of what is to be an archive, under the name that it will get; its data was hashed while it was
-/// written. Who signs is decided by who makes it. What is found stands in the tree that it is made from; `known` is what whoever
-/// makes it has found of its files.
+/// written. Who signs is decided by who makes it.
 pub fn check_draft(
     medium: Medium,
     now: StatementTime,
-    tree: Arc<dyn SourceMap>,
-    known: &BTreeMap<ArchivePath, Vec<Problem>>,
+    origin: DraftOrigin,
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
     let options = CheckOptions {
         now: Some(now),
         ..CheckOptions::of_documents(Signatures::Later)
     };
-    let mut findings = Findings::of(tree);
-    for (path, problems) in known {
-        report(problems.iter().cloned(), path.as_str(), &mut findings);
-    }
-    check_documents(medium, &options, findings, cancel)
+    check_documents(medium, &options, Some(origin), cancel)
 }
 
 /// Checks the documents of an archive that was accepted before. Its expiry date is that of imports.
@@ -61,7 +53,7 @@ pub fn check_accepted(
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
     let options = CheckOptions::of_documents(Signatures::Accepted(before));
-    check_documents(medium, &options, Findings::default(), cancel)
+    check_documents(medium, &options, None, cancel)
 }
 
 /// Decides about the signatures of what was opened, and nothing else. The report says why nobody vouches for it.
@@ -76,6 +68,7 @@ pub fn vouch(
         watch: &Watch::silent(Cancel::never()),
         summary: Summary::new(path),
         findings: Findings::default(),
+        rendered: Vec::new(),
     };
     checking.summary.archive_id = Some(opened.archive_id());
     match checking.decide(opened) {
@@ -91,26 +84,31 @@ pub fn vouch(
 fn check_documents(
     medium: Medium,
     options: &CheckOptions,
-    findings: Findings,
+    origin: Option<DraftOrigin>,
     cancel: Cancel<'_>,
 ) -> Result<Report, OpenError> {
     let path = medium.path().to_owned();
     let watch = Watch::silent(cancel);
-    check_opened(&path, Opened::read(medium), options, findings, &watch)
+    check_opened(&path, Opened::read(medium), options, origin, &watch)
 }
 
 fn check_opened(
     path: &Path,
     opened: Result<Opened, OpenError>,
     options: &CheckOptions,
-    findings: Findings,
+    origin: Option<DraftOrigin>,
     watch: &Watch<'_, Progress>,
 ) -> Result<Report, OpenError> {
+    let (findings, rendered) = match origin {
+        Some(origin) => (Findings::of(origin.tree), origin.rendered),
+        None => (Findings::default(), Vec::new()),
+    };
     let mut checking = Checking {
         options,
         watch,
         summary: Summary::new(path),
         findings,
+        rendered,
     };
     let accepted = match checking.run(path, opened) {
         Ok(accepted) => accepted,
@@ -146,6 +144,7 @@ struct Checking<'a> {
     watch: &'a Watch<'a, Progress>,
     summary: Summary,
     findings: Findings,
+    rendered: Vec<RenderedChart>,
 }
 
 impl Checking<'_> {
@@ -348,6 +347,7 @@ impl Checking<'_> {
         let files = ListedFiles::new(listed.contents(), &read, self.watch.cancel);
         let signed = &listed.statement().predicate;
         let content = content::check(&files, signed, &mut self.findings)?;
+        rendered::report(&self.rendered, &content.images.users, &mut self.findings);
         files.go_on()?;
         Ok((content, files.into_damaged()))
     }

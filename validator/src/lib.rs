@@ -26,6 +26,7 @@ mod policy;
 mod practice;
 mod programs;
 mod refusal;
+mod rendered;
 mod report;
 mod sets;
 
@@ -42,5 +43,6 @@ pub use policy::{
 };
 pub use programs::CarriedProgram;
 pub use refusal::is_finding;
+pub use rendered::{ContainerOfImage, DraftOrigin, RenderedChart};
 pub use report::{ArchiveVerdict, Report, SignatureRule, Summary};
 pub use sets::{CarriedObject, CarriedSet};

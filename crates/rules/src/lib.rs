@@ -80,7 +80,7 @@ pub use rule::RuleProblem;
 pub use set::{AGGREGATE_TO, RightsDifference, aggregates_to, compare, merge, rights};
 pub use source::{check_references, check_source};
 pub use template::{OF_PODS, is_set_label};
-pub use workload::WorkloadJudge;
+pub use workload::{NonRootContainer, WorkloadJudge};
 
 pub use budget::{check_cost, check_object_cost, check_object_files};
 pub use definition::{definition, definition_name};

@@ -73,42 +73,31 @@ impl<'a> WorkloadJudge<'a> {
             .collect()
     }
 
-    fn refused_users(&self, pod: &Value) -> Vec<Problem> {
-        let initial = list(pod, "/initContainers").iter();
-        let all = initial.chain(list(pod, "/containers"));
-        let refused = all.filter_map(|it| self.refused_user(pod, it));
-        refused.map(Problem::RefusedUser).collect()
-    }
-
-    /// Returns why a node does not start a container that is not to be root.
-    fn refused_user(&self, pod: &Value, container: &Value) -> Option<String> {
-        let field = |name: &str| {
-            let pointer = format!("/securityContext/{name}");
-            let own = container.pointer(&pointer).filter(|it| !it.is_null());
-            own.or_else(|| pod.pointer(&pointer))
-        };
-        if field("runAsNonRoot") != Some(&Value::Bool(true)) {
-            return None;
-        }
-        let name = text(container, "/name").unwrap_or_default();
-        let user = field("runAsUser").filter(|it| !it.is_null());
-        if let Some(user) = user {
-            let is_root = user.as_i64() == Some(0);
-            return is_root
-                .then(|| format!("container `{name}` has runAsNonRoot and runAsUser: 0"));
-        }
-        let image = self.image(text(container, "/image")?)?;
+    /// Returns why a node does not start a container that is not to be root, and takes the user of this image.
+    #[must_use]
+    pub fn image_user(&self, container: &str, image: &ImagePlace) -> Option<Problem> {
         // What is behind the colon is a group.
         let user = self.users.get(image)?.split(':').next()?;
-        match user.parse::<i64>() {
-            Err(_) if !user.is_empty() => Some(format!(
-                "container `{name}` has runAsNonRoot, and image `{image}` has the user `{user}`, which is no number that a node could tell from root"
-            )),
-            Ok(number) if number != 0 => None,
-            _ => Some(format!(
-                "container `{name}` has runAsNonRoot, and image `{image}` runs as root"
-            )),
-        }
+        let promise = format!("container `{container}` has runAsNonRoot, and image `{image}`");
+        let words = match user.parse::<i64>() {
+            Err(_) if !user.is_empty() => format!(
+                "{promise} has the user `{user}`, which is no number that a node could tell from root"
+            ),
+            Ok(number) if number != 0 => return None,
+            _ => format!("{promise} runs as root"),
+        };
+        Some(Problem::RefusedUser(words))
+    }
+
+    fn refused_users(&self, pod: &Value) -> Vec<Problem> {
+        let problems = promises(pod).filter_map(|it| match it.user {
+            ContainerUser::Root => Some(Problem::RefusedUser(format!(
+                "container `{}` has runAsNonRoot and runAsUser: 0",
+                it.container
+            ))),
+            ContainerUser::OfImage(image) => self.image_user(it.container, self.image(image)?),
+        });
+        problems.collect()
     }
 
     /// The image of the Solution that a container runs.
@@ -129,6 +118,68 @@ impl<'a> WorkloadJudge<'a> {
             }
         }
     }
+}
+
+/// A container that is not to be root, and takes the user of its image.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NonRootContainer {
+    /// The name of the container.
+    pub name: String,
+    /// The image as it is written.
+    pub image: String,
+}
+
+impl NonRootContainer {
+    /// Returns those of a workload.
+    pub fn of(workload: &Value) -> impl Iterator<Item = Self> {
+        let pod = pod_specs(workload).into_iter().next();
+        let pod = pod.and_then(|it| workload.pointer(&it));
+        let promises = pod.into_iter().flat_map(promises);
+        promises.filter_map(|it| match it.user {
+            ContainerUser::OfImage(image) => Some(Self {
+                name: it.container.to_owned(),
+                image: image.to_owned(),
+            }),
+            ContainerUser::Root => None,
+        })
+    }
+}
+
+/// A container's promise not to be root, where a node may find that it is.
+struct NonRootPromise<'v> {
+    container: &'v str,
+    user: ContainerUser<'v>,
+}
+
+/// The user that a container is started with.
+enum ContainerUser<'v> {
+    Root,
+    /// The user of the image that is written so.
+    OfImage(&'v str),
+}
+
+fn promises(pod: &Value) -> impl Iterator<Item = NonRootPromise<'_>> {
+    let initial = list(pod, "/initContainers").iter();
+    let all = initial.chain(list(pod, "/containers"));
+    all.filter_map(|container| {
+        let field = |name: &str| {
+            let pointer = format!("/securityContext/{name}");
+            let own = container.pointer(&pointer).filter(|it| !it.is_null());
+            own.or_else(|| pod.pointer(&pointer))
+        };
+        if field("runAsNonRoot") != Some(&Value::Bool(true)) {
+            return None;
+        }
+        let user = match field("runAsUser").filter(|it| !it.is_null()) {
+            Some(user) if user.as_i64() == Some(0) => ContainerUser::Root,
+            Some(_) => return None,
+            None => ContainerUser::OfImage(text(container, "/image")?),
+        };
+        Some(NonRootPromise {
+            container: text(container, "/name").unwrap_or_default(),
+            user,
+        })
+    })
 }
 
 /// The specification of an operator's pods, as far as it is judged.
