@@ -7,7 +7,6 @@ use manifests::ManifestsError;
 use packager::PackError;
 use release::ReleaseError;
 use release::upstream::UpstreamError;
-use sources::tar::TarError;
 use sources::{CacheError, SourceError};
 
 use super::{Answer, Judge, NO, UNKNOWN, no, unknown};
@@ -175,6 +174,7 @@ impl Judge for ManifestsError {
 impl Judge for SourceError {
     fn answer(&self) -> Answer {
         match self {
+            error if error.is_of_source() => NO,
             Self::Read(error) => error.answer(),
             Self::Registry(error) => error.answer(),
             Self::Engine(error) => error.answer(),
@@ -183,12 +183,6 @@ impl Judge for SourceError {
             Self::UnpackSpace { .. } => unknown(
                 "free some space there, or keep the cache on a larger disk with `--cache-dir`",
             ),
-            Self::Tar {
-                source: TarError::Io { .. },
-                ..
-            }
-            | Self::Runtime(_)
-            | Self::Interrupted(_) => UNKNOWN,
             Self::UnpackLimit { .. } => {
                 no("if it is what you expect, allow more with `--unpack-limit`")
             }
@@ -202,41 +196,9 @@ impl Judge for SourceError {
             Self::ChartDigest { .. } => no(
                 "the repository, or a proxy in front of it, holds another chart than it lists: have it put in order there",
             ),
-            Self::ChartName(_)
-            | Self::Address(_)
-            | Self::Logins { .. }
-            | Self::Tar { .. }
-            | Self::NotInTar { .. }
-            | Self::Compressed { .. }
-            | Self::Layers { .. }
-            | Self::NoPlatform(_)
-            | Self::NotALayout(_)
-            | Self::LayoutVersion { .. }
-            | Self::NotADirectoryTransport(_)
-            | Self::Json { .. }
-            | Self::Empty(_)
-            | Self::Ambiguous { .. }
-            | Self::NoSuchTag { .. }
-            | Self::TagTwice { .. }
-            | Self::Digest { .. }
-            | Self::Document { .. }
-            | Self::MediaType { .. }
-            | Self::MissingDocument { .. }
-            | Self::MissingBlob { .. }
-            | Self::Size { .. }
-            | Self::Content { .. }
-            | Self::TwoSizes(_)
-            | Self::NoList(_)
-            | Self::Referrers(_)
-            | Self::OtherSubject { .. }
-            | Self::ReferrerSize { .. }
-            | Self::EmptyIndex(_)
-            | Self::Depth { .. }
-            | Self::Documents
-            | Self::Contents
-            | Self::DocumentBytes
-            | Self::Config { .. }
-            | Self::NoSuchPlatform { .. } => NO,
+            Self::ChartName(_) | Self::Logins { .. } => NO,
+            // A disk, the runtime or an end before its time.
+            _ => UNKNOWN,
         }
     }
 }
@@ -271,6 +233,8 @@ impl Judge for CacheError {
 #[cfg(test)]
 mod tests {
     use std::io;
+
+    use sources::tar::TarError;
 
     use super::*;
     use crate::failure::Outcome;

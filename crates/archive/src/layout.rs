@@ -208,7 +208,7 @@ pub fn image_manifest_path(place: &ImagePlace) -> ArchivePath {
 
 /// The version of skopeo's directory layout.
 #[must_use]
-pub fn image_version_path(place: &ImagePlace) -> ArchivePath {
+pub(crate) fn image_version_path(place: &ImagePlace) -> ArchivePath {
     path(&format!("{}/version", image_directory(place)))
 }
 
@@ -297,7 +297,7 @@ fn is_hex(text: &str) -> bool {
 /// The names of the volume that follow from the Solution's id: the volume identifier is its first 32 characters in
 /// upper case with `_` for everything but letters and digits; the volume set identifier is the id itself.
 #[must_use]
-pub fn volume_names(id: &SolutionId) -> VolumeNames {
+pub(crate) fn volume_names(id: &SolutionId) -> VolumeNames {
     let set_id = id.to_string();
     let d_character = |c: char| match c {
         'A'..='Z' | '0'..='9' => c,

@@ -46,8 +46,7 @@ pub use layout::{
     BLOBS, CONTENTS, CONTENTS_OFFSET, CRDS, IMAGES, INDEX, ImageRole, ListError, MANIFEST,
     OCI_LAYOUT, README, REGISTRY_CONFIG, REGISTRY_CONFIG_TEMPLATE, ROLE, SHA256SUMS, STATEMENT,
     STATEMENT_OFFSET, blob_path, chart_path, chart_values_path, crd_path, image_blob_path,
-    image_child_path, image_directory, image_manifest_path, image_version_path, is_blob, is_crd,
-    object_path, volume_names,
+    image_child_path, image_directory, image_manifest_path, is_blob, is_crd, object_path,
 };
 pub use list::{Blob, ImageContent, Listed};
 pub use medium::{Blobs, Drive, Medium};

@@ -111,7 +111,7 @@ impl DesiredObject {
 
     /// Whether it is the record of who administers one namespace alone, which says that all else is there.
     #[must_use]
-    pub fn is_record(&self) -> bool {
+    pub(crate) fn is_record(&self) -> bool {
         self.object.labels().contains_key(v::RECORD)
     }
 }

@@ -218,7 +218,7 @@ impl Inventory {
     /// Returns the entries that this version brought and the one before did not have: other objects, and those that run
     /// once and were made of something else. Objects that keep data are left out.
     #[must_use]
-    pub fn brought_after(&self, before: &Self) -> Self {
+    pub(crate) fn brought_after(&self, before: &Self) -> Self {
         let made = before.entries.iter().map(|it| (it.identity(), &it.inputs));
         let made: BTreeMap<_, _> = made.collect();
         let is_new = |new: &&Entry| match made.get(&new.identity()) {

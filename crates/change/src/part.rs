@@ -35,7 +35,7 @@ impl<'a> Parts<'a> {
 
     /// Whether the operator needs a part, by itself or by another one that it needs.
     #[must_use]
-    pub fn is_before_the_operator(&self, name: &str) -> bool {
+    pub(crate) fn is_before_the_operator(&self, name: &str) -> bool {
         self.first.contains(name)
     }
 

@@ -136,7 +136,7 @@ impl ImagePlan {
 
     /// Returns where the content of a file lies, by its index in [`ImagePlan::files`]; `None` when it is empty.
     #[must_use]
-    pub fn extent_of_file(&self, index: usize) -> Option<&Extent> {
+    pub(crate) fn extent_of_file(&self, index: usize) -> Option<&Extent> {
         self.inode(index)
             .extent
             .map(|extent| &self.extents[extent as usize])

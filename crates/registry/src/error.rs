@@ -546,7 +546,7 @@ impl Error {
 
     /// Whether the source, not the registry, is at fault.
     #[must_use]
-    pub fn is_source(&self) -> bool {
+    pub(crate) fn is_source(&self) -> bool {
         matches!(
             self,
             Self::Damaged { .. } | Self::Read { .. } | Self::ManifestDamaged { .. }

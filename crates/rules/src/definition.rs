@@ -65,7 +65,7 @@ pub fn only_document(documents: Vec<Value>) -> Result<Value, Problem> {
 
 /// Returns the problems of what a definition is, what it is called and how it converts.
 #[must_use]
-pub fn identify_definition(document: &Value) -> Vec<Problem> {
+fn identify_definition(document: &Value) -> Vec<Problem> {
     if !is_definition(document) {
         let (api_version, kind) = kind_of(document);
         return vec![Problem::NotADefinition(

@@ -55,8 +55,7 @@ pub use budget::check_files;
 pub use compiled::compiled;
 pub use danger::{Danger, When};
 pub use definition::{
-    DefinitionNames, converts_by_webhook, identify_definition, is_definition, only_document,
-    refusals,
+    DefinitionNames, converts_by_webhook, is_definition, only_document, refusals,
 };
 pub use grant::{
     Borrowed, Granted, RightsSubject, RoleName, UnreadableRole, covers, grants, subjects,
@@ -75,7 +74,6 @@ pub use prerequisites::prerequisites;
 pub use problem::Problem;
 pub use reach::Reach;
 pub use right::Right;
-pub use role::identify_roles;
 pub use rule::RuleProblem;
 pub use set::{AGGREGATE_TO, RightsDifference, aggregates_to, compare, merge, rights};
 pub use source::{check_references, check_source};

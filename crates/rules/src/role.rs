@@ -19,7 +19,7 @@ pub(crate) fn is_role(document: &Value) -> bool {
 }
 
 /// Returns the problems of what the documents are and what they are called.
-pub fn identify_roles(documents: &[Value]) -> impl Iterator<Item = Problem> {
+fn identify_roles(documents: &[Value]) -> impl Iterator<Item = Problem> {
     let mut names = BTreeSet::new();
     documents
         .iter()

@@ -30,7 +30,7 @@ impl SbomFormat {
 
     /// Returns the form with this media type. cosign has another name for one of them.
     #[must_use]
-    pub fn of_media_type(text: &str) -> Option<Self> {
+    pub(crate) fn of_media_type(text: &str) -> Option<Self> {
         if text == "text/spdx+json" {
             return Some(Self::Spdx);
         }

@@ -118,7 +118,7 @@ pub(crate) fn manifest_push(
 }
 
 /// The ids of the archives of a version that a registry keeps the heads of, sorted.
-pub async fn kept_archives(client: &Client, id: &SolutionId) -> Result<Vec<Digest>, Error> {
+pub(crate) async fn kept_archives(client: &Client, id: &SolutionId) -> Result<Vec<Digest>, Error> {
     let repository = client.address().repository(&id.to_string())?;
     let tags = client.tags(&repository).await?;
     let of_archive = |tag: &Tag| Digest::from_hex(tag.as_str().strip_prefix(TAG)?).ok();

@@ -39,7 +39,7 @@ mod served;
 mod sink;
 mod survey;
 
-pub use artifact::{HeadArtifact, kept_archives};
+pub use artifact::HeadArtifact;
 pub use error::{Error, Lacking, PushFailure, Unfetched, Unpushed};
 pub use export::Export;
 pub use files::FilesArtifact;
