@@ -84,8 +84,9 @@ pub use plan::render::{
     ImaginedSite, ManifestSource, ManifestsOrObstacles, RenderedManifest, RenderedManifests,
     SecretValues,
 };
-pub use plan::rights::manifests::{RightsVerb, Subject, WantedRights, Within as WantedWithin};
+pub use plan::rights::manifests::{Subject, WantedRights};
 pub use plan::rights::roles::Manifest as RightsManifest;
+pub use plan::rights::verbs::{RightsVerb, Within as WantedWithin};
 pub use plan::summary::{
     PlanSummary, PlannedBeyond, PlannedChart, PlannedDefault, PlannedField, PlannedHelm,
     PlannedLaterPods, PlannedLine, PlannedNarrowing, PlannedObject, PlannedParameter, PlannedPatch,

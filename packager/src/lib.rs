@@ -9,6 +9,7 @@
 
 mod add;
 mod assemble;
+mod chart_images;
 mod charts;
 mod error;
 mod in_values;
@@ -27,6 +28,7 @@ mod rendered;
 mod sboms;
 mod sets;
 mod source_files;
+mod stand_ins;
 #[cfg(test)]
 mod testing;
 mod tree_map;
@@ -38,6 +40,7 @@ use sources::CacheError;
 use watch::Progress;
 
 pub use add::{Added, add_images, image_lines};
+pub use chart_images::ChartRemark;
 pub use charts::{ReadChart, read_chart};
 pub use error::{PackError, RefusedSource};
 pub use in_values::RepositoryInValues;
@@ -46,7 +49,7 @@ pub use missing::MissingImage;
 pub use pack::{PackRequest, Packed, Pinned, Signing, pack};
 pub use preview::{ImagePreview, Preview, preview};
 pub use programs::{PackedProgram, ProgramFile, ProgramKind};
-pub use render::{ChartRemark, ChartRenderer};
+pub use render::ChartRenderer;
 pub use rendered::ReachesOut;
 pub use sboms::{PackedSboms, SbomRequest};
 

@@ -9,13 +9,14 @@ use sources::{FailedImage, SourceNetwork};
 use watch::Watch;
 
 use crate::Event;
+use crate::chart_images::{self, RenderedImages};
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
 use crate::operator::{self, OperatorFile, OperatorPaths};
 use crate::problems::SourceProblems;
 use crate::programs::LoadedProgram;
 use crate::provenance;
-use crate::render::{self, ChartRenderer, RenderedImages};
+use crate::render::{self, ChartRenderer};
 use crate::sboms::SbomMaker;
 use crate::sets::{self, LoadedSet};
 use crate::source_files::{SOLUTION, SourceFiles};
@@ -130,7 +131,7 @@ pub(crate) fn load(
     if references_are_known(spec) {
         let references = known_references(spec).map(|(_, reference)| reference);
         tell(&rendered, references.clone(), watch);
-        render::check_images(&rendered, references, &mut problems);
+        chart_images::check_images(&rendered, references, &mut problems);
     }
     problems.refuse()?;
     Ok(Loaded {
@@ -158,7 +159,7 @@ pub(crate) fn tell<'a>(
     references: impl Iterator<Item = &'a ImageReference>,
     watch: &Watch<'_, Event>,
 ) {
-    for (release, remark) in render::remarks(rendered, references) {
+    for (release, remark) in chart_images::remarks(rendered, references) {
         (watch.tell)(Event::Chart(release, remark));
     }
 }
@@ -193,7 +194,7 @@ pub(crate) fn check_collected<'a>(
         &mut problems,
     );
     let references = references.map(|(_, reference)| reference);
-    render::check_images(&loaded.rendered, references, &mut problems);
+    chart_images::check_images(&loaded.rendered, references, &mut problems);
     problems.refuse()
 }
 

@@ -20,10 +20,11 @@ use sources::{
 use validator::{ArchiveVerdict, DraftOrigin, JudgedFindings, Judging, Report};
 use watch::{Cancel, Watch};
 
+use crate::chart_images;
 use crate::error::PackError;
 use crate::load::{self, ByHelm, Loaded};
 use crate::programs::{self, PackedProgram, ProgramFile, ProgramKind};
-use crate::render::{self, ChartRenderer};
+use crate::render::ChartRenderer;
 use crate::sboms::{PackedSboms, SbomMaker, SbomRequest};
 use crate::{Event, assemble};
 
@@ -278,7 +279,7 @@ pub(crate) fn check(
     cancel: Cancel<'_>,
 ) -> Result<Report, PackError> {
     let references = assemble::references(images);
-    let names = render::names_of_images(&loaded.id, &loaded.source.spec, references);
+    let names = chart_images::names_of_images(&loaded.id, &loaded.source.spec, references);
     let rendered = loaded.rendered.iter();
     let rendered = rendered.map(|it| it.practices.of_chart(&it.release, &names));
     let origin = DraftOrigin {

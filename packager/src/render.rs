@@ -7,18 +7,19 @@ use std::path::PathBuf;
 
 use helm::{ChartRendering, Helm, HelmError};
 use manifests::reference::{self, KnownNames};
-use manifests::{Address, CompileQuestion, Expansion, KnownImages, RenderedObject};
+use manifests::{CompileQuestion, Expansion, KnownImages, RenderedObject};
 use rules::WorkloadJudge;
 use rules::catalogue::charts::RELEASE_SIZE;
 use rules::catalogue::source::{ADDRESS, RENDERING};
 use schemas::{
-    ChartRelease, ImagePlace, ImageReference, KubernetesVersion, Namespace, Parameter,
-    ParameterName, ReleaseName, SolutionId, SourceImage, SourceSpec, yaml,
+    ChartRelease, ImagePlace, ImageReference, KubernetesVersion, Namespace, ReleaseName,
+    SolutionId, SourceImage, SourceSpec, yaml,
 };
 use serde_json::{Map, Value};
 use watch::Watch;
 
 use crate::Event;
+use crate::chart_images::{ChartRemark, RenderedImages};
 use crate::charts::{LoadedChart, ValuesSet};
 use validator::ErrorChain;
 
@@ -28,6 +29,7 @@ use crate::missing::MissingImage;
 use crate::practices::ChartPractices;
 use crate::problems::SourceProblems;
 use crate::rendered::{self, ReachesOut, UnrenderedChart};
+use crate::stand_ins::{self, REGISTRY};
 
 /// The renderer of charts when they are packed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,44 +39,6 @@ pub enum ChartRenderer {
     /// No program: the images of charts are not looked for.
     Nothing,
 }
-
-/// A remark on a chart that its publisher should know.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ChartRemark {
-    /// An object that is another in each rendering, where it stands.
-    Differs(String),
-    /// A value that must be a text and that YAML reads as something else, where it stands.
-    NoText(String),
-    /// The chart is not of its namespace alone.
-    ReachesOut(ReachesOut),
-    /// A repository that stands in values, and that nothing rendered names.
-    TurnedOff(RepositoryInValues),
-    /// A repository that stands in values, and without a tag where this says.
-    Untagged(RepositoryInValues, String),
-    /// An annotation that lists the chart's images cannot be understood.
-    Annotation(&'static str),
-    /// Images that its annotation for scanners lists, and that are not carried.
-    ForScanners(Vec<ImageReference>),
-}
-
-/// The images that a chart needs besides itself, and what is better avoided in its objects.
-#[derive(Debug)]
-pub(crate) struct RenderedImages {
-    pub(crate) release: ReleaseName,
-    /// What is better avoided in the objects that it renders to.
-    pub(crate) practices: ChartPractices,
-    /// The field of `solution.yaml` that it is.
-    field: String,
-    /// The images that it names, but for those that have a stand-in or are unused.
-    named: Vec<MissingImage>,
-    /// Repositories in its values that nothing rendered names with a tag; each with the place where one stands without.
-    in_values: Vec<(RepositoryInValues, Option<String>)>,
-    /// The images that it lists for scanners, but for those that are unused.
-    for_scanners: Vec<ImageReference>,
-}
-
-/// The registry of all stand-ins: no host is called so (RFC 2606).
-const REGISTRY: &str = "registry.invalid";
 
 /// Renders all charts. Without a program for it, a Solution with charts is refused.
 pub(crate) fn render(
@@ -99,11 +63,11 @@ pub(crate) fn render(
     let places: Vec<ImagePlace> = spec.images.iter().map(SourceImage::place).collect();
     let name = id.name().as_str();
     let namespace = name.parse();
-    let expansion = stand_ins(id, &places, &spec.parameters);
+    let expansion = stand_ins::expansion(id, &places, &spec.parameters);
     let users = BTreeMap::new();
     let stage = RenderSetup {
         helm: Helm::at(program)?,
-        addresses: addresses(&expansion),
+        addresses: stand_ins::addresses(&expansion),
         expansion,
         names: names(spec),
         // Which one it will be only the site knows.
@@ -123,61 +87,6 @@ pub(crate) fn render(
         }
     }
     Ok(all)
-}
-
-/// What placeholders stand for where nobody knows the site: an address for each image, of the form that those at a site
-/// have, and a value that each parameter may have.
-fn stand_ins(
-    id: &SolutionId,
-    places: &[ImagePlace],
-    parameters: &BTreeMap<ParameterName, Parameter>,
-) -> Expansion {
-    let name = id.name().to_string();
-    let address = |place: &ImagePlace| Address {
-        registry: REGISTRY.to_owned(),
-        path: format!("{name}/{}", place.name),
-        tag: place.tag.to_string(),
-        digest: files::digest(place.to_string().as_bytes()),
-    };
-    let images = places.iter().map(|place| (place.clone(), address(place)));
-    let parameters = parameters.iter();
-    Expansion {
-        images: images.collect(),
-        namespaces: BTreeMap::new(),
-        version: id.version().to_string(),
-        environment: name.clone(),
-        parameters: parameters
-            .map(|(name, it)| (name.clone(), it.example()))
-            .collect(),
-        name,
-    }
-}
-
-/// Returns all that charts can make of the parts of an address so that it still is one, with the image that it stands for.
-fn addresses(expansion: &Expansion) -> BTreeMap<String, ImagePlace> {
-    let forms = expansion.images.iter().flat_map(|(place, it)| {
-        let repository = format!("{}/{}", it.registry, it.path);
-        let forms = [
-            format!("{repository}:{}@{}", it.tag, it.digest),
-            format!("{repository}:{}", it.tag),
-            format!("{repository}@{}", it.digest),
-        ];
-        forms.map(|form| (form, place.clone()))
-    });
-    forms.collect()
-}
-
-/// Returns the images by the names that rendered objects have for them: the stand-ins for those of the source, and the
-/// references of those that are collected.
-pub(crate) fn names_of_images<'a>(
-    id: &SolutionId,
-    spec: &SourceSpec,
-    references: impl Iterator<Item = (ImagePlace, &'a ImageReference)>,
-) -> BTreeMap<String, ImagePlace> {
-    let places: Vec<ImagePlace> = spec.images.iter().map(SourceImage::place).collect();
-    let mut names = addresses(&stand_ins(id, &places, &spec.parameters));
-    names.extend(references.filter_map(|(place, it)| Some((complete(it)?, place))));
-    names
 }
 
 /// Returns the names that the images of a Solution are known by before any is read.
@@ -483,14 +392,6 @@ impl RenderSetup<'_> {
     }
 }
 
-impl RenderedImages {
-    /// The images that it names and that are not among these.
-    fn missing(&self, known: &BTreeSet<String>) -> impl Iterator<Item = &MissingImage> {
-        let named = self.named.iter();
-        named.filter(|it| !known.contains(it.reference.as_str()))
-    }
-}
-
 impl RenderingFindings {
     /// Returns the images that a chart needs of it, but for those that are said to be unused.
     fn rendered(
@@ -556,56 +457,6 @@ impl With<'_> {
     }
 }
 
-fn complete(reference: &ImageReference) -> Option<String> {
-    Some(reference::normal(reference.as_str())?.to_string())
-}
-
-/// Finds the images that charts name and that are not among these.
-pub(crate) fn check_images<'a>(
-    rendered: &[RenderedImages],
-    references: impl Iterator<Item = &'a ImageReference>,
-    problems: &mut SourceProblems<'_>,
-) {
-    let known: BTreeSet<String> = references.filter_map(complete).collect();
-    for chart in rendered {
-        for missing in chart.missing(&known) {
-            problems.image_of_chart(missing.clone(), &chart.field);
-        }
-    }
-}
-
-/// Returns what is to be told of charts once it is known which images are carried.
-pub(crate) fn remarks<'a>(
-    rendered: &[RenderedImages],
-    references: impl Iterator<Item = &'a ImageReference>,
-) -> Vec<(ReleaseName, ChartRemark)> {
-    let known = references.filter_map(|it| reference::normal(it.as_str()));
-    let known: Vec<ImageReference> = known.collect();
-    let repositories: BTreeSet<String> = known.iter().map(reference::repository).collect();
-    let known: BTreeSet<&str> = known.iter().map(ImageReference::as_str).collect();
-    let mut remarks = Vec::new();
-    for chart in rendered {
-        let images = chart.for_scanners.iter();
-        let images = images.map(|it| (it.as_str(), it));
-        let images: BTreeMap<_, _> = images.filter(|(it, _)| !known.contains(it)).collect();
-        if !images.is_empty() {
-            let images = images.into_values().cloned().collect();
-            remarks.push((chart.release.clone(), ChartRemark::ForScanners(images)));
-        }
-        let in_values = chart.in_values.iter();
-        let in_values = in_values.filter(|(it, _)| !it.is_among(&repositories));
-        remarks.extend(in_values.map(|(repository, place)| {
-            let repository = repository.clone();
-            let remark = match place {
-                Some(place) => ChartRemark::Untagged(repository, place.clone()),
-                None => ChartRemark::TurnedOff(repository),
-            };
-            (chart.release.clone(), remark)
-        }));
-    }
-    remarks
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -645,73 +496,5 @@ mod tests {
         let tree = testing::texts(SOLUTION);
         let watch = Watch::silent(Cancel::never());
         assert!(testing::load_by(tree.path(), &ChartRenderer::Helm(None), &watch).is_ok());
-    }
-
-    #[test]
-    fn a_stand_in_is_an_address_as_a_whole_and_by_tag_or_digest() {
-        let places = ["app:1".parse().unwrap(), "db:2".parse().unwrap()];
-        let id = "shop-1.0.0".parse().unwrap();
-        let addresses = addresses(&stand_ins(&id, &places, &BTreeMap::new()));
-        assert_eq!(addresses.len(), 6);
-        assert_eq!(addresses["registry.invalid/shop/app:1"], places[0]);
-        for address in addresses.keys() {
-            let complete = reference::normal(address).unwrap();
-            assert_eq!(complete.as_str(), address);
-        }
-    }
-
-    fn rendered() -> RenderedImages {
-        let image = |reference: &str| MissingImage {
-            reference: reference.parse().unwrap(),
-            place: String::new(),
-            pointer: String::new(),
-        };
-        let off = |repository: &str| RepositoryInValues {
-            path: "image".to_owned(),
-            repository: repository.to_owned(),
-            switch: None,
-            is_bare: false,
-        };
-        RenderedImages {
-            release: "web".parse().unwrap(),
-            practices: ChartPractices::default(),
-            field: "spec.charts[0]".to_owned(),
-            named: vec![image("docker.io/library/nginx:1"), image("r.test/a:1")],
-            in_values: vec![
-                (off("r.test/b"), None),
-                (off("r.test/c"), None),
-                (off("r.test/d"), Some("a ConfigMap".to_owned())),
-            ],
-            for_scanners: ["r.test/a:1", "r.test/c:7", "r.test/a:1"]
-                .map(|it| it.parse().unwrap())
-                .into(),
-        }
-    }
-
-    #[test]
-    fn images_count_as_carried_in_every_spelling() {
-        let references = ["nginx:1".parse().unwrap(), "r.test/c:7".parse().unwrap()];
-        let rendered = [rendered()];
-        let known = references.iter().filter_map(complete).collect();
-        let missing = rendered[0].missing(&known);
-        let missing: Vec<_> = missing.map(|it| it.reference.as_str()).collect();
-        assert_eq!(missing, ["r.test/a:1"]);
-        let told: Vec<_> = remarks(&rendered, references.iter())
-            .into_iter()
-            .map(|(_, remark)| match remark {
-                ChartRemark::ForScanners(images) => format!("listed {images:?}"),
-                ChartRemark::TurnedOff(off) => format!("off {}", off.repository),
-                ChartRemark::Untagged(it, place) => format!("{} in {place}", it.repository),
-                remark => panic!("{remark:?}"),
-            })
-            .collect();
-        assert_eq!(
-            told,
-            [
-                "listed [\"r.test/a:1\"]",
-                "off r.test/b",
-                "r.test/d in a ConfigMap"
-            ]
-        );
     }
 }

@@ -5,7 +5,9 @@
 pub(crate) mod ask;
 pub(crate) mod manifests;
 pub(crate) mod needs;
+mod placed;
 pub(crate) mod roles;
+pub(crate) mod verbs;
 
 use std::collections::BTreeSet;
 

@@ -2,9 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use change::{DesiredObject, Entry, Stage, vocabulary as v};
-use deployer::{Access, Object, ObjectRef, PolicyRule};
-use rules::RoleName;
+use change::{DesiredObject, Entry, Stage};
+use deployer::{Object, ObjectRef};
 use schemas::{
     EnvironmentName, KubernetesName, Namespace, OperatorConfig, Phase, Prerequisites, SetName,
 };
@@ -22,13 +21,13 @@ use crate::plan::metrics::{Collector, Served};
 use crate::plan::operator::OperatorInputs;
 use crate::plan::place::default_namespace;
 use crate::plan::rights::needs::Needs;
+use crate::plan::rights::placed::PlacedRules;
 use crate::plan::rights::roles::{Bound, Manifest};
-use crate::plan::rights::rules_of;
+use crate::plan::rights::verbs::{RightsVerb, Within};
 use crate::plan::sets;
 
 /// The prefix of every name of what is made here.
 const PREFIX: &str = "solution-user";
-const RBAC: &str = "rbac.authorization.k8s.io";
 /// The name that stands for the environment and its namespace where they may be any.
 const ANY: &str = "any";
 
@@ -40,75 +39,6 @@ fn any() -> (EnvironmentName, Namespace) {
     )
 }
 
-/// The task of a person.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RightsVerb {
-    /// Make versions available.
-    Import,
-    /// Put CRDs in the cluster.
-    Activate,
-    /// Store objects anew when CRDs give up the version that they are stored in.
-    Migrate,
-    /// Run operators in environments; that activates what they need, and imports.
-    Deploy,
-    /// Remove operators from environments.
-    Undeploy,
-    /// Remove CRDs.
-    Deactivate,
-    /// Forget versions.
-    Unimport,
-    /// Create and delete environments.
-    Environment,
-    /// Keep a site's file.
-    Site,
-    /// See what is imported and what runs where, and write that down for others.
-    Status,
-    /// Show fleets in a hub, and decide there whether they go on.
-    FleetHub,
-    /// Make a cluster a hub.
-    FleetInit,
-}
-
-impl RightsVerb {
-    /// All verbs in the clusters that Solutions run in.
-    pub const ALL: [Self; 10] = [
-        Self::Import,
-        Self::Activate,
-        Self::Migrate,
-        Self::Deploy,
-        Self::Undeploy,
-        Self::Deactivate,
-        Self::Unimport,
-        Self::Environment,
-        Self::Site,
-        Self::Status,
-    ];
-
-    /// The verbs in a hub.
-    const HUB: [Self; 2] = [Self::FleetHub, Self::FleetInit];
-
-    /// The verbs that can be done in one namespace alone.
-    pub const ALONE: [Self; 3] = [Self::Deploy, Self::Undeploy, Self::Status];
-
-    /// Returns the verb as it stands in the names of roles.
-    fn name(self) -> &'static str {
-        match self {
-            Self::Import => "import",
-            Self::Activate => "activate",
-            Self::Migrate => "migrate",
-            Self::Deploy => "deploy",
-            Self::Undeploy => "undeploy",
-            Self::Deactivate => "deactivate",
-            Self::Unimport => "unimport",
-            Self::Environment => "environment",
-            Self::Site => "site",
-            Self::Status => "status",
-            Self::FleetHub => "fleet-hub",
-            Self::FleetInit => "fleet-init",
-        }
-    }
-}
-
 /// The subject that gets rights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
@@ -118,50 +48,6 @@ pub enum Subject {
     Group(String),
     /// A `ServiceAccount`, by namespace and name.
     ServiceAccount(Namespace, KubernetesName),
-}
-
-/// The scope of a task.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Within {
-    /// Any environment.
-    Anywhere,
-    /// One namespace of an environment, which must exist, and the cluster as far as that takes.
-    Environment(EnvironmentName, Namespace),
-    /// One namespace of an environment, and nowhere else. Outside of it only records are read, by their names.
-    Namespace(Namespace),
-}
-
-impl Within {
-    /// Returns the scope that an environment and a namespace name: alone, a namespace is all of it.
-    #[must_use]
-    pub fn of(environment: Option<EnvironmentName>, namespace: Option<Namespace>) -> Self {
-        match (environment, namespace) {
-            (None, None) => Self::Anywhere,
-            (None, Some(namespace)) => Self::Namespace(namespace),
-            (Some(environment), namespace) => {
-                let namespace = namespace.unwrap_or_else(|| default_namespace(&environment));
-                Self::Environment(environment, namespace)
-            }
-        }
-    }
-
-    /// Whether a verb can be done there.
-    #[must_use]
-    pub fn allows(&self, verb: RightsVerb) -> bool {
-        match self {
-            Self::Namespace(_) => RightsVerb::ALONE.contains(&verb),
-            Self::Anywhere | Self::Environment(..) => true,
-        }
-    }
-
-    /// Returns the verbs that are usually done there. Whoever administers only a namespace deploys into it, and sees it.
-    #[must_use]
-    pub fn verbs(&self) -> &'static [RightsVerb] {
-        match self {
-            Self::Namespace(_) => &RightsVerb::ALONE,
-            Self::Anywhere | Self::Environment(..) => &RightsVerb::ALL,
-        }
-    }
 }
 
 /// The rights that are wanted, and their subjects.
@@ -203,7 +89,7 @@ impl<'a> WantedRights<'a> {
     pub fn manifests(&self) -> Result<Vec<Manifest>, Error> {
         self.check_carried()?;
         let objects = self.objects()?;
-        let mut rules = Rules::default();
+        let mut rules = PlacedRules::default();
         let mut needs = self.required(&objects)?;
         if self.verbs.contains(&RightsVerb::Deploy) {
             needs.login(self.login().as_ref());
@@ -628,87 +514,9 @@ impl Subject {
     }
 }
 
-/// Rules by the namespace in which they hold; without one they hold in the whole cluster.
-#[derive(Debug, Default)]
-struct Rules(BTreeMap<Option<String>, Vec<PolicyRule>>);
-
-impl Rules {
-    /// Adds single rights: those that differ only in their verbs, or else only in their resources, become one rule.
-    fn add<'a>(&mut self, wanted: impl Iterator<Item = &'a Access>) {
-        let mut verbs: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
-        for access in wanted {
-            let Access {
-                verb,
-                group,
-                resource,
-                subresource,
-                name,
-                namespace,
-            } = access;
-            let below = subresource.iter().map(|it| format!("/{it}"));
-            let resource = format!("{resource}{}", below.collect::<String>());
-            let of = verbs.entry((namespace, group, name, resource));
-            of.or_default().insert(verb);
-        }
-        let mut resources: BTreeMap<_, Vec<String>> = BTreeMap::new();
-        for ((namespace, group, name, resource), verbs) in verbs {
-            let alike = resources.entry((namespace, group, name, verbs));
-            alike.or_default().push(resource);
-        }
-        for ((namespace, group, name, verbs), resources) in resources {
-            self.0
-                .entry(namespace.clone())
-                .or_default()
-                .push(PolicyRule {
-                    verbs: verbs.into_iter().map(str::to_owned).collect(),
-                    api_groups: vec![group.clone()],
-                    resources,
-                    resource_names: name.iter().cloned().collect(),
-                    non_resource_urls: Vec::new(),
-                });
-        }
-    }
-
-    /// Adds the rules of a role of an operator: only who holds them may give them away. Those of a `ClusterRole` must
-    /// be held in the whole cluster, wherever it is bound.
-    fn grant(&mut self, role: &Object, in_place: bool) -> Result<(), Error> {
-        let Some(name) = RoleName::of(role.as_value()) else {
-            return Ok(());
-        };
-        let namespace = name.namespace.filter(|_| in_place);
-        let rules = self.0.entry(namespace).or_default();
-        rules.extend(rules_of(role)?);
-        Ok(())
-    }
-
-    /// Adds giving away a role that others made: only who may `bind` it may do so, and the plan shows what it allows.
-    fn bind(&mut self, binding: &Object) {
-        let Some(role) = RoleName::bound_by(binding.as_value()) else {
-            return;
-        };
-        let resource = match role.namespace {
-            Some(_) => "roles",
-            None => "clusterroles",
-        };
-        self.0.entry(None).or_default().push(PolicyRule {
-            verbs: vec!["bind".to_owned(), "get".to_owned()],
-            api_groups: vec![RBAC.to_owned()],
-            resources: vec![resource.to_owned()],
-            resource_names: vec![role.name],
-            non_resource_urls: Vec::new(),
-        });
-    }
-
-    /// The whole cluster's first, and those of the records' namespace next.
-    fn all(self) -> Vec<(Option<String>, Vec<PolicyRule>)> {
-        let mut all: Vec<_> = self.0.into_iter().collect();
-        all.sort_by_key(|(namespace, _)| namespace.as_ref().map(|it| it != v::RECORDS_NAMESPACE));
-        all
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use change::vocabulary as v;
     use serde_json::json;
 
     use super::*;
@@ -838,19 +646,6 @@ mod tests {
         let named: BTreeSet<&str> = named.filter_map(Value::as_str).collect();
         let expected = ["metalk8s-environment", "namespace-prod", "site"];
         assert_eq!(named, BTreeSet::from(expected));
-    }
-
-    #[test]
-    fn a_namespace_alone_is_the_scope_and_an_environment_has_a_usual_one() {
-        let environment = || "prod".parse().ok();
-        let usual = Within::of(environment(), None);
-        let same = Within::of(environment(), "prod".parse().ok());
-        assert_eq!(usual, same);
-        assert_eq!(usual.verbs(), RightsVerb::ALL);
-        let alone = Within::of(None, "prod".parse().ok());
-        assert_eq!(alone, Within::Namespace("prod".parse().unwrap()));
-        assert_eq!(alone.verbs(), RightsVerb::ALONE);
-        assert_eq!(Within::of(None, None).verbs(), RightsVerb::ALL);
     }
 
     #[test]

@@ -1,0 +1,91 @@
+//! Single rights put together as the rules of roles.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use change::vocabulary as v;
+use deployer::{Access, Object, PolicyRule};
+use rules::RoleName;
+
+use crate::model::error::Error;
+use crate::plan::rights::rules_of;
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+/// Rules by the namespace in which they hold; without one they hold in the whole cluster.
+#[derive(Debug, Default)]
+pub(super) struct PlacedRules(BTreeMap<Option<String>, Vec<PolicyRule>>);
+
+impl PlacedRules {
+    /// Adds single rights: those that differ only in their verbs, or else only in their resources, become one rule.
+    pub(super) fn add<'a>(&mut self, wanted: impl Iterator<Item = &'a Access>) {
+        let mut verbs: BTreeMap<_, BTreeSet<&str>> = BTreeMap::new();
+        for access in wanted {
+            let Access {
+                verb,
+                group,
+                resource,
+                subresource,
+                name,
+                namespace,
+            } = access;
+            let below = subresource.iter().map(|it| format!("/{it}"));
+            let resource = format!("{resource}{}", below.collect::<String>());
+            let of = verbs.entry((namespace, group, name, resource));
+            of.or_default().insert(verb);
+        }
+        let mut resources: BTreeMap<_, Vec<String>> = BTreeMap::new();
+        for ((namespace, group, name, resource), verbs) in verbs {
+            let alike = resources.entry((namespace, group, name, verbs));
+            alike.or_default().push(resource);
+        }
+        for ((namespace, group, name, verbs), resources) in resources {
+            self.0
+                .entry(namespace.clone())
+                .or_default()
+                .push(PolicyRule {
+                    verbs: verbs.into_iter().map(str::to_owned).collect(),
+                    api_groups: vec![group.clone()],
+                    resources,
+                    resource_names: name.iter().cloned().collect(),
+                    non_resource_urls: Vec::new(),
+                });
+        }
+    }
+
+    /// Adds the rules of a role of an operator: only who holds them may give them away. Those of a `ClusterRole` must
+    /// be held in the whole cluster, wherever it is bound.
+    pub(super) fn grant(&mut self, role: &Object, in_place: bool) -> Result<(), Error> {
+        let Some(name) = RoleName::of(role.as_value()) else {
+            return Ok(());
+        };
+        let namespace = name.namespace.filter(|_| in_place);
+        let rules = self.0.entry(namespace).or_default();
+        rules.extend(rules_of(role)?);
+        Ok(())
+    }
+
+    /// Adds giving away a role that others made: only who may `bind` it may do so, and the plan shows what it allows.
+    pub(super) fn bind(&mut self, binding: &Object) {
+        let Some(role) = RoleName::bound_by(binding.as_value()) else {
+            return;
+        };
+        let resource = match role.namespace {
+            Some(_) => "roles",
+            None => "clusterroles",
+        };
+        self.0.entry(None).or_default().push(PolicyRule {
+            verbs: vec!["bind".to_owned(), "get".to_owned()],
+            api_groups: vec![RBAC.to_owned()],
+            resources: vec![resource.to_owned()],
+            resource_names: vec![role.name],
+            non_resource_urls: Vec::new(),
+        });
+    }
+
+    /// The whole cluster's first, and those of the records' namespace next.
+    pub(super) fn all(self) -> Vec<(Option<String>, Vec<PolicyRule>)> {
+        let mut all: Vec<_> = self.0.into_iter().collect();
+        all.sort_by_key(|(namespace, _)| namespace.as_ref().map(|it| it != v::RECORDS_NAMESPACE));
+        all
+    }
+}
