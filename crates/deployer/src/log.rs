@@ -25,7 +25,7 @@ pub struct LogEnd<'a> {
 }
 
 impl Cluster {
-    /// Reads the end of a log; none where nothing was said, or where it is cleaned away.
+    /// Reads the end of a log, which is empty where nothing was said; none where it is cleaned away.
     pub async fn log(&self, end: &LogEnd<'_>) -> Result<Option<Vec<u8>>, Error> {
         // A kubelet goes back so many lines and stops after so many bytes: of long lines it gives the beginning. So fewer
         // lines are asked for until all of them come.
@@ -33,7 +33,7 @@ impl Cluster {
         loop {
             let bytes = self.tail(&end).await?;
             if bytes.len() < end.bytes || end.lines <= 1 {
-                return Ok(Some(bytes).filter(|it| !it.is_empty() && !it.starts_with(NO_LOG)));
+                return Ok(Some(bytes).filter(|it| !it.starts_with(NO_LOG)));
             }
             end.lines = (end.lines / 4).max(1);
         }
@@ -76,18 +76,31 @@ mod tests {
         Answer(200, None, bytes.to_vec())
     }
 
+    const END: LogEnd<'_> = LogEnd {
+        namespace: "n",
+        pod: "p",
+        container: "c",
+        previous: false,
+        lines: 80,
+        bytes: 100,
+    };
+
+    #[tokio::test]
+    async fn a_log_that_is_cleaned_away_is_none_and_not_an_empty_one() {
+        for (said, log) in [
+            ("", Some(Vec::new())),
+            ("unable to retrieve container logs for containerd://1", None),
+        ] {
+            let kubelet = move |_: &Seen| Answer(200, None, said.as_bytes().to_vec());
+            let (cluster, _) = cluster(kubelet).await;
+            assert_eq!(cluster.log(&END).await.unwrap(), log, "{said}");
+        }
+    }
+
     #[tokio::test]
     async fn the_end_of_a_log_of_long_lines_is_its_end() {
         let (cluster, seen) = cluster(kubelet).await;
-        let end = LogEnd {
-            namespace: "n",
-            pod: "p",
-            container: "c",
-            previous: false,
-            lines: 80,
-            bytes: 100,
-        };
-        let log = cluster.log(&end).await.unwrap().unwrap();
+        let log = cluster.log(&END).await.unwrap().unwrap();
         let log = String::from_utf8(log).unwrap();
         assert!(log.ends_with("line 0099\n"), "{log}");
         assert_eq!(log.lines().count(), 5);

@@ -266,7 +266,8 @@ impl Cluster {
                 bytes: limits::LOG_BYTES,
             };
             // A log is a help, not a need: whatever keeps it away, the failure itself is to be reported.
-            if let Ok(Some(log)) = self.log(&end).await {
+            let log = self.log(&end).await.ok().flatten();
+            if let Some(log) = log.filter(|it| !it.is_empty()) {
                 let log = String::from_utf8_lossy(&log);
                 return Some(cut(log.trim_end(), limits::LOG_BYTES));
             }

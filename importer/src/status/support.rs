@@ -159,12 +159,13 @@ async fn logs(cluster: &Cluster, pods: &[Object], files: &mut SupportFiles) {
             "there was no room left".to_owned()
         } else {
             match timeout(limits::SUPPORT_LOG, cluster.log(&end)).await {
-                Ok(Ok(log)) => {
-                    if let Some(log) = log {
+                Ok(Ok(Some(log))) => {
+                    if !log.is_empty() {
                         files.add(path, log);
                     }
                     continue;
                 }
+                Ok(Ok(None)) => "its node has cleaned it away".to_owned(),
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => format!("it did not come within {} s", limits::SUPPORT_LOG.as_secs()),
             }
