@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 
 use crate::common::Desk;
-use crate::mutations::{CHANGES, Change, Random};
+use crate::mutations::{self, Random};
 
 /// So many beside those that are listed.
 const AT_RANDOM: usize = 240;
@@ -43,8 +43,8 @@ fn changed() -> Vec<Changed> {
         let (what, document) = (format!("{name} as it is"), base(name, list.len()));
         list.push(Changed { what, document });
     }
-    for change @ Change { base: name, .. } in CHANGES {
-        let mut document = base(name, list.len());
+    for change in mutations::listed() {
+        let mut document = base(change.base, list.len());
         change.apply(&mut document);
         let what = format!("{change:?}");
         list.push(Changed { what, document });
