@@ -13,18 +13,18 @@ use crate::common::{Answer, Desk};
 use crate::stages;
 
 /// The program while it serves a mount.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
-    directory: PathBuf,
+    pub(crate) directory: PathBuf,
 }
 
 impl Serving {
-    /// Mounts `example.iso`.
-    fn begin(desk: &Desk) -> Self {
+    /// Mounts an archive.
+    pub(crate) fn begin(desk: &Desk, archive: &str) -> Self {
         let directory = desk.path("mnt");
         fs::create_dir(&directory).unwrap();
         let mut command = desk.command();
-        command.args(["mount", "example.iso", "mnt"]);
+        command.args(["mount", archive, "mnt"]);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
@@ -51,7 +51,7 @@ impl Serving {
         said
     }
 
-    fn interrupt(self) -> String {
+    pub(crate) fn interrupt(self) -> String {
         let pid = Pid::from_child(&self.child);
         kill_process(pid, Signal::INT).unwrap();
         self.end()
@@ -61,7 +61,7 @@ impl Serving {
 #[test]
 fn an_archive_is_read_as_a_folder() {
     let desk = Desk::with_archive();
-    let serving = Serving::begin(&desk);
+    let serving = Serving::begin(&desk, "example.iso");
     let listed = stages::list(&desk.path("example.iso"));
     let mount = &serving.directory;
     let files = listed.files();
@@ -104,7 +104,7 @@ fn a_file_that_is_not_what_was_signed_cannot_be_opened() {
     let file = File::options().read(true).write(true).open(&path).unwrap();
     let mut byte = [0];
     file.read_exact_at(&mut byte, offset).unwrap();
-    let serving = Serving::begin(&desk);
+    let serving = Serving::begin(&desk, "example.iso");
     let mounted = serving.directory.join(role);
     // What is on the medium at the first open is what counts.
     file.write_all_at(&[byte[0] ^ 1], offset).unwrap();
@@ -130,7 +130,7 @@ fn a_file_that_is_not_what_was_signed_cannot_be_opened() {
 #[test]
 fn a_directory_with_open_files_is_given_back_too() {
     let desk = Desk::with_archive();
-    let serving = Serving::begin(&desk);
+    let serving = Serving::begin(&desk, "example.iso");
     let open = File::open(serving.directory.join("manifest.yaml")).unwrap();
     let Serving {
         mut child,

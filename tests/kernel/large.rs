@@ -4,11 +4,14 @@ use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::common::Desk;
+use crate::fuse::Serving;
 use crate::judged::hex;
 use crate::machine::{Mount, boot};
 
@@ -100,6 +103,31 @@ fn assert_large(mount: &Mount, path: &str, links: u64) {
     }
 }
 
+/// As many first opens at once as the program has threads that answer the kernel, or that hash.
+const FIRST_OPENS: usize = 4;
+
+/// Asserts that a mount answers what else is asked while a large file is opened, which takes until it is hashed.
+fn assert_answers_while_hashing(desk: &Desk, path: &str) {
+    let serving = Serving::begin(desk, "large.iso");
+    let large = serving.directory.join(path);
+    let is_open = AtomicBool::new(false);
+    let mut answers = 0;
+    thread::scope(|scope| {
+        for _ in 0..FIRST_OPENS {
+            scope.spawn(|| {
+                File::open(&large).unwrap();
+                is_open.store(true, Ordering::Relaxed);
+            });
+        }
+        while !is_open.load(Ordering::Relaxed) {
+            assert_ne!(fs::read_dir(large.parent().unwrap()).unwrap().count(), 0);
+            answers += 1;
+        }
+    });
+    assert!(answers > 100, "{answers}");
+    serving.interrupt();
+}
+
 #[test]
 fn a_file_over_4_gib_has_its_size_links_and_bytes() {
     let desk = Desk::with_key();
@@ -116,6 +144,7 @@ fn a_file_over_4_gib_has_its_size_links_and_bytes() {
     fs::remove_dir_all(desk.path("source")).unwrap();
     desk.solution(&["validate", "large.iso", "--key", "publisher.pub"])
         .success();
+    assert_answers_while_hashing(&desk, &format!("images/large/1/{layer}"));
     let pieces = PIECES.map(|number| number.to_string()).join(",");
     let pieces = format!("pieces={pieces}");
     let words = [
