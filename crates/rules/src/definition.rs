@@ -3,6 +3,9 @@
 //! [`refusals`] are judged as the API server judges a definition that it does not have yet, up to expressions in CEL. The
 //! files below have a part of that each: the types of all fields (`shape`), what is not a schema (`spec`, `version`,
 //! `conversion`), and what is (`structural`, `openapi`, `validations`, `defaults`).
+//!
+//! What they follow are functions of `k8s.io/apiextensions-apiserver` 0.36, below `pkg/`; each file names its own, so that a
+//! newer version can be compared with what was read. Nothing of their text is here.
 
 mod conversion;
 mod defaults;

@@ -1,4 +1,6 @@
-//! How a definition's versions are converted.
+//! How a definition's versions are converted: `validateCustomResourceConversion`
+//! (`apis/apiextensions/validation/validation.go`), and the functions for webhooks of `k8s.io/apiserver`
+//! (`pkg/util/webhook/validation.go`).
 
 use std::collections::BTreeSet;
 
@@ -68,7 +70,7 @@ fn check_webhook(webhook: Option<Fields<'_>>, place: &Place<'_>, faults: &mut Fa
     }
 }
 
-/// Returns why an API server would not call this URL.
+/// Returns why an API server would not call this URL (`ValidateWebhookURL`).
 fn wrong_url(url: &str) -> Option<&'static str> {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
     if !scheme.eq_ignore_ascii_case("https") {
@@ -94,6 +96,7 @@ fn wrong_url(url: &str) -> Option<&'static str> {
     }
 }
 
+/// Checks the Service that is called (`ValidateWebhookService`).
 fn check_service(service: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     for field in ["namespace", "name"] {
         if service.text(field).is_empty() {

@@ -1,5 +1,6 @@
 //! Defaults: each has only fields that its schema knows, and is a value that the schema allows. Rules in CEL are not asked,
-//! and what a default makes of the metadata of an embedded resource is not looked at.
+//! and what a default makes of the metadata of an embedded resource is not looked at. `ValidateDefaults`
+//! (`apiserver/schema/defaulting/validation.go`).
 
 use serde_json::Value;
 

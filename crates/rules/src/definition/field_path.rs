@@ -1,4 +1,5 @@
 //! Paths to fields within a schema, as rules and lists of selectable fields name them: `.spec.name`, `.labels['a/b']`.
+//! `ValidFieldPath` (`apiserver/schema/cel/validation.go`).
 
 use super::schema::Fields;
 

@@ -1,5 +1,6 @@
 //! Formats of texts, as far as they are judged here: those whose rules are the same in every version of the API server, and
-//! small. An address by RFC 5322, a URL, an ISBN or a credit card is taken for one.
+//! small. An address by RFC 5322, a URL, an ISBN or a credit card is taken for one. `k8s.io/kube-openapi`,
+//! `pkg/validation/strfmt`.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;

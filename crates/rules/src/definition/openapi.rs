@@ -1,5 +1,6 @@
 //! What the API server allows of a schema beside its structure: which fields, which lists and maps are more than atomic, and
-//! where defaults and rules can be.
+//! where defaults and rules can be: `ValidateCustomResourceDefinitionOpenAPISchema` and `specStandardValidatorV3`
+//! (`apis/apiextensions/validation/validation.go`).
 
 use super::place::{Faults, Place};
 use super::schema::{Fields, META};
@@ -85,6 +86,7 @@ fn check_within(schema: Fields<'_>, around: Surroundings, place: &Place<'_>, fau
         check_within(property, inner, &properties.key(name), faults);
     }
     if let Some(items) = schema.items() {
+        // Without keys, nothing says which item an old one has become.
         let has_keys = schema.text("x-kubernetes-list-type") == "map";
         let rules = RuleScope {
             has_old_self: inner.rules.has_old_self && has_keys,
@@ -93,6 +95,7 @@ fn check_within(schema: Fields<'_>, around: Surroundings, place: &Place<'_>, fau
         let inner = Surroundings { rules, ..inner };
         check_within(items, inner, &place.field("items"), faults);
     }
+    // The API server has refused rules in clauses already, with the structure.
     let rules = RuleScope {
         are_compiled: false,
         ..inner.rules
@@ -212,7 +215,7 @@ fn set(items: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     );
 }
 
-/// Checks that the keys of a list that is a map are there in each item.
+/// Checks that the keys of a list that is a map are there in each item (`validateMapListKeysMapSet`).
 fn map(schema: Fields<'_>, items: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     let at_keys = place.field("x-kubernetes-list-map-keys");
     let at_items = place.field("items");

@@ -1,5 +1,5 @@
 //! Regular expressions of Go (RE2), in which the patterns of schemas are written: which of them Go reads, and the same in the
-//! syntax of the crate `regex`, whose own differs in both directions.
+//! syntax of the crate `regex`, whose own differs in both directions. Go's `regexp/syntax`, `parse.go`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

@@ -1,5 +1,5 @@
 //! The types of the fields of a definition, as the API server decodes them (`apiextensions.k8s.io/v1`). A field that is null
-//! is not there; one that nobody knows is passed over.
+//! is not there; one that nobody knows is passed over. `apis/apiextensions/v1`, `types.go` and `types_jsonschema.go`.
 
 use serde_json::Value;
 

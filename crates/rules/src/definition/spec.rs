@@ -1,4 +1,5 @@
-//! The group, the scope, the names and the list of versions of a definition.
+//! The group, the scope, the names and the list of versions of a definition: `validateCustomResourceDefinitionSpec` and
+//! `ValidateCustomResourceDefinitionNames` (`apis/apiextensions/validation/validation.go`).
 
 use std::collections::BTreeSet;
 
@@ -84,7 +85,7 @@ fn check_names(names: Fields<'_>, faults: &mut Faults) {
     if !kind.is_empty() && kind == names.text("listKind") {
         faults.add(&place.field("listKind"), "is the kind itself");
     }
-    // Without a name for a list or for one object, both are made from the kind.
+    // Without a name for a list or for one object, both are made from the kind before they are judged.
     let made = [
         ("listKind", "List", 63 - "List".len()),
         ("singular", "", 63),

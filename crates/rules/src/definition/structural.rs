@@ -1,5 +1,6 @@
 //! Structural schemas: every field has one type, said where the field itself is, and the clauses of `allOf`, `anyOf`, `oneOf`
-//! and `not` restrict values without saying anything about their structure.
+//! and `not` restrict values without saying anything about their structure: `ValidateStructural`
+//! (`apiserver/schema/validation.go`; the last check is in `complete.go`).
 
 use serde_json::Value;
 
@@ -38,6 +39,7 @@ pub(super) fn check(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) 
     complete(schema, schema, place, faults);
 }
 
+/// Checks a schema, and those of its items and properties (`validateStructuralInvariants`).
 fn check_level(schema: Fields<'_>, level: Level, place: &Place<'_>, faults: &mut Faults) {
     if let Some(items) = schema.items() {
         check_level(items, Level::Item, &place.field("items"), faults);
@@ -91,7 +93,8 @@ fn kind(schema: Fields<'_>, level: Level, place: &Place<'_>, faults: &mut Faults
     }
 }
 
-/// Checks what a resource says of its own kind and metadata, at the root or embedded.
+/// Checks what a resource says of its own kind and metadata, at the root or embedded
+/// (`validateStructuralMetadataInvariants`).
 fn embedded(schema: Fields<'_>, level: Level, place: &Place<'_>, faults: &mut Faults) {
     let is_resource = level == Level::Root || schema.is_embedded();
     if !is_resource {
@@ -145,7 +148,7 @@ fn says_something(field: &str, value: &Value) -> bool {
     }
 }
 
-/// Checks the clauses of a schema, and its pattern.
+/// Checks the clauses of a schema, and its pattern (`validateValueValidation`).
 fn clauses(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     let any_is_free = is_int_or_string(schema);
     let first = schema.clauses("allOf").next();
@@ -170,7 +173,7 @@ enum ClauseTypes {
     Free,
 }
 
-/// Checks a clause. It says nothing about structure.
+/// Checks a clause, which says nothing about structure (`validateNestedValueValidation`).
 fn check_clause(clause: Fields<'_>, types: ClauseTypes, place: &Place<'_>, faults: &mut Faults) {
     let empty = |field: &str| {
         let value = clause.get(field);
@@ -238,7 +241,7 @@ fn check_pattern(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     }
 }
 
-/// Whether `anyOf` is exactly an integer or a text.
+/// Whether `anyOf` is exactly an integer or a text (`intOrStringAnyOf`): the one place where clauses have types.
 fn is_int_or_string(schema: Fields<'_>) -> bool {
     let is = |clause: &Value, kind: &str| {
         let mut fields = clause.as_object().into_iter().flatten();
@@ -249,7 +252,7 @@ fn is_int_or_string(schema: Fields<'_>) -> bool {
     matches!(clauses, [one, other] if is(one, "integer") && is(other, "string"))
 }
 
-/// Checks that what a clause restricts has a structure outside of it.
+/// Checks that what a clause restricts has a structure outside of it (`validateStructuralCompleteness`).
 fn complete(clauses: Fields<'_>, schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     for_each_clause(clauses, place, |_, _, clause, place| {
         complete_clause(clause, schema, place, faults);

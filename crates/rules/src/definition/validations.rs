@@ -1,5 +1,6 @@
 //! Rules in CEL (`x-kubernetes-validations`): everything but the expressions themselves. Whether they compile, for the types
-//! of the schema, and what they cost, only the API server knows.
+//! of the schema, and what they cost, only the API server knows. The end of `ValidateCustomResourceDefinitionOpenAPISchema`
+//! (`apis/apiextensions/validation/validation.go`).
 
 use super::field_path::{ArrayNotation, find};
 use super::place::{Faults, Place};

@@ -1,4 +1,4 @@
-//! Values judged by a schema, as the API server judges a resource.
+//! Values judged by a schema, as the API server judges a resource: `k8s.io/kube-openapi`, `pkg/validation/validate`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,5 @@
-//! A version of a definition: its schema, its subresources, its columns and the fields that one can select by.
+//! A version of a definition: its schema, its subresources, its columns and the fields that one can select by
+//! (`validateCustomResourceDefinitionVersion`, `apis/apiextensions/validation/validation.go`).
 
 use std::sync::LazyLock;
 
@@ -13,7 +14,8 @@ use super::schema::Fields;
 use super::shape;
 use super::structural;
 
-/// The fields that the root of a schema may have where the status is a subresource, and is therefore judged by itself.
+/// The fields that the root of a schema may have where the status is a subresource, and is therefore judged by itself
+/// (`allowedFieldsAtRootSchema`).
 const AT_ROOT: [&str; 22] = [
     "description",
     "type",
@@ -107,6 +109,7 @@ fn has_status(version: Fields<'_>) -> bool {
     subresources.is_some_and(|it| it.has("status"))
 }
 
+/// Checks a schema as a whole (`validateCustomResourceDefinitionValidation`).
 fn check_schema(schema: Fields<'_>, status: bool, place: &Place<'_>, faults: &mut Faults) {
     if status {
         let map = schema.0.as_object().into_iter().flatten();
@@ -126,11 +129,13 @@ fn check_schema(schema: Fields<'_>, status: bool, place: &Place<'_>, faults: &mu
     }
     structural::check(schema, place, faults);
     openapi::check(schema, place, faults);
+    // A default is a value of the schema, which has to be in order for that to mean anything.
     if faults.is_empty() {
         defaults::check(schema, place, faults);
     }
 }
 
+/// Checks the warning of a version (`validateDeprecationWarning`).
 fn deprecation(version: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     static PRINTABLE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^[\pL\pM\pN\pP\pS ]*$").expect("the pattern is constant"));
@@ -149,6 +154,7 @@ fn deprecation(version: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     }
 }
 
+/// Checks the paths by which a resource is scaled (`ValidateCustomResourceDefinitionSubresources`).
 fn scale(subresources: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     let Some(scale) = subresources.fields("scale") else {
         return;
@@ -172,6 +178,7 @@ fn scale(subresources: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     }
 }
 
+/// Checks a column of tables (`ValidateCustomResourceColumnDefinition`).
 fn check_column(column: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     if column.text("name").is_empty() {
         faults.add(&place.field("name"), "is missing");
@@ -192,6 +199,7 @@ fn check_column(column: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     }
 }
 
+/// Checks the fields that one can select by (`ValidateCustomResourceSelectableFields`).
 fn selectable(version: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     let schema = version.fields("schema");
     let Some(schema) = schema.and_then(|it| it.fields("openAPIV3Schema")) else {
