@@ -178,6 +178,7 @@ impl Ready<'_> {
         let by_object: BTreeMap<&ObjectRef, &DesiredObject> = by_object.collect();
         let decide = |object: &Object, live: Option<&Object>| {
             let desired = by_object[object.reference()];
+            // Other Solutions of the namespace share it, so it is made from what is there and not from the plan.
             if desired.is_the_namespaces() {
                 return default_account(deployment, live).map(Some);
             }
@@ -357,6 +358,7 @@ async fn unserved(
     object: &Object,
     leased: &Leased<'_>,
 ) -> Result<Option<(FailurePolicy, String)>, Error> {
+    // Whoever issues certificates writes their authority there, and not into what the release has.
     let live = leased.cluster.get(object.reference()).await?;
     let mut ignored = None;
     for webhook in live.iter().flat_map(|live| webhooks(live.as_value())) {

@@ -174,7 +174,9 @@ impl<'a> Plan<'a> {
         cluster: &Cluster,
         request: Request,
     ) -> Result<Self, Error> {
+        // All of a plan is decided from one reading of each object.
         let cluster = &cluster.once();
+        // Before anything is read: what changes after that is newer than the plan.
         let planned = (request.writer.clock)();
         let id = accepted.statement().predicate.id.clone();
         let wanted = TargetState {
