@@ -1,4 +1,4 @@
-//! The images that charts need, compared with those that are carried.
+//! The images that charts need, compared with those that are carried; and the remarks on charts that come of rendering them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -178,7 +178,7 @@ impl Ready<'_> {
         let by_object: BTreeMap<&ObjectRef, &DesiredObject> = by_object.collect();
         let decide = |object: &Object, live: Option<&Object>| {
             let desired = by_object[object.reference()];
-            // Other Solutions of the namespace share it, so it is made from what is there and not from the plan.
+            // Others write it too: what is there stays, and this deployment adds to it.
             if desired.is_the_namespaces() {
                 return default_account(deployment, live).map(Some);
             }
