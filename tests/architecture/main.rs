@@ -7,7 +7,6 @@ mod commands;
 mod modules;
 mod packages;
 mod source;
-mod types;
 
 use std::fs;
 use std::path::Path;
