@@ -249,6 +249,10 @@ pub(crate) fn seconds() -> RangedU64ValueParser<u64> {
 /// How a verb removes from a cluster.
 #[derive(Args, Debug)]
 pub(crate) struct RemovalArguments {
+    /// Remove without asking for confirmation; required where there is no terminal to ask at
+    #[arg(long)]
+    pub(crate) yes: bool,
+
     #[command(flatten)]
     pub(crate) dry_run: DryRunArguments,
 

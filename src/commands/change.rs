@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use importer::{Change, Revision, Run};
+use importer::{Change, Hindered, Revision, Run};
 
+use super::question::agreed;
+use super::refusal::InTheWay;
 use super::watch::watch;
 use crate::args::{ChangeArguments, ClusterArguments, Output, RemovalArguments};
 use crate::failure::Failure;
@@ -14,6 +16,65 @@ pub(super) fn show_revision(revision: Option<Revision>) {
     if let Some(revision) = revision {
         render::line!("this is revision {revision} of the cluster's history");
     }
+}
+
+/// How a removal ended that had to be confirmed.
+pub(super) enum ConfirmedRemoval<T> {
+    /// It was carried out, or only planned with `--dry-run`.
+    Done(T),
+    /// Something blocks it.
+    Blocked(Box<Hindered>),
+    /// The confirmation is missing, or the plan changed while it was asked for. Nothing was changed.
+    Unconfirmed(T, InTheWay),
+}
+
+/// Plans a removal, shows the plan and asks for confirmation, then carries it out. With `--yes` it is carried out at once.
+pub(super) fn remove_confirmed<T, E>(
+    removal: &RemovalArguments,
+    output: Output,
+    question: &str,
+    show: impl Fn(&T),
+    is_same: impl Fn(&T, &T) -> bool,
+    act: impl AsyncFn(&Change<'_>) -> Result<Result<T, Box<Hindered>>, E>,
+) -> Result<ConfirmedRemoval<T>, Failure>
+where
+    Failure: From<E>,
+{
+    let confirm = async |change: &Change<'_>| -> Result<ConfirmedRemoval<T>, Failure> {
+        if !removal.yes && change.run != Run::Dry {
+            let dry = Change {
+                run: Run::Dry,
+                ..change.clone()
+            };
+            let plan = match act(&dry).await? {
+                Ok(plan) => plan,
+                Err(hindered) => return Ok(ConfirmedRemoval::Blocked(hindered)),
+            };
+            if output == Output::Human {
+                show(&plan);
+            }
+            if !agreed(question, output).await? {
+                return Ok(ConfirmedRemoval::Unconfirmed(plan, unconfirmed()));
+            }
+            // The cluster may have changed before the answer came: only what was shown is removed.
+            if !matches!(act(&dry).await?, Ok(now) if is_same(&plan, &now)) {
+                let message = "the cluster has changed since the plan was shown";
+                let moved = InTheWay::new(message, "run the command again and review the new plan");
+                return Ok(ConfirmedRemoval::Unconfirmed(plan, moved));
+            }
+        }
+        Ok(match act(change).await? {
+            Ok(done) => ConfirmedRemoval::Done(done),
+            Err(hindered) => ConfirmedRemoval::Blocked(hindered),
+        })
+    };
+    remove::<_, Failure>(removal, output, confirm)
+}
+
+/// The obstacle that a removal was not confirmed.
+pub(super) fn unconfirmed() -> InTheWay {
+    let message = "the removal was not confirmed";
+    InTheWay::new(message, "review the plan, then confirm it with `--yes`")
 }
 
 /// Runs a change that removes something.

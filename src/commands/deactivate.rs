@@ -16,7 +16,7 @@ Solution: all of it is listed. With --even-if-used, custom resources are deleted
 
 Examples:
   solution deactivate example --dry-run
-  solution deactivate example
+  solution deactivate example --yes
   solution deactivate example --even-if-used example")]
 pub(crate) struct Arguments {
     /// The Solution's name

@@ -3,9 +3,10 @@
 use clap::Args;
 use importer::{Change, EvenIfUsed, Hindered, RemoveSets, Run, Undone};
 
-use super::change::{remove, show_revision};
+use super::change::{ConfirmedRemoval, remove_confirmed, show_revision};
 use super::give;
 use super::hindered::hindered;
+use super::refusal::refuse;
 use crate::args::{Output, RemovalArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::render;
@@ -59,51 +60,66 @@ impl UseArguments {
     }
 }
 
-/// Takes a step back, and shows what it removed and what stays.
+/// Removes what a step of an import created, once that is confirmed, and shows what was removed and what is kept.
 pub(super) fn undo<E>(
     arguments: &RemovalArguments,
     output: Output,
     done: &str,
     forced: &str,
-    undo: impl AsyncFnOnce(&Change<'_>) -> Result<Result<Undone, Box<Hindered>>, E>,
+    undo: impl AsyncFn(&Change<'_>) -> Result<Result<Undone, Box<Hindered>>, E>,
 ) -> Result<Outcome, Failure>
 where
     Failure: From<E>,
 {
-    let run = arguments.dry_run.run();
-    Ok(match remove(arguments, output, undo)? {
-        Ok(undone) => give(output, &undone, |undone| show(undone, done, run)),
-        Err(it) => hindered(output, &it, forced),
+    let question = "remove all of this?";
+    let is_same = |shown: &Undone, now: &Undone| shown.differs(now).is_none();
+    let removal = remove_confirmed(arguments, output, question, show_plan, is_same, undo)?;
+    Ok(match removal {
+        ConfirmedRemoval::Done(undone) => {
+            let run = arguments.dry_run.run();
+            give(output, &undone, |undone| show(undone, done, run))
+        }
+        ConfirmedRemoval::Blocked(blocked) => hindered(output, &blocked, forced),
+        ConfirmedRemoval::Unconfirmed(plan, why) => refuse(output, &plan, [why]),
     })
 }
 
-/// What was removed and what stays, for people.
+/// Shows what was removed and what is kept.
 pub(super) fn show(undone: &Undone, done: &str, run: Run) {
     if run == Run::Dry {
-        for object in &undone.applied {
-            render::line!("{object} would be applied first, and awaited");
-        }
-        for object in &undone.removed {
-            render::line!("{object} would be removed");
-        }
-        for manifest in &undone.freed {
-            render::line!("manifest {manifest} would be deleted");
-        }
-    } else {
-        for object in &undone.applied {
-            render::line!("{object} was applied first");
-        }
-        let removed = render::count(undone.removed.len(), "object");
-        render::line!("{done}: {removed} removed");
-        if !undone.freed.is_empty() {
-            let freed = render::count(undone.freed.len(), "manifest");
-            render::line!("{freed} deleted from the registry");
-        }
+        show_plan(undone);
+        return render::dry(run);
     }
+    for object in &undone.applied {
+        render::line!("{object} was applied first");
+    }
+    let removed = render::count(undone.removed.len(), "object");
+    render::line!("{done}: {removed} removed");
+    if !undone.freed.is_empty() {
+        let freed = render::count(undone.freed.len(), "manifest");
+        render::line!("{freed} deleted from the registry");
+    }
+    show_kept(undone);
+    show_revision(undone.revision);
+}
+
+/// Shows what would be removed and what would be kept.
+fn show_plan(undone: &Undone) {
+    for object in &undone.applied {
+        render::line!("{object} would be applied first, and awaited");
+    }
+    for object in &undone.removed {
+        render::line!("{object} would be removed");
+    }
+    for manifest in &undone.freed {
+        render::line!("manifest {manifest} would be deleted");
+    }
+    show_kept(undone);
+}
+
+fn show_kept(undone: &Undone) {
     for used in &undone.uses {
         render::line!("note: {used} used it");
     }
     render::lines("note: ", &undone.notes);
-    show_revision(undone.revision);
-    render::dry(run);
 }

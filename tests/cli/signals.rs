@@ -116,12 +116,12 @@ fn every_verb_that_waits_for_a_cluster_ends_at_a_signal() {
     let verbs: [&[&str]; 10] = [
         import,
         &["status"],
-        &["undeploy", "example", "-e", "prod"],
-        &["deactivate", "example"],
-        &["unimport", "example", "1.0.0"],
+        &["undeploy", "--yes", "example", "-e", "prod"],
+        &["deactivate", "--yes", "example"],
+        &["unimport", "--yes", "example", "1.0.0"],
         &["delete", "example", "--yes"],
         &["environment", "create", "prod", "--wait"],
-        &["environment", "delete", "prod"],
+        &["environment", "delete", "--yes", "prod"],
         &["environment", "list"],
         &["environment", "describe", "prod"],
     ];

@@ -233,16 +233,16 @@ fn when_the_node_is_emptied(site: &Site) {
 }
 
 fn when_undeployed(site: &Site) {
-    let undeploy = ["undeploy", "example", "--environment", ENVIRONMENT];
+    let undeploy = ["undeploy", "--yes", "example", "--environment", ENVIRONMENT];
     site.solution(&undeploy).success();
 }
 
 fn when_deactivated(site: &Site) {
-    site.solution(&["deactivate", "example"]).success();
+    site.solution(&["deactivate", "--yes", "example"]).success();
 }
 
 fn when_environment_is_deleted(site: &Site) {
-    site.solution(&["environment", "delete", ENVIRONMENT])
+    site.solution(&["environment", "delete", "--yes", ENVIRONMENT])
         .success();
     let gone = site.kubectl("default", &["get", "namespace", ENVIRONMENT]);
     assert!(gone.stderr.contains("NotFound"), "{gone:?}");
@@ -250,7 +250,7 @@ fn when_environment_is_deleted(site: &Site) {
 
 /// With its images.
 fn when_unimported(site: &Site, version: &str) {
-    let unimport = ["unimport", "example", version];
+    let unimport = ["unimport", "--yes", "example", version];
     with_registry(site, &unimport, &["--images"]).success();
     for image in ["example-operator", "example-server"] {
         let repository = format!("example-{version}/{image}");
@@ -349,7 +349,9 @@ fn then_the_server_answers(site: &Site, version: &str) {
 
 fn then_unimporting_is_refused(site: &Site, version: &str, used: &str) {
     let before = site.snapshot();
-    let refused = site.solution(&["unimport", "example", version]).failure(1);
+    let refused = site
+        .solution(&["unimport", "--yes", "example", version])
+        .failure(1);
     assert!(refused.contains(used), "{refused}");
     assert_eq!(site.snapshot(), before);
 }

@@ -106,7 +106,7 @@ fn a_version_is_activated_after_the_archive_was_ejected() {
     let again = activate(&site, &["--output", "json"]).json();
     assert_eq!((&again["objects"], site.snapshot()), (&json!([]), settled));
 
-    let text = site.solution(&["deactivate", "example"]).success();
+    let text = site.solution(&["deactivate", "--yes", "example"]).success();
     assert!(text.contains("1 object removed"), "{text}");
     // Both changes are remembered, and nothing else is left.
     let receipt = |object: &&str| object.contains("solutions.metalk8s.scality.com/receipt");
@@ -188,7 +188,7 @@ fn a_crd_of_others_is_taken_only_when_told() {
     refused(&site, &words, || activate(&site, &["1.0.0"]));
     activate(&site, &["1.0.0", "--adopt", "crds"]).success();
     assert_eq!(definition(&site), "1.0.0 True");
-    site.solution(&["deactivate", "example"]).success();
+    site.solution(&["deactivate", "--yes", "example"]).success();
     assert_eq!(definition(&site), " True", "it was there before");
 
     let owner = "solutions.metalk8s.scality.com/solution=other";
@@ -227,7 +227,7 @@ fn a_crd_that_only_the_newer_version_has_is_named() {
         "1 obstacle in the way",
     ];
     refused(&site, &words, || activate(&site, &["1.0.0"]));
-    site.solution(&["deactivate", "example"]).success();
+    site.solution(&["deactivate", "--yes", "example"]).success();
     activate(&site, &["1.0.0"]).success();
     assert_eq!(active(&site), [["1.0.0"], ["1.0.0"]]);
 }

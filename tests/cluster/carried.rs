@@ -176,7 +176,8 @@ fn a_release_runs_in_the_environments_namespace_and_goes_without_a_rest() {
     assert_eq!(then["ReplicaSet"], running["ReplicaSet"]);
     assert_ne!(then["Job"], running["Job"]);
 
-    site.solution(&["undeploy", "shop", "-e", "prod"]).success();
+    site.solution(&["undeploy", "--yes", "shop", "-e", "prod"])
+        .success();
     eventually("nothing of the release is left", || {
         let now = site.everything("prod");
         difference(&before, &now).is_empty().then_some(())
@@ -307,7 +308,9 @@ fn what_a_release_has_in_the_whole_cluster_is_accepted_owned_and_taken_back() {
 
     // Its server answers no webhook, and so neither a receipt nor a change of a namespace is taken.
     unanswered(&site, r#"["configmaps", "namespaces"]"#);
-    let undone = site.solution(&["undeploy", "shop", "-e", "prod", "--output", "json"]);
+    let undone = site.solution(&[
+        "undeploy", "--yes", "shop", "-e", "prod", "--output", "json",
+    ]);
     let first = &undone.json()["removed"][0];
     assert_eq!(first, "ValidatingWebhookConfiguration shop");
     let run = [
@@ -481,7 +484,9 @@ fn what_an_upgrade_drops_goes_in_the_order_of_a_removal() {
         ];
         (site.kubectl("metalk8s-solutions", &tried).code != 0).then_some(())
     });
-    let undeploy = ["undeploy", "shop", "-e", "prod", "--output", "json"];
+    let undeploy = [
+        "undeploy", "--yes", "shop", "-e", "prod", "--output", "json",
+    ];
     let undone = site.solution(&undeploy).json();
     assert_eq!(
         undone["removed"][0],
@@ -530,7 +535,7 @@ fn a_definition_goes_with_its_objects_and_no_object_loses_its_webhook() {
         "{apiVersion: shop.test/v1, kind: Crate, metadata: {name: of-a-user, namespace: default}}";
     site.apply(others).success();
     let before = site.snapshot();
-    let undeploy = ["undeploy", "shop", "-e", "prod"];
+    let undeploy = ["undeploy", "--yes", "shop", "-e", "prod"];
     let refused = site.solution(&undeploy).failure(1);
     let words = "CustomResourceDefinition crates.shop.test has its objects converted by a webhook that would go, and 1 of them would stay: Crate default/of-a-user";
     assert!(refused.contains(words), "{refused}");
@@ -813,6 +818,7 @@ fn a_site_gives_values_and_changes_what_the_publisher_did_not_foresee() {
     keep_file(&site, "shop");
     believes_no_other_secret(&site, &second);
 
-    site.solution(&["undeploy", "shop", "-e", "prod"]).success();
+    site.solution(&["undeploy", "--yes", "shop", "-e", "prod"])
+        .success();
     assert_eq!(numbers(&site), ["3"], "only what a tenant has made is left");
 }

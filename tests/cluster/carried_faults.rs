@@ -311,7 +311,7 @@ fn webhooks_that_are_never_served_lock_nothing_and_an_upgrade_to_them_is_taken_b
     let failed = import(&site, &unserved, &accepted);
     assert!(failed.stderr.contains(words), "{failed:?}");
     assert_eq!(webhooks(&site), "");
-    let undeploy = ["undeploy", "shop", "-e", "prod"];
+    let undeploy = ["undeploy", "--yes", "shop", "-e", "prod"];
     site.solution(&undeploy).success();
 
     let good = pack(&site, "1.0.0", own, &text);
@@ -440,7 +440,7 @@ const DOWNGRADE: [&str; 6] = [
     "faults",
     "--allow-downgrade",
 ];
-const UNDEPLOY: [&str; 4] = ["undeploy", "small", "-e", "faults"];
+const UNDEPLOY: [&str; 4] = ["undeploy", "--yes", "small", "-e", "faults"];
 
 /// A release is killed while it comes or goes, is told and completes: at every third write, since what each write leaves is
 /// tried without a cluster in `crates/change`, and an upgrade is killed at each.
@@ -514,13 +514,13 @@ fn what_is_taken_back_of_one_release_is_nothing_of_another_in_any_environment() 
     };
 
     // With uids: what is there is what was there.
-    let undone = site.solution(&["undeploy", "small", "-e", "prod"]);
+    let undone = site.solution(&["undeploy", "--yes", "small", "-e", "prod"]);
     assert_eq!(undone.code, 0, "{undone:?}");
     assert_eq!(of("prod", "small"), BTreeMap::new());
     for (place, solution) in [(0, 1), (1, 0), (1, 1)] {
         stands(place, solution, &undone);
     }
-    let undone = site.solution(&["undeploy", "small-2", "-e", "prod-2"]);
+    let undone = site.solution(&["undeploy", "--yes", "small-2", "-e", "prod-2"]);
     assert_eq!(undone.code, 0, "{undone:?}");
     assert_eq!(of("prod-2", "small-2"), BTreeMap::new());
     for (place, solution) in [(0, 1), (1, 0)] {

@@ -52,7 +52,7 @@ fn each_of_many_objects_takes_two_requests_to_come_one_to_stay_and_one_to_go() {
     assert_eq!(first, counted(&["PATCH dry", "PATCH"]));
     let again = asked(&site.import(&archive, &into));
     assert_eq!(again, counted(&["PATCH dry"]));
-    let undeploy = ["undeploy", "shop", "-e", "prod"];
+    let undeploy = ["undeploy", "--yes", "shop", "-e", "prod"];
     let undone = asked(&site.solution(&[&undeploy[..], &whole].concat()));
     assert_eq!(undone, counted(&["DELETE"]));
 }

@@ -241,7 +241,7 @@ fn a_new_user_can_follow_the_pages() {
             site.field(environment, "deployment/podinfo", field),
             expected
         );
-        solution(&site, &["undeploy", "podinfo", "-e", environment]).success();
+        solution(&site, &["undeploy", "--yes", "podinfo", "-e", environment]).success();
     }
 }
 
@@ -375,7 +375,7 @@ fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
     assert!(again.success().contains("0 objects changed"), "{changed}");
     assert_eq!(statuses(&site), ["deployed"]);
 
-    solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    solution(&site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
     let listed = helm(&site, &["list", "--output", "json"]).success();
     assert_eq!(listed.trim(), "[]");
     eventually(
@@ -511,7 +511,7 @@ fn charts_are_installed_by_the_helm_that_the_archive_includes() {
     assert_eq!(statuses(&site), ["deployed"]);
 
     // The registry has it among the images.
-    solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    solution(&site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
     let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
     let deploy = ["deploy", "shop", "-e", "prod", "--ca-file", &ca];
     let login = ["--pull-secret", "login", "--use-included-helm"];
@@ -543,7 +543,7 @@ fn a_chart_has_a_namespace_of_its_own_and_its_pods_log_in_there() {
     let image = site.field("shop-web", "deployment/web", image);
     assert!(image.starts_with(&site.pull_registry()), "{image}");
 
-    solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    solution(&site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
     let spaces = site.kubectl("default", &["get", "namespaces", "--output=name"]);
     let spaces = spaces.success();
     assert!(!spaces.contains("shop-web"), "{spaces}");
@@ -601,7 +601,7 @@ spec:
     let again = import(&site, &archive, &["--dry-run"]).success();
     assert!(!again.contains("create Secret"), "{again}");
 
-    solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    solution(&site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
     let secrets = ["get", "secrets", "--output=name"];
     let secrets = site.kubectl(space, &secrets).success();
     assert_eq!(secrets.trim(), "");
@@ -631,7 +631,9 @@ webhooks:
     unanswered(&site, r#"["configmaps", "leases", "namespaces"]"#);
     let undone = solution(
         &site,
-        &["undeploy", "shop", "-e", "prod", "--output", "json"],
+        &[
+            "undeploy", "--yes", "shop", "-e", "prod", "--output", "json",
+        ],
     );
     let first = &undone.json()["removed"][0];
     assert_eq!(first, "ValidatingWebhookConfiguration shop");
@@ -683,7 +685,7 @@ fn an_operator_has_charts_beside_it_in_two_environments_and_versions() {
         site.kubectl(environment, &set).success();
     }
     solution(&site, &["status"]).success();
-    solution(&site, &["undeploy", "example", "-e", "test"]).success();
+    solution(&site, &["undeploy", "--yes", "example", "-e", "test"]).success();
     assert_eq!(statuses(&site), ["deployed"]);
     assert_eq!(site.field("prod", "deployment/web", greeting), "hello");
 }
@@ -702,7 +704,7 @@ fn a_release_that_others_made_anew_is_theirs() {
     let words =
         "the release prod/web is there already (revision 1), and was not installed from this";
     assert!(refused.contains(words), "{refused}");
-    solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    solution(&site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
     assert_eq!(statuses(&site), ["deployed"]);
 }
 
@@ -800,7 +802,7 @@ fn what_needs_a_chart_comes_after_it_and_goes_before() {
     };
     assert!(at("helm installs release prod/web") < at("Cart prod/mine created"));
 
-    let gone = solution(&site, &["undeploy", "shop", "-e", "prod"]);
+    let gone = solution(&site, &["undeploy", "--yes", "shop", "-e", "prod"]);
     let told = gone.stderr.clone();
     let shown = gone.success();
     let stays = "prod/web-setup stays: Helm leaves what its hooks have made";

@@ -99,7 +99,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
     assert!(shown.contains("replace ConfigMap prod/settings"), "{shown}");
     import(&site, &second, &[]).success();
     assert_eq!(by(), "second");
-    let undeploy = ["undeploy", "shop", "-e", "prod"];
+    let undeploy = ["undeploy", "--yes", "shop", "-e", "prod"];
     Answer::of(site.command().env("HELM", &*HELM).args(undeploy)).success();
     import(&site, &first, &[]).success();
     assert_eq!(by(), "web");
@@ -215,7 +215,7 @@ fn a_revision_that_a_tenant_planted_does_nothing() {
     };
     site.apply(&planted(2, &release).to_string()).success();
     let undeploy = |more: &[&str]| {
-        let arguments = [&["undeploy", "shop", "-e", "prod"], more].concat();
+        let arguments = [&["undeploy", "--yes", "shop", "-e", "prod"], more].concat();
         Answer::of(site.command().env("HELM", &*HELM).args(arguments))
     };
     let second = pack(

@@ -185,7 +185,7 @@ fn a_parameter_feeds_a_set_and_charts_and_a_sensitive_one_is_shown_nowhere() {
     assert_eq!(data(&site, "configmap/set")["password"], set["password"]);
     import(&site, &next, &["--unset", "more"]).success();
     site.kubectl("prod", &["get", "configmap/more"]).failure(1);
-    solution(&site, &["undeploy", "shop", "-e", "prod"]).success();
+    solution(&site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
     let left = site.kubectl("prod", &["get", "secrets", "--output=name"]);
     assert!(!left.success().contains("shop-parameters"));
 }

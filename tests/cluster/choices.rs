@@ -5,12 +5,13 @@ use crate::site::Site;
 
 /// Takes an import back, so that the next test finds nothing.
 fn undo(site: &Site, environment: &str) {
-    site.solution(&["undeploy", "example", "-e", environment])
+    site.solution(&["undeploy", "--yes", "example", "-e", environment])
         .success();
-    site.solution(&["environment", "delete", environment])
+    site.solution(&["environment", "delete", "--yes", environment])
         .success();
-    site.solution(&["deactivate", "example"]).success();
-    site.solution(&["unimport", "example", "1.0.0"]).success();
+    site.solution(&["deactivate", "--yes", "example"]).success();
+    site.solution(&["unimport", "--yes", "example", "1.0.0"])
+        .success();
 }
 
 /// Packs 1.0.0 again after a change to its solution.yaml.
@@ -68,7 +69,8 @@ fn another_archive_of_a_version_replaces_it_only_when_told() {
     );
     assert_eq!(site.snapshot(), before);
     site.import("again.iso", &["--replace"]).success();
-    site.solution(&["unimport", "example", "1.0.0"]).success();
+    site.solution(&["unimport", "--yes", "example", "1.0.0"])
+        .success();
 }
 
 #[test]
@@ -102,7 +104,7 @@ fn a_namespace_that_takes_restricted_pods_only() {
         "{text}"
     );
     assert_eq!(site.snapshot(), before);
-    site.solution(&["environment", "delete", "strict"])
+    site.solution(&["environment", "delete", "--yes", "strict"])
         .success();
 }
 
@@ -176,7 +178,7 @@ fn a_first_deployment_that_does_not_come_can_be_undone() {
         "{status}"
     );
     let text = site
-        .solution(&["environment", "delete", "first"])
+        .solution(&["environment", "delete", "--yes", "first"])
         .failure(1);
     assert!(text.contains("undeploy example"), "{text}");
     site.import("broken.iso", &["-e", "first", "--dry-run"])
@@ -203,13 +205,14 @@ fn the_pull_secrets_of_others_stay() {
     site.import("1.0.0.iso", &["-e", "secrets", "--pull-secret", "login"])
         .success();
     assert_eq!(account(), "corp login");
-    site.solution(&["undeploy", "example", "-e", "secrets"])
+    site.solution(&["undeploy", "--yes", "example", "-e", "secrets"])
         .success();
     assert_eq!(account(), "corp");
-    site.solution(&["environment", "delete", "secrets"])
+    site.solution(&["environment", "delete", "--yes", "secrets"])
         .success();
-    site.solution(&["deactivate", "example"]).success();
-    site.solution(&["unimport", "example", "1.0.0"]).success();
+    site.solution(&["deactivate", "--yes", "example"]).success();
+    site.solution(&["unimport", "--yes", "example", "1.0.0"])
+        .success();
 }
 
 #[test]
@@ -236,7 +239,7 @@ fn an_object_of_others_is_not_taken() {
         "{text}"
     );
     assert_eq!(site.snapshot(), before);
-    site.solution(&["environment", "delete", "owners"])
+    site.solution(&["environment", "delete", "--yes", "owners"])
         .success();
 }
 
@@ -263,7 +266,8 @@ fn other_signers_are_taken_only_when_told() {
     )
     .success();
     for version in ["1.0.0", "1.1.0"] {
-        site.solution(&["unimport", "example", version]).success();
+        site.solution(&["unimport", "--yes", "example", version])
+            .success();
     }
 }
 

@@ -57,7 +57,7 @@ fn cleaning(site: &Site, version: &str, argument: &str) -> String {
 }
 
 fn undeploy(site: &Site, more: &[&str]) -> crate::common::Answer {
-    let undeploy = ["undeploy", "shop", "-e", "prod"];
+    let undeploy = ["undeploy", "--yes", "shop", "-e", "prod"];
     site.solution(&[&undeploy[..], more].concat())
 }
 

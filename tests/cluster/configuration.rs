@@ -144,7 +144,7 @@ fn what_is_not_listed_goes_once_that_is_asked_for_and_nothing_uses_it() {
         why["message"],
         "example 1.0.0 is deployed in the environment `prod`"
     );
-    site.solution(&["undeploy", "example", "-e", "prod"])
+    site.solution(&["undeploy", "--yes", "example", "-e", "prod"])
         .success();
     // Without an operator nothing runs for it.
     site.desk.write("server.yaml", SERVER);

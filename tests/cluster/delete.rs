@@ -286,6 +286,39 @@ fn killed_anywhere_it_completes_when_it_is_run_again() {
 }
 
 #[test]
+fn every_verb_that_removes_names_what_goes_and_needs_a_confirmation() {
+    let site = Site::new("delete-confirmed");
+    let environment = ["--environment", "confirmed", "--create-environment"];
+    site.import("1.0.0.iso", &environment).success();
+    let variables = [("KUBECONFIG", site.kubeconfig().to_owned())];
+    for (verb, named) in [
+        (
+            "undeploy example -e confirmed",
+            "Deployment confirmed/example",
+        ),
+        ("deactivate example", "CustomResourceDefinition"),
+        ("environment delete confirmed", "namespace confirmed"),
+        ("unimport example 1.0.0", "ConfigMap metalk8s-solutions/"),
+    ] {
+        let before = site.snapshot();
+        let words: Vec<&str> = verb.split(' ').collect();
+        let refused = site.solution(&words).failure(1);
+        assert!(
+            refused.contains("the removal was not confirmed"),
+            "{refused}"
+        );
+        let json = site.solution(&[&words[..], &["--output", "json"]].concat());
+        let plan = json.json()["plan"].to_string();
+        assert!(plan.contains(named), "{plan}");
+        let asked = || Terminal::run(&site.desk, &format!("solution {verb}"), &variables);
+        asked().at("Type `yes` to continue:", "y\n").ended(1);
+        assert_eq!(site.snapshot(), before, "{verb}");
+        asked().at("Type `yes` to continue:", "yes\n").ended(0);
+        assert_ne!(site.snapshot(), before, "{verb}");
+    }
+}
+
+#[test]
 fn a_terminal_asks_before_anything_is_deleted() {
     let site = Site::new("delete-asked");
     site.import("1.0.0.iso", &[]).success();

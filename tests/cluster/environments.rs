@@ -116,7 +116,7 @@ fn nodes_get_a_login_of_their_own() {
     );
     // It stays with the next version, and goes with the last.
     site.import("1.1.0.iso", &["-e", "logins"]).success();
-    site.solution(&["undeploy", "example", "-e", "logins"])
+    site.solution(&["undeploy", "--yes", "example", "-e", "logins"])
         .success();
     let left = site.kubectl("logins", &["get", "secrets", "--output=name"]);
     assert_eq!(left.success(), "");
@@ -129,7 +129,7 @@ fn a_removal_can_be_shown_first() {
     site.import("1.0.0.iso", &["-e", "dry", "--pull-secret", "login"])
         .success();
     let before = site.snapshot();
-    let undeploy = ["undeploy", "example", "-e", "dry"];
+    let undeploy = ["undeploy", "--yes", "example", "-e", "dry"];
     let shown = site
         .solution(&[&undeploy[..], &["--dry-run"]].concat())
         .success();
@@ -140,9 +140,9 @@ fn a_removal_can_be_shown_first() {
     assert_eq!(site.snapshot(), before);
     site.solution(&undeploy).success();
     for verb in [
-        &["deactivate", "example"][..],
-        &["unimport", "example", "1.0.0"],
-        &["environment", "delete", "dry"],
+        &["deactivate", "--yes", "example"][..],
+        &["unimport", "--yes", "example", "1.0.0"],
+        &["environment", "delete", "--yes", "dry"],
     ] {
         let before = site.snapshot();
         let shown = site.solution(&[verb, &["--dry-run"]].concat()).success();
@@ -275,11 +275,11 @@ fn a_second_namespace_has_a_version_of_its_own_and_goes_with_its_environment() {
         assert_eq!(shown, ["wide", namespace, version, "ready"]);
     }
     let first = site.everything("wide");
-    let undeploy = ["undeploy", "example", "-e", "wide"];
+    let undeploy = ["undeploy", "--yes", "example", "-e", "wide"];
     let there = [&undeploy[..], &["-n", "annex"]].concat();
     site.solution(&there).success();
     assert_eq!(difference(&first, &site.everything("wide")), "");
-    let delete = ["environment", "delete", "wide"];
+    let delete = ["environment", "delete", "--yes", "wide"];
     let text = site.solution(&delete).failure(1);
     assert!(text.contains("undeploy example"), "{text}");
     assert_eq!(difference(&first, &site.everything("wide")), "");
@@ -297,7 +297,7 @@ fn an_environment_that_is_not_there_is_not_deleted() {
     site.environment("there");
     let before = site.snapshot();
     let text = site
-        .solution(&["environment", "delete", "their"])
+        .solution(&["environment", "delete", "--yes", "their"])
         .failure(1);
     assert!(text.contains("there is no environment `their`"), "{text}");
     assert_eq!(site.snapshot(), before);
@@ -332,7 +332,7 @@ fn a_namespace_that_does_not_go_holds_up_no_other_environment() {
     let status = site.solution(&["status"]);
     let create = || site.solution(&["environment", "create", "stuck"]);
     let created = create();
-    let delete = ["environment", "delete", "stuck"];
+    let delete = ["environment", "delete", "--yes", "stuck"];
     let deleted = site.solution(&[&delete[..], &["--timeout", "2"]].concat());
     // Whatever the answers are, the namespace must be able to go.
     finalizers("null");

@@ -21,7 +21,7 @@ fn a_timeout_is_how_long_objects_may_take_to_go() {
             .success();
     };
     finalizers(r#"["example.test/stays"]"#);
-    let undeploy = ["undeploy", "example", "-e", "prod"];
+    let undeploy = ["undeploy", "--yes", "example", "-e", "prod"];
     let began = Instant::now();
     let answer = site.solution(&[&undeploy[..], &["--timeout", "2"]].concat());
     let took = began.elapsed();

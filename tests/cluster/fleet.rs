@@ -407,7 +407,7 @@ fn what_does_not_run_as_it_should_is_told(site: &Site, oslo: &str) {
             .success();
     };
     finalizers(r#"["example.test/stays"]"#);
-    let undeploy = ["undeploy", "example", "-e", "prod"];
+    let undeploy = ["undeploy", "--yes", "example", "-e", "prod"];
     let failed = solution(site, &[&undeploy[..], &["--timeout", "2"]].concat());
     let incomplete = in_paris(site);
     // Whatever the answer is, the namespace must be able to go.

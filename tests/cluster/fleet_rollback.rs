@@ -193,7 +193,7 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
         [format!("rome: {both}"), format!("paris: {both}")]
     );
     assert_eq!(of.configs(), [before[0].as_str(), "", ""]);
-    let undeploy = ["undeploy", "board", "-e", "prod"];
+    let undeploy = ["undeploy", "--yes", "board", "-e", "prod"];
     solution(&of.site, &[&undeploy[..], &at_lab].concat()).success();
     let all = ["--all", "--yes", "--output", "json"];
     let gone = fleet(of, "delete", &all).json();

@@ -15,7 +15,15 @@ use fixtures::proxy::{Action, Proxy};
 
 fn unimport(site: &Site, more: &[&str]) -> Answer {
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
-    let verb = ["unimport", "example", "1.0.0", "--images", "--ca-file", &ca];
+    let verb = [
+        "unimport",
+        "--yes",
+        "example",
+        "1.0.0",
+        "--images",
+        "--ca-file",
+        &ca,
+    ];
     site.solution(&[&verb[..], more].concat())
 }
 
@@ -196,7 +204,9 @@ fn what_an_index_names_goes_after_it_where_the_registry_insists() {
     });
     let registry = format!("{}/zot", proxy.host());
     import_at(&site, "shop.iso", &registry);
-    let unimport = ["unimport", "shop", "1.0.0", "--images", "--output", "json"];
+    let unimport = [
+        "unimport", "--yes", "shop", "1.0.0", "--images", "--output", "json",
+    ];
     let done = site.solution(&unimport).json();
     // The index, both images, and the head.
     assert_eq!(done["freed"].as_array().map(Vec::len), Some(4), "{done:#}");
@@ -215,7 +225,8 @@ fn a_registry_that_is_away_costs_nothing() {
     let before = site.snapshot();
     let failed = unimport(&site, &[]);
     assert_eq!((failed.code, site.snapshot()), (3, before), "{failed:?}");
-    site.solution(&["unimport", "example", "1.0.0"]).success();
+    site.solution(&["unimport", "--yes", "example", "1.0.0"])
+        .success();
 }
 
 #[test]
@@ -242,7 +253,8 @@ fn prune_deletes_what_has_no_record_and_nothing_that_has_one() {
     let none = prune(&["--all-unneeded", "--output", "json"]).json();
     assert_eq!(none["deleted"], json!([]), "{none:#}");
 
-    site.solution(&["unimport", "example", "1.0.0"]).success();
+    site.solution(&["unimport", "--yes", "example", "1.0.0"])
+        .success();
     let done = prune(&["--all-unneeded", "--output", "json"]).json();
     assert_eq!(done["deleted"], json!(["example-1.0.0"]), "{done:#}");
     let record = "ConfigMap metalk8s-solutions/solution-example-1.1.0";
@@ -253,7 +265,8 @@ fn prune_deletes_what_has_no_record_and_nothing_that_has_one() {
     site.solution(&[&verify[..], &from].concat()).success();
 
     // A cluster that knows none of the versions is another one, more often than not.
-    site.solution(&["unimport", "example", "1.1.0"]).success();
+    site.solution(&["unimport", "--yes", "example", "1.1.0"])
+        .success();
     let refused = prune(&["--all-unneeded"]);
     let words = "no record of the cluster names a version";
     assert!(refused.stderr.contains(words), "{refused:?}");
@@ -310,7 +323,9 @@ fn what_only_the_registry_knows_keeps_its_images() {
             .args([&from, &to]),
     )
     .success();
-    let unimport = ["unimport", "shop", "1.0.0", "--images", "--output", "json"];
+    let unimport = [
+        "unimport", "--yes", "shop", "1.0.0", "--images", "--output", "json",
+    ];
     let refused = site.solution(&unimport).failure(1);
     let words = "what shop-1.2.0 has at the registry is not known";
     assert!(refused.contains(words), "{refused}");

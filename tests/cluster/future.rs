@@ -33,9 +33,9 @@ fn import(site: &Site, archive: &str) -> Value {
     let more = ["-e", "later", "--pull-secret", "login", "--output", "json"];
     let receipt = site.import(archive, &more).json();
     for undo in [
-        &["undeploy", "example", "-e", "later"][..],
-        &["deactivate", "example"],
-        &["unimport", "example", "1.0.0"],
+        &["undeploy", "--yes", "example", "-e", "later"][..],
+        &["deactivate", "--yes", "example"],
+        &["unimport", "--yes", "example", "1.0.0"],
     ] {
         site.solution(undo).success();
     }
@@ -55,5 +55,6 @@ fn what_may_be_overlooked_is_not_imported() {
     assert_eq!(later["uploaded"]["blobs"], 6, "{later:#}");
     assert!(later["objects"].as_array().is_some_and(|it| !it.is_empty()));
     assert_eq!(later["objects"], plain["objects"]);
-    site.solution(&["environment", "delete", "later"]).success();
+    site.solution(&["environment", "delete", "--yes", "later"])
+        .success();
 }

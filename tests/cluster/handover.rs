@@ -141,7 +141,8 @@ fn an_operator_becomes_a_release_and_an_operator_again() {
     assert_eq!(uids(&site), shared);
     assert_eq!(deployments(&site), ["shop-operator 1"]);
 
-    site.solution(&["undeploy", "shop", "-e", "prod"]).success();
+    site.solution(&["undeploy", "--yes", "shop", "-e", "prod"])
+        .success();
     eventually("nothing of either form is left", || {
         difference(&empty, &site.everything("prod"))
             .is_empty()
@@ -175,7 +176,8 @@ fn an_operator_comes_back_when_the_release_does_not_come_up() {
     assert_eq!(container["name"], "manager");
     assert!(!after.contains_key("Deployment page"));
     // What came back is the very one that goes.
-    site.solution(&["undeploy", "shop", "-e", "prod"]).success();
+    site.solution(&["undeploy", "--yes", "shop", "-e", "prod"])
+        .success();
     assert_eq!(deployments(&site), [""; 0]);
 }
 
@@ -193,7 +195,9 @@ fn what_somebody_made_anew_stays_and_is_named() {
     site.kubectl("prod", &delete).success();
     site.apply(&account.to_string()).success();
 
-    let undone = site.solution(&["undeploy", "shop", "-e", "prod"]).success();
+    let undone = site
+        .solution(&["undeploy", "--yes", "shop", "-e", "prod"])
+        .success();
     let words = "ServiceAccount prod/shop-operator stays: it is not what was applied";
     assert!(undone.contains(words), "{undone}");
     let name = site.field("prod", "serviceaccount/shop-operator", "{.metadata.name}");

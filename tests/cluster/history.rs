@@ -168,7 +168,8 @@ fn what_is_no_way_back_is_refused_with_the_reason() {
     site.kubectl("metalk8s-solutions", &patch).success();
     let text = site.solution(&["history"]).success();
     assert!(text.contains("cannot be read as a receipt"), "{text}");
-    site.solution(&["unimport", "example", "1.0.0"]).success();
+    site.solution(&["unimport", "--yes", "example", "1.0.0"])
+        .success();
     let refused = rollback(&site, &[]).failure(1);
     assert!(
         refused.contains("example 1.0.0 is not imported"),
@@ -208,7 +209,7 @@ fn a_failed_upgrade_stands_in_the_history_with_its_reason() {
     // Nothing else ran before that which runs again.
     let none = rollback(&site, &[]).failure(1);
     assert!(none.contains("the history knows nothing"), "{none}");
-    site.solution(&["undeploy", "example", "-e", "back"])
+    site.solution(&["undeploy", "--yes", "example", "-e", "back"])
         .success();
     let columns = "--output=custom-columns=:.type,:.reason,:.regarding.kind,:.note";
     let get = ["get", "events.events.k8s.io", "--no-headers", columns];
@@ -293,7 +294,7 @@ fn a_receipt_that_was_changed_or_removed_is_found_by_the_sites_key() {
     };
     sign(&["environment", "create", "one"]);
     sign(&["environment", "create", "two"]);
-    let text = sign(&["environment", "delete", "two"]);
+    let text = sign(&["environment", "delete", "--yes", "two"]);
     let words = "this is revision 3 of the cluster's history";
     assert!(text.contains(words), "{text}");
 
@@ -357,7 +358,8 @@ fn a_receipt_that_was_changed_or_removed_is_found_by_the_sites_key() {
     let (code, signatures, history) = proven(&site, "site.pub");
     assert_eq!((code, signatures), (1, json!(["valid", "valid"])));
     assert_eq!(history["missing"], json!([{ "first": 2, "last": 2 }]));
-    site.solution(&["environment", "delete", "one"]).success();
+    site.solution(&["environment", "delete", "--yes", "one"])
+        .success();
     let (_, signatures, _) = proven(&site, "site.pub");
     assert_eq!(signatures, json!(["none", "valid", "valid"]));
 }

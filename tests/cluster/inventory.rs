@@ -38,7 +38,7 @@ fn what_a_tenant_labels_is_not_the_operators() {
     let create = ["create", "configmap", "mine"];
     labelled(&site, "configmap/mine", &create);
     site.import("1.1.0.iso", &INTO).success();
-    site.solution(&["undeploy", "example", "-e", "tenant"])
+    site.solution(&["undeploy", "--yes", "example", "-e", "tenant"])
         .success();
     site.field("tenant", "configmap/mine", "{.metadata.uid}");
 }
@@ -62,7 +62,7 @@ fn what_was_made_anew_under_an_operators_name_is_refused_and_stays() {
     let words =
         "Role tenant/example-operator has the labels of example, but is not what was applied";
     assert!(refused.contains(words), "{refused}");
-    let undone = site.solution(&["undeploy", "example", "-e", "tenant"]);
+    let undone = site.solution(&["undeploy", "--yes", "example", "-e", "tenant"]);
     let words = "Role tenant/example-operator stays: it is not what was applied";
     assert!(undone.success().contains(words));
     assert!(site.field("tenant", role, "{.rules}").contains("pods"));
@@ -101,7 +101,7 @@ fn records_of_the_time_before_formats_are_read_and_replaced() {
     for kind in ["Deployment", "ServiceAccount", "Role"] {
         same(kind);
     }
-    site.solution(&["undeploy", "example", "-e", "tenant"])
+    site.solution(&["undeploy", "--yes", "example", "-e", "tenant"])
         .success();
     eventually("nothing of the operator is left", || {
         difference(&empty, &site.everything("tenant"))
@@ -148,7 +148,7 @@ fn releases_that_the_record_of_the_namespace_names_are_read_and_recorded_anew() 
     name_releases_in_namespace(&site);
     let lease = ["delete", "lease", "solution"];
     site.kubectl(RECORDS, &lease).success();
-    let undeploy = ["undeploy", "shop", "-e", "prod"];
+    let undeploy = ["undeploy", "--yes", "shop", "-e", "prod"];
     let given_back =
         "PUT /apis/coordination.k8s.io/v1/namespaces/metalk8s-solutions/leases/solution";
     let mut command = site.command();

@@ -55,7 +55,7 @@ fn a_good_release_that_follows_a_broken_one_at_once_is_taken_ten_times_in_a_row(
     for round in 0..10 {
         if round % 2 == 0 {
             // Nothing runs, so that the broken one stays as it is.
-            let undeploy = ["undeploy", "example", "-e", "judgement"];
+            let undeploy = ["undeploy", "--yes", "example", "-e", "judgement"];
             assert_eq!(site.solution(&undeploy).code, i32::from(round == 0));
         }
         let broken = deploy(&site, "1.2.0", "judgement");

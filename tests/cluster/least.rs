@@ -70,9 +70,9 @@ fn rights_for_one_environment_are_enough_there_and_end_there() {
     };
     solution(&["status"]).success();
     for undo in [
-        &["undeploy", "example", "-e", "ours"][..],
-        &["deactivate", "example"],
-        &["unimport", "example", "1.0.0"],
+        &["undeploy", "--yes", "example", "-e", "ours"][..],
+        &["deactivate", "--yes", "example"],
+        &["unimport", "--yes", "example", "1.0.0"],
     ] {
         solution(undo).success();
     }
@@ -131,10 +131,16 @@ fn each_verb_needs_no_more_than_the_rights_that_are_printed_for_it() {
     let deploy = ["deploy", "example", "--ca-file", &ca];
     run(&only("deploy"), &[&deploy[..], &into].concat());
     run(&only("status"), &["status"]);
-    run(&only("undeploy"), &["undeploy", "example", "-e", "each"]);
-    run(&only("deactivate"), &["deactivate", "example"]);
-    run(&only("unimport"), &["unimport", "example", "1.0.0"]);
-    run(&environment, &["environment", "delete", "each"]);
+    run(
+        &only("undeploy"),
+        &["undeploy", "--yes", "example", "-e", "each"],
+    );
+    run(&only("deactivate"), &["deactivate", "--yes", "example"]);
+    run(
+        &only("unimport"),
+        &["unimport", "--yes", "example", "1.0.0"],
+    );
+    run(&environment, &["environment", "delete", "--yes", "each"]);
     let status = site.solution(&["status", "--output", "json"]).json();
     for what in ["versions", "environments", "operators"] {
         assert_eq!(status[what], serde_json::json!([]), "{status:#}");
@@ -269,7 +275,7 @@ impl<'a> Owner<'a> {
     }
 
     fn undeploy(&self, more: &[&str]) -> Answer {
-        self.run(&[&["undeploy", "example", "-n", "ours"], more].concat())
+        self.run(&[&["undeploy", "--yes", "example", "-n", "ours"], more].concat())
     }
 }
 
@@ -327,7 +333,7 @@ fn who_may_not_undo_is_told_all_that_is_missing_at_once() {
         "patch configmaps in namespace metalk8s-solutions",
     ];
     let of = |more: &[&'static str]| [&writes[..], more].concat();
-    let undeploy = ["undeploy", "example", "-e", "ours", "-n", "ours"];
+    let undeploy = ["undeploy", "--yes", "example", "-e", "ours", "-n", "ours"];
     let here = of(&[
         "delete deployments.apps in namespace ours",
         "list clusterroles.rbac.authorization.k8s.io",
@@ -339,10 +345,10 @@ fn who_may_not_undo_is_told_all_that_is_missing_at_once() {
         "list versionservers.example.metalk8s.test",
         "list replicationcontrollers",
     ]);
-    let deactivate = ["deactivate", "example"];
+    let deactivate = ["deactivate", "--yes", "example"];
     refused(&seer, &deactivate, &[&looks[..], &[crd]].concat());
     let record = "delete configmaps in namespace metalk8s-solutions";
-    let unimport = ["unimport", "example", "1.0.0"];
+    let unimport = ["unimport", "--yes", "example", "1.0.0"];
     refused(&seer, &unimport, &[&looks[..], &[record]].concat());
     let end = of(&[
         "delete namespaces in namespace ours",
@@ -350,7 +356,7 @@ fn who_may_not_undo_is_told_all_that_is_missing_at_once() {
         "list versionservers.example.metalk8s.test in namespace ours",
         record,
     ]);
-    refused(&seer, &["environment", "delete", "ours"], &end);
+    refused(&seer, &["environment", "delete", "--yes", "ours"], &end);
     // Where nothing can be read, what is known beforehand is named.
     let blind = of(&["list configmaps in namespace metalk8s-solutions"]);
     refused(
@@ -361,7 +367,7 @@ fn who_may_not_undo_is_told_all_that_is_missing_at_once() {
     refused(&nobody, &deactivate, &[&blind[..], &["list pods"]].concat());
     refused(
         &nobody,
-        &["environment", "delete", "ours"],
+        &["environment", "delete", "--yes", "ours"],
         &[&blind[..], &[record]].concat(),
     );
     assert_eq!(site.snapshot(), before);
@@ -427,8 +433,8 @@ fn what_the_clusters_administrators_deploy_is_theirs_and_takes_the_place_of_what
     owner.deploy("1.0.0", "ours", &[]).success();
     // Whoever would forget the version, or remove its CRDs, sees that it is in use.
     for undo in [
-        &["unimport", "example", "1.0.0"][..],
-        &["deactivate", "example"],
+        &["unimport", "--yes", "example", "1.0.0"][..],
+        &["deactivate", "--yes", "example"],
     ] {
         let text = site.solution(undo).failure(1);
         assert!(text.contains("Deployment ours/example-operator"), "{text}");

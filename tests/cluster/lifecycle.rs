@@ -255,9 +255,11 @@ fn copy_image(site: &Site, repository: &str) {
 
 fn end_of_an_environment(site: &Site) {
     let prod = operator_pod(site, "prod");
-    let answer = site.solution(&["environment", "delete", "test"]).failure(1);
+    let answer = site
+        .solution(&["environment", "delete", "--yes", "test"])
+        .failure(1);
     assert!(answer.contains("undeploy example"), "{answer}");
-    site.solution(&["undeploy", "example", "--environment", "test"])
+    site.solution(&["undeploy", "--yes", "example", "--environment", "test"])
         .success();
     assert_eq!(operator_pod(site, "test"), "");
     delete_environment(site, "test");
@@ -277,7 +279,7 @@ fn end_of_an_environment(site: &Site) {
 
 /// What people still use is named, and goes only when they say so.
 fn delete_environment(site: &Site, name: &str) {
-    let delete = ["environment", "delete", name];
+    let delete = ["environment", "delete", "--yes", name];
     let before = site.snapshot();
     let refused = site.solution(&delete).failure(1);
     for word in [
@@ -298,19 +300,24 @@ fn delete_environment(site: &Site, name: &str) {
 
 /// The undo of everything, in the order that the program asks for.
 fn cleanup(site: &Site) {
-    let refused = site.solution(&["unimport", "example", "1.0.0"]).failure(1);
+    let refused = site
+        .solution(&["unimport", "--yes", "example", "1.0.0"])
+        .failure(1);
     assert!(refused.contains("undeploy example"), "{refused}");
-    site.solution(&["undeploy", "example", "--environment", "prod"])
+    site.solution(&["undeploy", "--yes", "example", "--environment", "prod"])
         .success();
-    let refused = site.solution(&["deactivate", "example"]).failure(1);
+    let refused = site
+        .solution(&["deactivate", "--yes", "example"])
+        .failure(1);
     assert!(
         refused.contains("objects of kind VersionServer still exist"),
         "{refused}"
     );
     delete_environment(site, "prod");
-    site.solution(&["deactivate", "example"]).success();
+    site.solution(&["deactivate", "--yes", "example"]).success();
     for version in ["1.0.0", "1.1.0"] {
-        site.solution(&["unimport", "example", version]).success();
+        site.solution(&["unimport", "--yes", "example", version])
+            .success();
     }
     let status = site.solution(&["status", "--output", "json"]).json();
     assert_eq!(status["versions"], serde_json::json!([]));

@@ -121,10 +121,10 @@ fn metadata_of_a_definition_that_others_act_on_does_not_arrive() {
     site.kubectl("marked", &["delete", "versionserver/web"])
         .success();
     for undo in [
-        &["undeploy", "example", "-e", "marked"][..],
-        &["environment", "delete", "marked"],
-        &["deactivate", "example"],
-        &["unimport", "example", "1.0.0"],
+        &["undeploy", "--yes", "example", "-e", "marked"][..],
+        &["environment", "delete", "--yes", "marked"],
+        &["deactivate", "--yes", "example"],
+        &["unimport", "--yes", "example", "1.0.0"],
     ] {
         site.solution(undo).success();
     }

@@ -121,7 +121,7 @@ fn metrics_are_collected_where_the_cluster_can() {
     );
     site.kubectl("default", &["get", role]).success();
 
-    site.solution(&["undeploy", "example", "-e", "metrics"])
+    site.solution(&["undeploy", "--yes", "example", "-e", "metrics"])
         .success();
     assert!(monitor(&site).stderr.contains("NotFound"));
     for gone in [service, role] {

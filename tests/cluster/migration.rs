@@ -172,7 +172,7 @@ fn nothing_goes_that_an_operator_may_need() {
         "1 obstacle in the way",
     ];
     refused(&site, &words, &["1.1.0", "--migrate"]);
-    site.solution(&["undeploy", "example", "-e", "needs"])
+    site.solution(&["undeploy", "--yes", "example", "-e", "needs"])
         .success();
     activate(&site, &["1.1.0", "--migrate"]).success();
     assert_eq!(versions(&site), ["v1", r#"["v1"]"#]);

@@ -109,7 +109,7 @@ fn what_is_needed_is_there_first_and_stays() {
     let needed = "shop 1.0.0 in the environment `prod` needs db `>=1, <2`";
     let before = site.snapshot();
     for removal in [
-        &["undeploy", "db", "-e", "prod"][..],
+        &["undeploy", "--yes", "db", "-e", "prod"][..],
         &["delete", "db", "--yes"],
     ] {
         let refused = site.solution(removal).failure(1);
@@ -118,8 +118,10 @@ fn what_is_needed_is_there_first_and_stays() {
     assert_eq!(site.snapshot(), before);
     assert_eq!(obstacles(&site, &newer, &[]), ids(&["needed-by"]));
 
-    site.solution(&["undeploy", "shop", "-e", "prod"]).success();
-    site.solution(&["undeploy", "db", "-e", "prod"]).success();
+    site.solution(&["undeploy", "--yes", "shop", "-e", "prod"])
+        .success();
+    site.solution(&["undeploy", "--yes", "db", "-e", "prod"])
+        .success();
 }
 
 #[test]

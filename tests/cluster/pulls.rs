@@ -258,21 +258,21 @@ fn what_a_killed_proof_leaves_uses_nothing_and_goes_with_the_next_run_or_its_ope
         .success();
     let left = pods(&site, "pulls");
     assert!(!left.contains("-pull-"), "{left}");
-    site.solution(&["undeploy", "example", "-e", "pulls"])
+    site.solution(&["undeploy", "--yes", "example", "-e", "pulls"])
         .success();
     eventually("the operator's pod is gone", || {
         pods(&site, "pulls").is_empty().then_some(())
     });
 
     kill();
-    let undeploy = ["undeploy", "example", "-e", "pulls", "--wait"];
+    let undeploy = ["undeploy", "--yes", "example", "-e", "pulls", "--wait"];
     site.solution(&undeploy).success();
     eventually("the proof goes with its account", || {
         pods(&site, "pulls").is_empty().then_some(())
     });
     for undo in [
-        &["deactivate", "example"][..],
-        &["unimport", "example", "1.0.0"],
+        &["deactivate", "--yes", "example"][..],
+        &["unimport", "--yes", "example", "1.0.0"],
     ] {
         site.solution(undo).success();
     }
@@ -424,7 +424,7 @@ fn what_a_killed_proof_of_a_release_leaves_goes_with_the_next_run_or_with_undepl
     kill();
     Answer::of(&mut import_carried(&site, &archive, &registry, &["--wait"])).success();
     assert!(!pods(&site, "pulls").contains(left));
-    let undeploy = ["undeploy", "shop", "-e", "pulls", "--wait"];
+    let undeploy = ["undeploy", "--yes", "shop", "-e", "pulls", "--wait"];
     site.solution(&undeploy).success();
     let gone = || pods(&site, "pulls").is_empty().then_some(());
     eventually("the release's pods are gone", gone);

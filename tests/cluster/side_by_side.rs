@@ -74,14 +74,14 @@ fn five_environments_are_changed_at_once_while_one_of_them_waits() {
     );
     // Another version can come, but what is the Solution's as a whole is not taken away under it.
     assert_eq!(site.import("1.1.0.iso", &[]).code, 0);
-    let unimport = ["unimport", "example", "1.1.0"];
+    let unimport = ["unimport", "--yes", "example", "1.1.0"];
     let text = site.solution(&unimport).failure(3);
     let words = format!("has been changing the environment {WAITING} since");
     assert!(text.contains(&words), "{text}");
 
     waiting.signal("KILL");
     waiting.end();
-    let undeploy = ["undeploy", "example", "-e", OTHERS[0]];
+    let undeploy = ["undeploy", "--yes", "example", "-e", OTHERS[0]];
     site.solution(&undeploy).success();
     let interrupted = (WAITING.to_owned(), "interrupted".to_owned());
     let known = outcomes(&site);

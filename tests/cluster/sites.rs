@@ -255,7 +255,7 @@ fn the_file_of_an_environment_goes_with_it_and_the_default_stays() {
     assert!(listing(&site).contains(file));
 
     let shown = site.snapshot();
-    let delete = ["environment", "delete", "gone"];
+    let delete = ["environment", "delete", "--yes", "gone"];
     let text = site.solution(&[&delete[..], &["--dry-run"]].concat());
     let words = format!("{file}, the site's file of the environment, would be deleted");
     let text = text.success();

@@ -91,10 +91,10 @@ fn a_lower_level_of_pod_security_is_accepted_and_taken_back() {
     // The one that asks for less lowers nothing.
     import(&site, &strict, &[]).success();
     assert_eq!(level(), "privileged");
-    site.solution(&["undeploy", "loose", "-e", "prod"])
+    site.solution(&["undeploy", "--yes", "loose", "-e", "prod"])
         .success();
     assert_eq!(level(), "restricted");
-    site.solution(&["undeploy", "strict", "-e", "prod"])
+    site.solution(&["undeploy", "--yes", "strict", "-e", "prod"])
         .success();
     eventually("the namespace is held to nothing", || {
         level().is_empty().then_some(())

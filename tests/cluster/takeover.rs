@@ -197,8 +197,8 @@ fn go_back(site: &Site) {
 
 /// All of it goes: what was taken over, and what only that program has ever changed.
 fn take_away(site: &Site) {
-    solution(site, &["undeploy", "shop", "-e", "prod"]).success();
-    let other = ["undeploy", "shop", "-e", "test"];
+    solution(site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
+    let other = ["undeploy", "--yes", "shop", "-e", "test"];
     accepted(site, &other, &["not-recorded"]);
     for environment in ["prod", "test"] {
         let left = site.everything(environment).into_keys();
@@ -208,14 +208,28 @@ fn take_away(site: &Site) {
     }
     let extra = ["get", "namespace/shop-extra", "clusterrole/shop-nodes"];
     site.kubectl("default", &extra).failure(1);
-    solution(site, &["deactivate", "shop"]).success();
+    solution(site, &["deactivate", "--yes", "shop"]).success();
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     for version in ["1.0.0", "1.1.0"] {
-        let forget = ["unimport", "shop", version, "--images", "--ca-file", &ca];
+        let forget = [
+            "unimport",
+            "--yes",
+            "shop",
+            version,
+            "--images",
+            "--ca-file",
+            &ca,
+        ];
         solution(site, &forget).success();
     }
     for environment in ["prod", "test"] {
-        let delete = ["environment", "delete", environment, "--delete-resources"];
+        let delete = [
+            "environment",
+            "delete",
+            "--yes",
+            environment,
+            "--delete-resources",
+        ];
         solution(site, &delete).success();
     }
     let records = ["get", "configmaps", "--output=name"];

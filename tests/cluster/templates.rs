@@ -136,7 +136,7 @@ fn what_an_operator_mounts_may_come_with_it_before() {
     assert_eq!(site.field("prod", "configmap/shop", "{.data.a}"), "b");
     let operator = deployment(&site);
     assert_eq!(operator["status"]["readyReplicas"], 1, "{operator:#}");
-    let undeploy = ["undeploy", "example", "-e", "prod"];
+    let undeploy = ["undeploy", "--yes", "example", "-e", "prod"];
     site.solution(&undeploy).success();
     let gone = site.kubectl("prod", &["get", "configmap", "shop"]);
     assert_ne!(gone.code, 0, "{gone:?}");
@@ -221,7 +221,9 @@ fn an_operators_webhook_refuses_while_it_is_served_and_goes_with_it() {
     server("right", "1.0.0").success();
 
     // What the API server asks is not in the way of what goes.
-    let undeploy = ["undeploy", "example", "-e", "prod", "--output", "json"];
+    let undeploy = [
+        "undeploy", "--yes", "example", "-e", "prod", "--output", "json",
+    ];
     let undone = site.solution(&undeploy).json();
     let first = "ValidatingWebhookConfiguration example-operator";
     assert_eq!(undone["removed"][0], first, "{undone:#}");

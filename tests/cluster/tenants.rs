@@ -143,8 +143,10 @@ fn what_a_tenant_writes_stops_no_verb_and_decides_nothing() {
     assert!(reported.contains("liar"), "{status:#}");
     assert!(reported.contains("metalk8s-environment"), "{status:#}");
     // A false line keeps no version that nobody runs, and gives none up that somebody runs.
-    site.solution(&["unimport", "example", "1.1.0"]).success();
-    site.solution(&["unimport", "example", "1.0.0"]).failure(1);
+    site.solution(&["unimport", "--yes", "example", "1.1.0"])
+        .success();
+    site.solution(&["unimport", "--yes", "example", "1.0.0"])
+        .failure(1);
     kubectl(&[
         "label",
         "--overwrite",
@@ -152,10 +154,10 @@ fn what_a_tenant_writes_stops_no_verb_and_decides_nothing() {
         "liar",
         &format!("{environment}=tenant"),
     ]);
-    site.solution(&["undeploy", "example", "-e", "tenant"])
+    site.solution(&["undeploy", "--yes", "example", "-e", "tenant"])
         .success();
     let deleted = site
-        .solution(&["environment", "delete", "tenant"])
+        .solution(&["environment", "delete", "--yes", "tenant"])
         .success();
     assert!(!deleted.contains("liar"), "{deleted}");
     assert_eq!(
@@ -193,7 +195,7 @@ fn a_forged_mark_deletes_no_adopted_namespace() {
     site.solution(&create).success();
     let mark = "solutions.metalk8s.scality.com/created=true";
     kubectl(&["annotate", "namespace", "adopted", mark]);
-    site.solution(&["environment", "delete", "adopted"])
+    site.solution(&["environment", "delete", "--yes", "adopted"])
         .success();
     let left = kubectl(&[
         "get",
@@ -217,7 +219,9 @@ fn another_namespace_of_the_name_is_not_deleted() {
         text.contains("is not the one that the environment had"),
         "{text}"
     );
-    let text = site.solution(&["environment", "delete", "anew"]).success();
+    let text = site
+        .solution(&["environment", "delete", "--yes", "anew"])
+        .success();
     assert!(text.contains("stays"), "{text}");
     let left = kubectl(&[
         "get",

@@ -41,11 +41,13 @@ fn an_unsigned_archive_of_a_solution_once_signed() {
     });
     // Nothing signed was ever seen: the person's word suffices, and nothing is remembered.
     site.import("unsigned.iso", &allow).success();
-    site.solution(&["unimport", "example", "1.0.0"]).success();
+    site.solution(&["unimport", "--yes", "example", "1.0.0"])
+        .success();
     site.import("1.0.0.iso", &[]).success();
     let publisher = format!("[\"{}\"]", key_id(&site, "publisher"));
     assert_eq!(remembered(&site), publisher);
-    site.solution(&["unimport", "example", "1.0.0"]).success();
+    site.solution(&["unimport", "--yes", "example", "1.0.0"])
+        .success();
     assert_eq!(remembered(&site), publisher, "it outlives the version");
     refused(&site, "--forget-signers", || {
         site.import("unsigned.iso", &allow)
@@ -65,7 +67,8 @@ fn an_unsigned_archive_of_a_solution_once_signed() {
     let before = site.snapshot();
     site.import("unsigned.iso", &allow).success();
     assert_eq!(site.snapshot(), before, "again changes nothing");
-    site.solution(&["unimport", "example", "1.0.0"]).success();
+    site.solution(&["unimport", "--yes", "example", "1.0.0"])
+        .success();
 }
 
 #[test]
@@ -124,14 +127,16 @@ fn signers_that_were_changed_stay_changed() {
     site.import("1.0.0.iso", &[]).success();
     assert_eq!(site.snapshot(), before);
     // What is not is somebody else's now.
-    site.solution(&["unimport", "example", "1.0.0"]).success();
+    site.solution(&["unimport", "--yes", "example", "1.0.0"])
+        .success();
     refused(&site, "--change-signers", || site.import("1.0.0.iso", &[]));
     // Signed by both, the keys were changed as they should be.
     let sign = ["sign", "1.0.0.iso", "--key", "other.key", "--detached"];
     site.desk.solution(&sign).success();
     site.import("1.0.0.iso", &other).success();
     for version in ["1.0.0", "1.1.0"] {
-        site.solution(&["unimport", "example", version]).success();
+        site.solution(&["unimport", "--yes", "example", version])
+            .success();
     }
 }
 
@@ -168,11 +173,13 @@ fn an_older_version_is_deployed_when_told() {
     let version = "{.items[*].metadata.labels.solutions\\.metalk8s\\.scality\\.com/version}";
     let crds = site.field("default", "crd", version);
     assert!(crds.contains("1.1.0") && !crds.contains("1.0.0"), "{crds}");
-    site.solution(&["undeploy", "example", "-e", "older"])
+    site.solution(&["undeploy", "--yes", "example", "-e", "older"])
         .success();
-    site.solution(&["environment", "delete", "older"]).success();
-    site.solution(&["deactivate", "example"]).success();
+    site.solution(&["environment", "delete", "--yes", "older"])
+        .success();
+    site.solution(&["deactivate", "--yes", "example"]).success();
     for version in ["1.0.0", "1.1.0"] {
-        site.solution(&["unimport", "example", version]).success();
+        site.solution(&["unimport", "--yes", "example", version])
+            .success();
     }
 }

@@ -95,7 +95,8 @@ fn refused(site: &Site, words: &[&str], act: impl Fn() -> Answer) {
 #[test]
 fn what_runs_anywhere_keeps_its_version() {
     let site = used("uses");
-    let unimport = |more: &[&str]| site.solution(&[&["unimport", "example"], more].concat());
+    let unimport =
+        |more: &[&str]| site.solution(&[&["unimport", "--yes", "example"], more].concat());
     let words = [
         "example 1.0.0 is active: its CRDs are in the cluster",
         "example-1.0.0 is used by objects in the cluster (4 in total): VersionServer users/served, \
@@ -156,7 +157,7 @@ fn an_active_version_is_forgotten_only_after_its_crds() {
     site.import("1.0.0.iso", &[]).success();
     activate(&site, "1.0.0");
     let unimport =
-        |more: &[&str]| site.solution(&[&["unimport", "example", "1.0.0"], more].concat());
+        |more: &[&str]| site.solution(&[&["unimport", "--yes", "example", "1.0.0"], more].concat());
     let message = "example 1.0.0 is active: its CRDs are in the cluster";
     let fix = "activate another version with `solution activate example VERSION`, \
                or `solution deactivate example` first";
@@ -176,7 +177,7 @@ fn an_active_version_is_forgotten_only_after_its_crds() {
     );
     assert_eq!(site.snapshot(), before);
 
-    site.solution(&["deactivate", "example"]).success();
+    site.solution(&["deactivate", "--yes", "example"]).success();
     let gone = unimport(&["--output", "json"]).json();
     let record = "solution-example-1.0.0";
     assert_eq!(
@@ -191,7 +192,8 @@ fn an_active_version_is_forgotten_only_after_its_crds() {
 #[test]
 fn crds_stay_with_what_needs_them() {
     let site = used("uses-crds");
-    let deactivate = |more: &[&str]| site.solution(&[&["deactivate", "example"], more].concat());
+    let deactivate =
+        |more: &[&str]| site.solution(&[&["deactivate", "--yes", "example"], more].concat());
     let words = [
         "objects of kind VersionServer still exist (1 in total): VersionServer users/served",
         "`--even-if-used example` deletes custom resources with their CRDs",
@@ -232,7 +234,14 @@ fn who_may_not_look_is_told_all_that_is_missing() {
         "this user may not delete configmaps in namespace metalk8s-solutions",
     ];
     refused(&site, &words, || {
-        site.solution(&["unimport", "example", "1.1.0", "--kubeconfig", &clerk])
+        site.solution(&[
+            "unimport",
+            "--yes",
+            "example",
+            "1.1.0",
+            "--kubeconfig",
+            &clerk,
+        ])
     });
 }
 
@@ -250,7 +259,7 @@ fn an_environment_says_at_once_what_is_in_it() {
         "--replicas=0",
     ];
     site.kubectl("full", &run).success();
-    let delete = || site.solution(&["environment", "delete", "full"]);
+    let delete = || site.solution(&["environment", "delete", "--yes", "full"]);
     let words = [
         "example 1.0.0 is deployed in `full`",
         "`solution undeploy example --environment full` first",

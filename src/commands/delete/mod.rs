@@ -8,8 +8,8 @@ use importer::{Change, Deletion, EvenIfUsed, Registries, Run};
 use registry::Client;
 use schemas::SolutionName;
 
-use self::plan::{in_the_way, show, unconfirmed};
-use super::change::remove;
+use self::plan::{in_the_way, show};
+use super::change::{remove, unconfirmed};
 use super::question::agreed;
 use super::refusal::refuse;
 use super::undo::{RemoveSetsArguments, UseArguments};
@@ -40,10 +40,6 @@ Examples:
 pub(crate) struct Arguments {
     /// The Solution's name
     solution: SolutionName,
-
-    /// Do not ask; needed where nobody can be asked
-    #[arg(long)]
-    yes: bool,
 
     /// Also delete its images at the registry
     #[arg(long)]
@@ -97,8 +93,8 @@ async fn delete(
         return Ok(give(output, &plan, |_| render::dry(change.run)));
     }
     let question = format!("delete all of this of {solution}?");
-    if !arguments.yes && !agreed(&question, output).await? {
-        return Ok(refuse(output, &plan, [unconfirmed(solution)]));
+    if !arguments.removal.yes && !agreed(&question, output).await? {
+        return Ok(refuse(output, &plan, [unconfirmed()]));
     }
     let undone = plan.carry_out(change).await?;
     let done = format!("{solution} is deleted");

@@ -1,7 +1,6 @@
 //! What deleting a Solution comes to, for people.
 
 use importer::{Deletion, Obstacle};
-use schemas::SolutionName;
 
 use crate::commands::refusal::InTheWay;
 use crate::render;
@@ -35,10 +34,4 @@ pub(super) fn in_the_way(plan: &Deletion) -> Vec<InTheWay> {
         InTheWay::of(obstacle, can_be_forced, &forced)
     };
     plan.obstacles.iter().map(in_the_way).collect()
-}
-
-/// That nobody said yes.
-pub(super) fn unconfirmed(solution: &SolutionName) -> InTheWay {
-    let message = format!("nobody confirmed that {solution} is to be deleted");
-    InTheWay::new(message, "read the plan; `--yes` confirms it")
 }

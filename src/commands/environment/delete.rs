@@ -7,9 +7,10 @@ use schemas::EnvironmentName;
 use serde::Serialize;
 
 use crate::args::{Output, RemovalArguments, choose};
-use crate::commands::change::{remove, show_revision};
+use crate::commands::change::{ConfirmedRemoval, remove_confirmed, show_revision};
 use crate::commands::give;
 use crate::commands::hindered::{free, hindered};
+use crate::commands::refusal::refuse;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
@@ -49,19 +50,40 @@ pub(crate) struct Deleted {
 pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome, Failure> {
     let all = arguments.delete_resources;
     let resources = choose(all, Resources::Delete, Resources::Keep);
+    let question = format!("delete environment {}?", arguments.environment);
+    let deleted = remove_confirmed(
+        &arguments.removal,
+        output,
+        &question,
+        |plan| show(plan, Run::Dry),
+        |shown, now| shown == now,
+        async |change| {
+            free(importer::delete_environment(change, &arguments.environment, resources).await)
+        },
+    )?;
     let run = arguments.removal.dry_run.run();
-    let deleted = remove(&arguments.removal, output, async |change| {
-        free(importer::delete_environment(change, &arguments.environment, resources).await)
-    })?;
-    let environment = match deleted {
-        Ok(environment) => environment,
-        Err(it) => return Ok(hindered(output, &it, "")),
-    };
-    let deleted = Deleted {
-        environment,
-        dry_run: run == Run::Dry,
-    };
-    Ok(give(output, &deleted, |it| show(&it.environment, run)))
+    Ok(match deleted {
+        ConfirmedRemoval::Done(environment) => {
+            let dry_run = run == Run::Dry;
+            let deleted = Deleted {
+                environment,
+                dry_run,
+            };
+            give(output, &deleted, |deleted| {
+                show(&deleted.environment, run);
+                show_revision(deleted.environment.revision);
+                render::dry(run);
+            })
+        }
+        ConfirmedRemoval::Blocked(blocked) => hindered(output, &blocked, ""),
+        ConfirmedRemoval::Unconfirmed(environment, why) => {
+            let plan = Deleted {
+                environment,
+                dry_run: true,
+            };
+            refuse(output, &plan, [why])
+        }
+    })
 }
 
 fn show(deleted: &DeletedEnvironment, run: Run) {
@@ -83,8 +105,6 @@ fn show(deleted: &DeletedEnvironment, run: Run) {
     if let Some(file) = &deleted.site_file {
         render::line!("{file}, the site's file of the environment, {verb} deleted");
     }
-    show_revision(deleted.revision);
-    render::dry(run);
 }
 
 #[cfg(test)]

@@ -25,9 +25,10 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     let undone = &all.shared::<Undone>("undone");
     let hindered = &all.shared::<RefusedRemoval>("hindered");
     all.verb("deploy", &[&planned[..], &[hindered]].concat());
-    all.verb("deactivate", &[undone, hindered]);
-    all.verb("undeploy", &[undone, hindered]);
-    all.verb("unimport", &[undone, hindered]);
+    let unconfirmed = &all.shared::<Refused<Undone>>("unconfirmedRemoval");
+    for verb in ["deactivate", "undeploy", "unimport"] {
+        all.verb(verb, &[undone, hindered, unconfirmed]);
+    }
     let deletion = &all.own::<Deletion>();
     let kept = &all.own::<Refused<Deletion>>();
     let deletion = &said("With `--dry-run`: what would go, and what stays.", deletion);

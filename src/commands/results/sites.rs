@@ -16,7 +16,8 @@ pub(super) fn add(all: &mut Results) {
     all.verb("environment-create", &[created]);
     let hindered = &reference("hindered");
     let deleted = &all.own::<environment::delete::Deleted>();
-    all.verb("environment-delete", &[deleted, hindered]);
+    let unconfirmed = &all.own::<Refused<environment::delete::Deleted>>();
+    all.verb("environment-delete", &[deleted, hindered, unconfirmed]);
     let description = &all.own::<Description>();
     all.verb("environment-describe", &[description]);
     let environments = &all.own::<environment::Environments>();

@@ -106,11 +106,11 @@ fn prod_and_prod_2_have_nothing_in_common() {
     assert_eq!(shown, all);
     assert_eq!(touched(), "");
 
-    site.solution(&["undeploy", "example", "-e", "prod"])
+    site.solution(&["undeploy", "--yes", "example", "-e", "prod"])
         .success();
     assert_eq!(roles(&site, "prod"), BTreeMap::new());
     assert_eq!(touched(), "");
-    let deleted = site.solution(&["environment", "delete", "prod", "--output", "json"]);
+    let deleted = site.solution(&["environment", "delete", "--yes", "prod", "--output", "json"]);
     let removed = deleted.json()["removed"].clone();
     assert!(!removed.to_string().contains("prod-2\""), "{removed:#}");
     for namespace in ["prod", "prod-2-b"] {
@@ -160,7 +160,7 @@ fn two_environments_have_versions_and_cluster_roles_of_their_own() {
     reads(&site, "one", &["one limitranges"]);
     assert_eq!(difference(&second, &of(&site, "two")), "");
     let first = of(&site, "one");
-    site.solution(&["undeploy", "example", "-e", "two"])
+    site.solution(&["undeploy", "--yes", "example", "-e", "two"])
         .success();
     reads(&site, "two", &[]);
     assert_eq!(roles(&site, "two"), BTreeMap::new());
@@ -267,7 +267,7 @@ fn solutions_in_one_namespace_leave_each_other_alone() {
 
     let (shop, elsewhere) = (own("shop"), shops_own(&site));
     for verb in [
-        ["undeploy", "example", "--environment=both"],
+        ["undeploy", "--yes", "example", "--environment=both"],
         ["delete", "example", "--yes"],
     ] {
         site.solution(&verb).success();
@@ -280,7 +280,8 @@ fn solutions_in_one_namespace_leave_each_other_alone() {
     let secrets = || site.field("both", "serviceaccount/default", secrets);
     assert_eq!(secrets(), "login");
     assert_eq!(ready(&site), [both[1]]);
-    site.solution(&["undeploy", "shop", "-e", "both"]).success();
+    site.solution(&["undeploy", "--yes", "shop", "-e", "both"])
+        .success();
     let left = site.everything("both");
     assert!(
         left.keys().eq(empty.keys()),
