@@ -107,5 +107,5 @@ pub use plan::readiness::{Condition, OperatorStatus};
 pub use status::site::{
     SiteChecked, SiteShown, SiteWorkload, check as check_site, show as show_site, site,
 };
-pub use status::support::{SupportFile, SupportFiles, UnreadFile, support};
+pub use status::support::{FreeText, SupportFile, SupportFiles, UnreadFile, support};
 pub use status::{Status, VersionStatus, environments, status};

@@ -21,6 +21,10 @@ pub const SUPPORT_LOG_LINES: u32 = 10_000;
 /// Bytes of it.
 pub const SUPPORT_LOG_BYTES: usize = 1 << 20;
 
+/// Bytes of the secret values that are looked for in a support bundle, in all their forms: the search takes many times
+/// that in memory.
+pub const SUPPORT_SECRETS: usize = 4 << 20;
+
 /// Objects that are written or removed at the same time, as many as are looked at: an API server with etcd on a disk takes
 /// half the time for each as for one alone.
 pub const SIDE_BY_SIDE: usize = deployer::limits::PARALLEL;

@@ -17,7 +17,7 @@ fn unpacked(site: &Site, bundle: &str) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn a_support_bundle_has_what_helps_and_nothing_that_is_called_secret() {
+fn a_support_bundle_has_structure_and_logs_but_neither_free_text_nor_known_secrets() {
     let site = Site::new("support");
     site.environment("prod");
     site.import("1.0.0.iso", &["-e", "prod", "--pull-secret", "login"])
@@ -31,17 +31,22 @@ fn a_support_bundle_has_what_helps_and_nothing_that_is_called_secret() {
     let pod = json!({
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": { "name": "ends" },
+        "metadata": { "name": "ends", "annotations": { "example.com/note": "Zu7fr31t" } },
         "spec": {
             "imagePullSecrets": [{ "name": "login" }],
             "containers": [{
                 "name": "main",
                 "image": image,
-                "command": ["example-operator", "--no-such-flag"],
+                // The program quotes the option that it does not know in its log.
+                "command": ["example-operator", "--known4711"],
+                "args": ["--pass", "Zu7fr31t"],
                 "env": [{ "name": "PASSWORD", "value": "hunter2" }],
             }],
         },
     });
+    let literal = "--from-literal=password=known4711";
+    site.kubectl("prod", &["create", "secret", "generic", "own", literal])
+        .success();
     site.desk.write("pod.json", pod.to_string());
     site.kubectl("prod", &["create", "--filename", "pod.json"])
         .success();
@@ -74,7 +79,26 @@ fn a_support_bundle_has_what_helps_and_nothing_that_is_called_secret() {
     assert!(!json("prod/events.json").as_array().unwrap().is_empty());
     assert_eq!(contents["missing"], json!([]));
     for (path, text) in &files {
-        assert!(!text.contains("hunter2"), "{path}");
+        for secret in ["hunter2", "known4711", "Zu7fr31t"] {
+            let is_logged = secret == "Zu7fr31t" && path.ends_with(".log");
+            assert!(is_logged || !text.contains(secret), "{path} has {secret}");
+        }
+    }
+    let full = [
+        "support-bundle",
+        "-e",
+        "prod",
+        "--out",
+        "full.tar",
+        "--include-text",
+    ];
+    site.solution(&full).failure(1);
+    assert!(!site.desk.path("full.tar").exists());
+    site.solution(&[&full[..], &["--yes"]].concat()).success();
+    let full = unpacked(&site, "full.tar");
+    assert!(full["prod/pods.json"].contains("hunter2"));
+    for (path, text) in &full {
+        assert!(!text.contains("known4711"), "{path}");
     }
     let absent = ["support-bundle", "-e", "nowhere", "--out", "nowhere.tar"];
     site.solution(&absent).failure(1);

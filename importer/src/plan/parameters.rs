@@ -5,7 +5,7 @@
 
 mod charts;
 mod generated;
-mod secret;
+pub(crate) mod secret;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;

@@ -1,18 +1,27 @@
-//! What somebody who has no access to a cluster needs to see what is wrong in an environment: its workloads, pods, events
-//! and logs, without what is secret as far as that can be told. No Secret is read, and of
-//! `ConfigMap`s only this program's own records.
+//! The diagnostics of an environment for a person without access to the cluster: its workloads, pods, events and logs.
+//! Objects pass through an allow-list of structural fields. Secrets are read only to remove their values from all files,
+//! and of `ConfigMap`s only this program's own records are read.
 
-use deployer::{Cluster, Gvk, LogEnd, Object};
+mod projection;
+mod redactions;
+
+use std::collections::BTreeSet;
+
+use deployer::{Cluster, Gvk, LogEnd, Object, ObjectRef};
 use schemars::JsonSchema;
 use schemas::{EnvironmentName, KubernetesName, Namespace};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::time::timeout;
 
+use self::projection::{hidden, project};
+use self::redactions::Redactions;
 use crate::limits;
 use crate::model::error::Error;
+use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
 use crate::model::state::ClusterState;
+use crate::plan::parameters::secret::secret_name;
 
 /// The kinds that are read, by the name of their file.
 const KINDS: [(&str, &str, &str); 7] = [
@@ -26,10 +35,26 @@ const KINDS: [(&str, &str, &str); 7] = [
 ];
 const PODS: &str = "pods";
 
-/// Parts of the names of arguments whose values are masked.
-const SENSITIVE: [&str; 6] = ["password", "passwd", "secret", "token", "key", "credential"];
-/// What stands in place of a value.
-const MASK: &str = "(masked)";
+/// Whether a bundle has texts that people and programs chose freely.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FreeText {
+    /// They are masked.
+    #[default]
+    Masked,
+    /// They are shown, but for known secret values and credentials.
+    Shown,
+}
+
+/// The fields of this program's own reports that are free text: choices of the site, and texts of the cluster.
+const FREE_FIELDS: [&str; 7] = [
+    "description",
+    "lines",
+    "notes",
+    "parameters",
+    "reason",
+    "unreadable",
+    "why",
+];
 
 /// The files of a support bundle.
 #[derive(Debug, Default)]
@@ -38,6 +63,10 @@ pub struct SupportFiles {
     pub files: Vec<SupportFile>,
     /// The files that are missing.
     pub unread: Vec<UnreadFile>,
+    text: FreeText,
+    redactions: Redactions,
+    /// Whether there was no room for all secret values: then free text and logs are left out.
+    lacks_redactions: bool,
 }
 
 /// A file of a support bundle.
@@ -59,8 +88,101 @@ pub struct UnreadFile {
 }
 
 impl SupportFiles {
-    /// Adds a file, if there is room for it.
-    pub fn add(&mut self, path: impl Into<String>, bytes: Vec<u8>) {
+    /// Reads the secret values that no file of the bundle may have.
+    pub async fn begin(
+        cluster: &Cluster,
+        environment: &EnvironmentName,
+        text: FreeText,
+    ) -> Result<Self, Error> {
+        let state = ClusterState::read(cluster).await?;
+        let mut files = Self {
+            text,
+            ..Self::default()
+        };
+        for space in state.environment(environment) {
+            files.read_secrets(cluster, space).await;
+        }
+        if let Err(why) = files.redactions.ready() {
+            files.lacks_redactions = true;
+            files.miss("values of Secrets", &why);
+        }
+        Ok(files)
+    }
+
+    /// Reads the Secrets of a namespace, or those that its record and its pods name if this user may not list them.
+    async fn read_secrets(&mut self, cluster: &Cluster, space: &NamespaceRecord) {
+        let namespace = space.namespace.as_str();
+        let secrets = Gvk::new("v1", "Secret");
+        let path = format!("values of the Secrets of {namespace}");
+        match cluster.list(&secrets, Some(namespace), None).await {
+            Ok(secrets) => self.add_secrets(&secrets, &path),
+            Err(error) => {
+                let pods = cluster.list(&Gvk::new("v1", "Pod"), Some(namespace), None);
+                let pods = pods.await.unwrap_or_default();
+                let mut unread = BTreeSet::new();
+                for name in named_secrets(space, &pods) {
+                    let secret = ObjectRef::namespaced("v1", "Secret", namespace, &name);
+                    match cluster.get(&secret).await {
+                        Ok(secret) => self.add_secrets(secret.as_slice(), &path),
+                        Err(_) => {
+                            unread.insert(name);
+                        }
+                    }
+                }
+                let named = Vec::from_iter(unread).join(", ");
+                let named = if named.is_empty() {
+                    String::new()
+                } else {
+                    format!("; of those in use, these cannot be read: {named}")
+                };
+                self.miss(
+                    path,
+                    &format!("{error}, so logs may contain values of other Secrets{named}"),
+                );
+            }
+        }
+    }
+
+    fn add_secrets(&mut self, secrets: &[Object], path: &str) {
+        let mut secrets = secrets.iter();
+        if !secrets.all(|secret| self.redactions.add(secret)) && !self.lacks_redactions {
+            self.lacks_redactions = true;
+            let max = limits::SUPPORT_SECRETS;
+            let why =
+                format!("they have more than {max} bytes, so free text and logs are left out");
+            self.miss(path, &why);
+        }
+    }
+
+    /// Says that a file is missing. An API server may quote anything in its reason.
+    fn miss(&mut self, path: impl Into<String>, why: &str) {
+        let why = self.redactions.redact(why);
+        let path = path.into();
+        self.unread.push(UnreadFile { path, why });
+    }
+
+    /// Adds a report of this program.
+    pub fn add_report(&mut self, path: impl Into<String>, report: &impl Serialize) {
+        let report = serde_json::to_value(report);
+        let mut report = report.expect("a report has a JSON form");
+        if !self.has_text() {
+            mask_free_fields(&mut report);
+        }
+        self.add_value(path, &report);
+    }
+
+    fn has_text(&self) -> bool {
+        self.text == FreeText::Shown && !self.lacks_redactions
+    }
+
+    fn add_value(&mut self, path: impl Into<String>, value: &Value) {
+        let value = self.redactions.redact_value(value);
+        let text = serde_json::to_string_pretty(&value).expect("a value has a JSON form");
+        self.add(path, (text + "\n").into_bytes());
+    }
+
+    /// Adds a file whose secrets are removed, if there is room for it.
+    fn add(&mut self, path: impl Into<String>, bytes: Vec<u8>) {
         let path = path.into();
         if self.size() + bytes.len() > limits::SUPPORT_BYTES {
             let (size, max) = (bytes.len(), limits::SUPPORT_BYTES);
@@ -78,15 +200,72 @@ impl SupportFiles {
     fn add_objects(&mut self, path: String, objects: Result<&Vec<Object>, &deployer::Error>) {
         match objects {
             Ok(objects) => {
-                let values: Vec<Value> = objects.iter().map(masked).collect();
-                let text = serde_json::to_vec_pretty(&values).expect("objects have a JSON form");
-                self.add(path, text);
+                let objects = objects.iter();
+                let values: Value = objects
+                    .map(|object| project(object.as_value(), self.has_text()))
+                    .collect();
+                self.add_value(path, &values);
             }
-            Err(error) => self.unread.push(UnreadFile {
-                path,
-                why: error.to_string(),
-            }),
+            Err(error) => self.miss(path, &error.to_string()),
         }
+    }
+}
+
+/// The Secrets that the Solutions of a namespace and its pods use.
+fn named_secrets(space: &NamespaceRecord, pods: &[Object]) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (solution, deployed) in &space.solutions {
+        let pull_secret = deployed.pull_secret.iter();
+        names.extend(pull_secret.map(ToString::to_string));
+        names.extend(deployed.secret.map(|number| secret_name(solution, number)));
+    }
+    for pod in pods {
+        used_secrets(&pod.as_value()["spec"], &mut names);
+    }
+    names
+}
+
+/// Adds the Secrets that a pod's spec names, wherever it does.
+fn used_secrets(spec: &Value, names: &mut BTreeSet<String>) {
+    let fields_of_names = ["name", "secretName"];
+    match spec {
+        Value::Object(fields) => {
+            for (key, field) in fields {
+                let references = match key.as_str() {
+                    "secretKeyRef" | "secretRef" | "nodePublishSecretRef" | "secret" => {
+                        std::slice::from_ref(field)
+                    }
+                    "imagePullSecrets" => field.as_array().map_or(&[][..], Vec::as_slice),
+                    _ => {
+                        used_secrets(field, names);
+                        continue;
+                    }
+                };
+                let named = references
+                    .iter()
+                    .flat_map(|reference| fields_of_names.map(|name| reference[name].as_str()));
+                names.extend(named.flatten().map(str::to_owned));
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| used_secrets(item, names)),
+        _ => {}
+    }
+}
+
+/// Masks the free text of a report of this program.
+fn mask_free_fields(report: &mut Value) {
+    match report {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                if FREE_FIELDS.contains(&name.as_str()) {
+                    *field = hidden(field);
+                } else {
+                    mask_free_fields(field);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(mask_free_fields),
+        _ => {}
     }
 }
 
@@ -155,13 +334,16 @@ async fn logs(cluster: &Cluster, pods: &[Object], files: &mut SupportFiles) {
         };
         let before = if previous { ".previous" } else { "" };
         let path = format!("{namespace}/logs/{}/{container}{before}.log", pod.name());
-        let why = if files.size() + limits::SUPPORT_LOG_BYTES > limits::SUPPORT_BYTES {
+        let why = if files.lacks_redactions {
+            "its secret values cannot be removed".to_owned()
+        } else if files.size() + limits::SUPPORT_LOG_BYTES > limits::SUPPORT_BYTES {
             "there was no room left".to_owned()
         } else {
             match timeout(limits::SUPPORT_LOG, cluster.log(&end)).await {
                 Ok(Ok(Some(log))) => {
                     if !log.is_empty() {
-                        files.add(path, log);
+                        let log = files.redactions.redact(&String::from_utf8_lossy(&log));
+                        files.add(path, log.into_bytes());
                     }
                     continue;
                 }
@@ -170,7 +352,7 @@ async fn logs(cluster: &Cluster, pods: &[Object], files: &mut SupportFiles) {
                 Err(_) => format!("it did not come within {} s", limits::SUPPORT_LOG.as_secs()),
             }
         };
-        files.unread.push(UnreadFile { path, why });
+        files.miss(path, &why);
     }
 }
 
@@ -197,84 +379,6 @@ fn runs(pod: &Object) -> Vec<(String, bool)> {
     runs
 }
 
-/// Returns an object without what is secret as far as that can be told: the values of variables, and those of arguments
-/// that are called so. What only API servers write about fields is left out.
-fn masked(object: &Object) -> Value {
-    let mut value = object.as_value().clone();
-    if let Some(metadata) = value["metadata"].as_object_mut() {
-        metadata.remove("managedFields");
-        if let Some(annotations) = metadata
-            .get_mut("annotations")
-            .and_then(Value::as_object_mut)
-        {
-            annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
-        }
-    }
-    for pod in ["/spec", "/spec/template/spec"] {
-        for kind in ["initContainers", "containers", "ephemeralContainers"] {
-            let containers = value.pointer_mut(&format!("{pod}/{kind}"));
-            let containers = containers.and_then(Value::as_array_mut);
-            containers.into_iter().flatten().for_each(mask_container);
-        }
-    }
-    value
-}
-
-fn mask_container(container: &mut Value) {
-    let values = |list: Option<&mut Value>| {
-        let list = list.and_then(Value::as_array_mut).into_iter().flatten();
-        for value in list.filter_map(|it| it.get_mut("value")) {
-            *value = MASK.into();
-        }
-    };
-    values(container.get_mut("env"));
-    let mut follows = false;
-    for field in ["/command", "/args"] {
-        follows = mask_words(container.pointer_mut(field), follows);
-    }
-    for handler in [
-        "livenessProbe",
-        "readinessProbe",
-        "startupProbe",
-        "lifecycle/postStart",
-        "lifecycle/preStop",
-    ] {
-        mask_words(
-            container.pointer_mut(&format!("/{handler}/exec/command")),
-            false,
-        );
-        values(container.pointer_mut(&format!("/{handler}/httpGet/httpHeaders")));
-    }
-}
-
-/// Masks what words of a command line say. Gives whether the last of them is an option whose value follows.
-fn mask_words(words: Option<&mut Value>, mut follows: bool) -> bool {
-    for word in words.and_then(Value::as_array_mut).into_iter().flatten() {
-        let text = word.as_str().unwrap_or_default().to_owned();
-        let is_plain = !text.contains(char::is_whitespace);
-        match text.split_once('=') {
-            _ if follows => *word = MASK.into(),
-            Some((name, _)) if is_plain && is_sensitive(name) => {
-                *word = format!("{name}={MASK}").into();
-            }
-            // A whole script in one word.
-            _ if !is_plain && is_sensitive(&text) => *word = MASK.into(),
-            _ => {}
-        }
-        follows = !follows
-            && is_plain
-            && text.starts_with('-')
-            && !text.contains('=')
-            && is_sensitive(&text);
-    }
-    follows
-}
-
-fn is_sensitive(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    SENSITIVE.iter().any(|part| name.contains(part))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -293,41 +397,236 @@ mod tests {
         Object::new(pod).unwrap()
     }
 
-    #[test]
-    fn variables_and_arguments_that_are_called_secret_are_masked() {
-        let container = json!({
-            "name": "web",
-            "env": [
-                { "name": "A", "value": "hidden" },
-                { "name": "B", "valueFrom": { "secretKeyRef": { "name": "s", "key": "k" } } },
-            ],
-            "command": ["sh", "-c", "app --password=hidden", "PASSWORD=hidden", "--secret"],
-            "args": ["hidden", "--db-password=hidden", "--token", "-hidden", "--level=3", "plain"],
-            "livenessProbe": { "exec": { "command": ["ask", "--token=hidden"] } },
-            "readinessProbe": { "httpGet": { "httpHeaders": [{ "name": "Authorization", "value": "hidden" }] } },
+    /// A text that no list knows.
+    const FREE: &str = "Zu7fr31t";
+
+    fn redactions() -> Redactions {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "metadata": { "name": "s", "namespace": "prod" },
+            "data": {
+                "password": "aHVudGVyMiM3",
+                "token": "ImdlbmVyYXRlZDQ3MTEi",
+                ".dockerconfigjson": "eyJhdXRocyI6eyJyIjp7ImF1dGgiOiJkVHB3ZFd4c1pYST0ifX19",
+                "app.conf": "bGV2ZWw9aW5mbwpkc249ImNvbmZpZ3VyZWQ5Igo=",
+            },
         });
-        let spec =
-            json!({ "spec": { "containers": [container.clone()], "initContainers": [container] } });
-        let masked = masked(&pod(&spec));
-        assert!(!masked.to_string().contains("hidden"), "{masked}");
-        let container = &masked["spec"]["containers"][0];
-        assert_eq!(
-            container["env"][1]["valueFrom"]["secretKeyRef"]["name"],
-            "s"
-        );
-        let args = json!([
-            "(masked)",
-            "--db-password=(masked)",
-            "--token",
-            "(masked)",
-            "--level=3",
-            "plain"
+        let mut redactions = Redactions::default();
+        assert!(redactions.add(&Object::new(secret).unwrap()));
+        redactions.ready().unwrap();
+        redactions
+    }
+
+    #[test]
+    fn no_free_text_of_an_object_is_in_a_bundle_wherever_it_is() {
+        let container = |field: &str, value: Value| {
+            let mut container = json!({ "name": "web" });
+            container[field] = value;
+            json!({ "spec": { "template": { "spec": { "initContainers": [container.clone()], "containers": [container] } } } })
+        };
+        let volume = |volume: Value| json!({ "spec": { "volumes": [volume] } });
+        let places = [
+            container("args", json!([format!("--pass={FREE}")])),
+            container("args", json!(["--pass", FREE])),
+            container("args", json!([format!("--dsn=postgres://u:{FREE}@db/x")])),
+            container("args", json!([format!("-p{FREE}")])),
+            container("args", json!([format!("-p{FREE}=x")])),
+            container("args", json!([format!("--{FREE}")])),
+            container(
+                "command",
+                json!(["curl", "-u", format!("me:{FREE}"), "http://db"]),
+            ),
+            container(
+                "command",
+                json!(["curl", "-H", format!("Authorization: Bearer {FREE}")]),
+            ),
+            container("command", json!([format!("PASS={FREE}"), "app"])),
+            container("command", json!(["sh", "-c", format!("app {FREE}")])),
+            container("env", json!([{ "name": "A", "value": FREE }])),
+            container("workingDir", json!(format!("with spaces {FREE}"))),
+            container(
+                "livenessProbe",
+                json!({ "exec": { "command": ["ask", FREE] } }),
+            ),
+            container(
+                "livenessProbe",
+                json!({ "httpGet": { "path": format!("/ready?token={FREE}") } }),
+            ),
+            container(
+                "readinessProbe",
+                json!({ "httpGet": { "path": format!("/hooks/{FREE}") } }),
+            ),
+            container(
+                "startupProbe",
+                json!({ "httpGet": { "host": FREE, "httpHeaders": [{ "name": "X", "value": FREE }] } }),
+            ),
+            container(
+                "lifecycle",
+                json!({ "preStop": { "exec": { "command": ["ask", FREE] } } }),
+            ),
+            container("fieldOfALaterVersion", json!({ "a": [FREE] })),
+            volume(
+                json!({ "name": "v", "csi": { "driver": "d", "volumeAttributes": { "pass": FREE } } }),
+            ),
+            volume(
+                json!({ "name": "v", "flexVolume": { "driver": "d", "options": { "pass": FREE } } }),
+            ),
+            volume(json!({ "name": "v", "azureFile": FREE })),
+            json!({ "metadata": { "annotations": { "example.com/note": FREE } } }),
+            json!({ "metadata": { "annotations": { "kubectl.kubernetes.io/last-applied-configuration": FREE } } }),
+            json!({ "metadata": { "managedFields": [FREE] } }),
+            json!({ "spec": { "template": { "metadata": { "annotations": { "a": FREE } } } } }),
+            json!({ "spec": { "volumeClaimTemplates": [{ "metadata": { "annotations": { "a": FREE } } }] } }),
+            json!({ "status": { "conditions": [{ "type": "Ready", "reason": "Custom", "message": FREE }] } }),
+            json!({ "status": { "reason": "Evicted", "message": FREE } }),
+            json!({ "status": { "containerStatuses": [{ "lastState": { "terminated": { "reason": "Error", "message": FREE } } }] } }),
+            json!({ "involvedObject": { "name": "web" }, "reason": "Unhealthy", "message": FREE, "reportingComponent": "kubelet" }),
+            json!({ "involvedObject": { "name": "web" }, "reason": "Created", "message": FREE, "reportingComponent": "tenant" }),
+            json!({ "involvedObject": { "name": "web" }, "reason": "Created", "message": FREE, "source": { "component": "tenant" } }),
+            json!({ "fieldOfALaterVersion": FREE }),
+        ];
+        for place in places {
+            let shown = project(&place, false).to_string();
+            assert!(!shown.contains(FREE), "{place} is shown as {shown}");
+        }
+    }
+
+    #[test]
+    fn the_structure_of_an_object_is_in_a_bundle() {
+        let object = json!({
+            "metadata": {
+                "name": "web",
+                "labels": { "app": "web" },
+                "annotations": { "a": "x", "deployment.kubernetes.io/revision": "3" },
+            },
+            "spec": { "replicas": 2, "template": { "spec": { "containers": [{
+                "name": "web",
+                "image": "registry.example/web:1",
+                "command": ["/bin/web", "serve"],
+                "args": ["--pass=x", "--leader-elect=true", "--node=$(NODE)", "-v", "4"],
+                "env": [
+                    { "name": "A", "value": "x" },
+                    { "name": "B", "valueFrom": { "secretKeyRef": { "name": "s", "key": "k" } } },
+                ],
+                "ports": [{ "containerPort": 80 }],
+            }] } } },
+            "status": { "conditions": [{
+                "type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable",
+                "message": "Deployment does not have minimum availability.",
+            }] },
+        });
+        let mut expected = object.clone();
+        expected["metadata"]["annotations"]["a"] = "***".into();
+        let container = &mut expected["spec"]["template"]["spec"]["containers"][0];
+        container["command"] = json!(["/bin/web", "***"]);
+        container["args"] = json!([
+            "--pass=***",
+            "--leader-elect=true",
+            "--node=$(NODE)",
+            "-v",
+            "***"
         ]);
-        assert_eq!(container["args"], args);
-        assert!(masked["metadata"].get("managedFields").is_none());
-        let template = json!({ "template": { "spec": { "containers": [{ "env": [{ "value": "hidden" }] }] } } });
-        let masked = super::masked(&pod(&json!({ "spec": template })));
-        assert!(!masked.to_string().contains("hidden"), "{masked}");
+        container["env"][0]["value"] = "***".into();
+        assert_eq!(project(&object, false), expected);
+    }
+
+    #[test]
+    fn a_known_secret_value_is_in_no_file_of_a_bundle_in_any_form() {
+        let texts = [
+            "hunter2#7",
+            "aHVudGVyMiM3",
+            "postgres://u:hunter2%237@db",
+            "login with generated4711 failed",
+            "pull as puller",
+            "the dsn is configured9",
+        ];
+        let redactions = redactions();
+        let values = [
+            "hunter2#7",
+            "aHVudGVyMiM3",
+            "hunter2%237",
+            "generated4711",
+            "puller",
+            "configured9",
+        ];
+        for text in texts {
+            let mut files = SupportFiles {
+                text: FreeText::Shown,
+                redactions: self::redactions(),
+                ..SupportFiles::default()
+            };
+            files.add_report("report.json", &json!({ "message": text, text: 1 }));
+            let shown =
+                pod(&json!({ "spec": { "containers": [{ "args": [text], "image": text }] } }));
+            files.add_objects("pods.json".to_owned(), Ok(&vec![shown]));
+            files.miss("log", text);
+            let written = files
+                .files
+                .iter()
+                .map(|file| String::from_utf8_lossy(&file.bytes));
+            let mut written: Vec<String> = written.map(|text| text.into_owned()).collect();
+            written.extend([redactions.redact(text), files.unread[0].why.clone()]);
+            for written in written {
+                assert!(
+                    !values.iter().any(|value| written.contains(value)),
+                    "{text}: {written}"
+                );
+                assert!(written.contains("***"), "{text}: {written}");
+            }
+        }
+        assert_eq!(redactions.redact("level=info"), "level=info");
+    }
+
+    #[test]
+    fn a_credential_in_a_log_is_removed_by_its_form() {
+        let lines = [
+            format!("Authorization: Basic {FREE}"),
+            format!("sent Bearer {FREE} to db"),
+            format!("dial postgres://u:{FREE}@db/x"),
+            format!("GET /ready?token={FREE}&x={FREE} 200"),
+            format!("password={FREE}"),
+            format!("{{\"clientSecret\":\"{FREE} {FREE}\"}}"),
+            format!("curl -u me:{FREE} http://db"),
+            format!("app --pass {FREE} serve"),
+            format!("-----BEGIN RSA PRIVATE KEY-----\n{FREE}\n-----END RSA PRIVATE KEY-----"),
+            format!("eyJhbGciOiJI.eyJzdWIi.{FREE}"),
+        ];
+        for line in lines {
+            let shown = Redactions::default().redact(&line);
+            assert!(!shown.contains(FREE), "{line} is shown as {shown}");
+        }
+        let plain = "2026-01-02T03:04:05Z INFO reconciled prod/web in 3ms: 2 keys";
+        assert_eq!(Redactions::default().redact(plain), plain);
+    }
+
+    #[test]
+    fn the_free_text_of_a_report_is_masked_unless_it_is_wanted() {
+        let report = json!({ "version": "1.0.0", "parameters": { "dsn": FREE }, "reason": FREE });
+        let with = |text| {
+            let mut files = SupportFiles {
+                text,
+                ..SupportFiles::default()
+            };
+            files.add_report("report.json", &report);
+            serde_json::from_slice::<Value>(&files.files[0].bytes).unwrap()
+        };
+        let masked = json!({ "version": "1.0.0", "parameters": { "dsn": "***" }, "reason": "***" });
+        assert_eq!(with(FreeText::Masked), masked);
+        assert_eq!(with(FreeText::Shown), report);
+    }
+
+    #[test]
+    fn the_secrets_that_a_pod_uses_are_found() {
+        let spec = json!({
+            "imagePullSecrets": [{ "name": "a" }],
+            "containers": [{
+                "env": [{ "valueFrom": { "secretKeyRef": { "name": "b" } } }],
+                "envFrom": [{ "secretRef": { "name": "c" } }],
+            }],
+            "volumes": [{ "secret": { "secretName": "d" } }, { "projected": { "sources": [{ "secret": { "name": "e" } }] } }],
+        });
+        let mut names = BTreeSet::new();
+        used_secrets(&spec, &mut names);
+        assert_eq!(Vec::from_iter(names), ["a", "b", "c", "d", "e"]);
     }
 
     #[test]
@@ -354,7 +653,7 @@ mod tests {
         files.add("a", vec![0; limits::SUPPORT_BYTES - 1]);
         files.add("b", vec![0; 2]);
         files.add("c", vec![0; 1]);
-        let paths: Vec<_> = files.files.iter().map(|it| it.path.as_str()).collect();
+        let paths: Vec<_> = files.files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(paths, ["a", "c"]);
         assert_eq!(files.unread[0].path, "b");
     }

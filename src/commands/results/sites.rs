@@ -77,7 +77,8 @@ pub(super) fn add(all: &mut Results) {
     let version = &all.own::<program::version::ProgramVersion>();
     all.verb("version", &[version]);
     let bundle = &all.own::<support_bundle::WrittenBundle<'_>>();
-    all.verb("support-bundle", &[bundle]);
+    let unwritten = &all.own::<Refused<support_bundle::UnwrittenBundle<'_>>>();
+    all.verb("support-bundle", &[bundle, unwritten]);
     let history = &all.own::<history::shown::ShownHistory>();
     let written = &all.own::<history::written::WrittenReceipt<'_>>();
     all.verb("history", &[history, written]);

@@ -47,7 +47,7 @@ pub(super) fn tar(files: &SupportFiles, now: StatementTime) -> io::Result<Vec<u8
 }
 
 /// JSON for people.
-pub(super) fn pretty<T: Serialize>(value: &T) -> String {
+fn pretty<T: Serialize>(value: &T) -> String {
     let text = serde_json::to_string_pretty(value);
     text.expect("what is known of an environment has a JSON form") + "\n"
 }

@@ -5,30 +5,45 @@ mod archive;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use importer::{Description, History, SupportFiles, UnreadFile, Wanted};
+use importer::{FreeText, SupportFiles, UnreadFile, Wanted};
 use schemars::JsonSchema;
 use schemas::EnvironmentName;
 use serde::Serialize;
 
 use super::give;
 use super::history::shown::shown;
+use super::question::agreed;
+use super::refusal::{InTheWay, refuse};
 use crate::args::{Output, ReadArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, disk, environment, render};
 
-/// Write what is known of an environment into one file, for whoever helps and has no access to the cluster
+/// The question before free text is written.
+const QUESTION: &str = "Include arguments, variables, annotations, volume options, paths of probes, values of \
+    parameters, and messages of events and conditions? They may contain secrets that are not known.";
+
+/// Collect diagnostics for an environment into one file
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The file is a tar: CONTENTS.json lists what is in it and what is missing, and why. It has the versions of this program and
-of the cluster, what `solution environment describe` and `solution history` say, the environment's workloads, pods and
-events, and the end of each container's log (1 MiB of each run and of the one before; 64 MiB in all). What you may not read
-is missing.
+The file is a tar. CONTENTS.json lists its files, and those that are missing with the reason.
+The file contains the versions of this program and of the cluster, the output of `solution
+environment describe` and `solution history`, the environment's workloads, pods and events, and
+the end of each container's log (1 MiB of each run and of the one before; 64 MiB in all).
+Resources that you may not read are missing.
 
-Secrets, and ConfigMaps but for this program's own records, are never read, and values of variables and of arguments that are called password, secret, token, key
-or credential are masked. Logs and events are as programs wrote them: look at them before you send the file.
+Only structural fields are written as they are: names, images, ports, resources, states,
+reasons, counts and times. All free text is masked: arguments, variables, annotations, volume
+options, paths of probes, values of parameters, and messages that may quote these.
+--include-text shows free text, after you confirm it.
+
+Secrets are never written. Those of the environment that you may read are read only to remove
+their values from every file, also with --include-text. Logs are always included, without these
+values and without text in the form of a credential. If you may not read a Secret, a log may
+contain its values. Inspect the logs before you send the file.
 
 Examples:
   solution support-bundle -e prod --out prod-support.tar
+  solution support-bundle -e prod --out prod-support.tar --include-text --yes
   tar -xOf prod-support.tar CONTENTS.json")]
 pub(crate) struct Arguments {
     /// The environment
@@ -38,6 +53,14 @@ pub(crate) struct Arguments {
     /// The file, which does not exist yet
     #[arg(short, long, value_name = "FILE")]
     out: PathBuf,
+
+    /// Include free text: arguments, variables, annotations, volume options, parameters and messages
+    #[arg(long)]
+    include_text: bool,
+
+    /// Do not ask for confirmation of --include-text; needed without a terminal
+    #[arg(long, requires = "include_text")]
+    yes: bool,
 
     #[command(flatten)]
     cluster: ReadArguments,
@@ -57,6 +80,14 @@ pub(crate) struct WrittenBundle<'a> {
     unread: &'a [UnreadFile],
 }
 
+/// A support bundle that was not written.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct UnwrittenBundle<'a> {
+    /// The file that was not written.
+    unwritten: &'a Path,
+}
+
 /// What made the bundle, and of what.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -69,6 +100,19 @@ struct Versions<'a> {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let now = environment::now().map_err(Failure::unknown)?;
+    let text = if arguments.include_text {
+        if !arguments.yes && !cluster::block_on(agreed(QUESTION, output))? {
+            let unwritten = UnwrittenBundle {
+                unwritten: &arguments.out,
+            };
+            let message = "cannot write the support bundle: free text was not confirmed";
+            let why = InTheWay::new(message, "add `--yes`, or omit `--include-text`");
+            return Ok(refuse(output, &unwritten, [why]));
+        }
+        FreeText::Shown
+    } else {
+        FreeText::Masked
+    };
     let files = cluster::read(&arguments.cluster, async |cluster| {
         let environment = &arguments.environment;
         let described = importer::describe_environment(cluster, environment).await?;
@@ -83,10 +127,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             environment,
             made_at: now.to_string(),
         };
-        let mut files = SupportFiles::default();
-        for (path, text) in own_files(&versions, &described, &history) {
-            files.add(path, text.into_bytes());
-        }
+        let mut files = SupportFiles::begin(cluster, environment, text).await?;
+        files.add_report("versions.json", &versions);
+        files.add_report("environment.json", &described);
+        files.add_report("history.json", &shown(&history, None));
         importer::support(cluster, environment, &mut files).await?;
         Ok(files)
     })?;
@@ -94,19 +138,6 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     // Logs may hold what only their owner should see.
     disk::write_new(&arguments.out, 0o600, &bytes)?;
     Ok(tell(arguments, &files, bytes.len(), output))
-}
-
-/// What this program says of the environment.
-fn own_files(
-    versions: &Versions<'_>,
-    described: &Description,
-    history: &History,
-) -> [(&'static str, String); 3] {
-    [
-        ("versions.json", archive::pretty(versions)),
-        ("environment.json", archive::pretty(described)),
-        ("history.json", archive::pretty(&shown(history, None))),
-    ]
 }
 
 fn tell(arguments: &Arguments, files: &SupportFiles, size: usize, output: Output) -> Outcome {
@@ -124,7 +155,7 @@ fn tell(arguments: &Arguments, files: &SupportFiles, size: usize, output: Output
         let count = render::count(written.files, "file");
         render::line!("written     {file} ({count}, {size})");
         render::note!(
-            "next: look at the logs in it before you send it; only what is called secret was masked"
+            "next: inspect the logs in it before you send it; they may contain secrets that are not known"
         );
     })
 }

@@ -30,7 +30,7 @@ pub(crate) struct Kept {
 }
 
 /// The name of a Secret of sensitive values. The number says nothing of them: a digest would tell who guesses one.
-fn secret_name(solution: &SolutionName, number: SecretNumber) -> String {
+pub(crate) fn secret_name(solution: &SolutionName, number: SecretNumber) -> String {
     format!("{}{number}", prefix(solution))
 }
 
