@@ -573,7 +573,7 @@ mod tests {
                 assert!(written.contains("***"), "{text}: {written}");
             }
         }
-        assert_eq!(redactions.redact("level=info"), "level=info");
+        assert_eq!(redactions.redact("an info line"), "an info line");
     }
 
     #[test]
