@@ -116,5 +116,6 @@ pub const DECISIONS: u32 = 5;
 /// decide about one environment, a second or two where the API server is near.
 pub const CLUSTER_LEASE_WAIT: Duration = Duration::from_secs(20);
 
-/// Bytes of what a hub says was decided of a fleet: two entries with a person for each wave of the largest.
-pub const HUB_JOURNAL: usize = 128 * 1024;
+/// Bytes of the decisions in a hub: two entries for each wave of the largest fleet, with the longest names of persons that
+/// the schema accepts, each character escaped.
+pub const HUB_JOURNAL: usize = 512 * 1024;

@@ -56,8 +56,8 @@ fn walk(bytes: &[u8], kind: Kind, rules: Rules) -> Result<(), JsonError> {
     Ok(deserializer.end()?)
 }
 
-/// Reads a part of a document that was read strictly.
-pub(crate) fn from_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, JsonError> {
+/// Reads a part of a document that was read before; a list is no object by the positions of its fields.
+pub fn from_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, JsonError> {
     Ok(T::deserialize(Objects(value))?)
 }
 

@@ -2,8 +2,10 @@
 
 use std::fmt::Display;
 
-use fleet::{ExpressionError, FleetFault as F};
+use fleet::{ExpressionError, FleetFault as F, IdentityConflict};
 use importer::{HubError, MemberError, NotForOthers};
+
+use schemas::ClusterName;
 
 use super::Failure;
 
@@ -21,6 +23,20 @@ pub(crate) fn member(error: MemberError) -> Failure {
         MemberError::Other { .. } => Failure::no(error)
             .hint("if the cluster was made anew, take its `uid` out of the file and pin it again"),
     }
+}
+
+/// Refuses a cluster that is not the one that its name stands for.
+pub(crate) fn identity(conflict: IdentityConflict) -> Failure {
+    let (IdentityConflict::Name { name, .. } | IdentityConflict::Uid { name, .. }) = &conflict;
+    let hint = repin(name);
+    Failure::no(conflict).hint(hint)
+}
+
+/// How a cluster becomes the one that its name stands for.
+pub(crate) fn repin(name: &ClusterName) -> String {
+    format!(
+        "correct how `{name}` is reached; if this is the cluster that you mean, run `solution fleet check FILE --repin {name}`"
+    )
 }
 
 /// How an object becomes one that a tool of `solution fleet export` can apply.

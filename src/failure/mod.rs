@@ -35,7 +35,7 @@ pub(crate) use self::at_registry::{pruning, unprunable};
 pub(crate) use self::cluster::{in_words, of_operator};
 pub(crate) use self::findings::{findings_policy, misjudged};
 pub(crate) use self::fixes::{fix, site_problem};
-pub(crate) use self::fleets::{fleet_fix, hub, member, not_for_others};
+pub(crate) use self::fleets::{fleet_fix, hub, identity, member, not_for_others, repin};
 pub(crate) use self::keys::key;
 pub(crate) use self::logins::logins;
 pub(crate) use self::plans::{approvers, no_plan, not_approved, replan, replan_fleet};

@@ -193,7 +193,9 @@ fn prepare_hub(all: &Fleet) {
         unprepared.contains("the cluster has no kind SolutionRollout"),
         "{unprepared}"
     );
+    is_paused_here_alone(all, &unprepared);
     fleet(all, &[&["init"], &by[..]].concat()).success();
+    a_damaged_hub_keeps_no_pause_from_being_in_force(all, &by);
     let rbac = ["rbac", "--verb=fleet-hub", "--user=keeper"];
     let roles = solution(&all.site, &rbac).success();
     all.site.desk.write("roles.yaml", roles);
@@ -205,6 +207,33 @@ fn prepare_hub(all: &Fleet) {
     let away = keeper.replace(":7001", ":7099");
     all.site.desk.write("hub.kubeconfig", keeper);
     all.site.desk.write("away.kubeconfig", away);
+}
+
+/// Whether the fleet is paused although the hub was not told, and lets it go on.
+fn is_paused_here_alone(all: &Fleet, refused: &str) {
+    let words = "the decision is in force beside the file, but the hub was not told";
+    assert!(refused.contains(words), "{refused}");
+    let journal: Value = serde_json::from_slice(&all.site.desk.read("fleet.journal.json")).unwrap();
+    assert_eq!(journal["pause"]["paused"], true, "{journal}");
+    fleet(all, &["resume", "fleet.yaml"]).success();
+}
+
+fn a_damaged_hub_keeps_no_pause_from_being_in_force(all: &Fleet, by: &[&str]) {
+    let member = &all.members[0];
+    let object = |spec: &str| {
+        let kind = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionRollout";
+        let text = format!("{kind}\nmetadata: {{name: shops}}\nspec: {spec}\n");
+        all.site.desk.write("damaged.yaml", text);
+        let path = all.site.desk.path("damaged.yaml");
+        kubectl(member, &["create", "--filename", path.to_str().unwrap()])
+    };
+    let far = "{fleet: shops, pause: {at: 9999-01-01T00:00:00Z, paused: true, by: me}}";
+    let refused = object(far).failure(1);
+    assert!(refused.contains("spec.pause.at"), "{refused}");
+    object("{fleet: others}").success();
+    let paused = fleet(all, &[&["pause", "fleet.yaml"], by].concat()).failure(1);
+    is_paused_here_alone(all, &paused);
+    kubectl(member, &["delete", "solutionrollout/shops"]).success();
 }
 
 /// A field of the fleet's object in the hub, once a condition holds.
@@ -290,6 +319,20 @@ fn a_cluster_that_is_away_is_left_out_by_choice_and_one_that_is_another_is_refus
     let all = Fleet::start("fleet-away");
     all.write("1.0.0", "", "");
     let fleet_file = std::fs::read_to_string(all.site.desk.path("fleet.yaml")).unwrap();
+
+    // Two entries that lead to one cluster are not changed twice.
+    let copy = std::fs::read(&all.members[1]).unwrap();
+    all.site.desk.write("copy.kubeconfig", copy);
+    let twice = fleet_file.replace(&all.members[2], "copy.kubeconfig");
+    all.site.desk.write("fleet.yaml", &twice);
+    let refused = all.apply(&[]).failure(1);
+    let words = "error: rome: it is the cluster of `paris` (UID ";
+    assert!(refused.contains(words), "{refused}");
+    assert!(
+        refused.contains("not pinned: lab, paris, rome"),
+        "{refused}"
+    );
+
     let rome = std::fs::read_to_string(&all.members[2]).unwrap();
     all.site
         .desk
@@ -314,18 +357,8 @@ fn a_cluster_that_is_away_is_left_out_by_choice_and_one_that_is_another_is_refus
     assert_eq!(states(&ended.json()), of(["done", "done", "leftOut"]));
     one_that_is_away_is_waited_for(&all, &fleet_file);
 
-    // Two entries that lead to one cluster are not changed twice.
-    let copy = std::fs::read(&all.members[1]).unwrap();
-    all.site.desk.write("copy.kubeconfig", copy);
-    let twice = fleet_file.replace(&all.members[2], "copy.kubeconfig");
-    all.site.desk.write("fleet.yaml", twice);
-    let refused = all.apply(&[]).failure(1);
-    let words = "error: rome: it is the cluster of `paris` (UID ";
-    assert!(refused.contains(words), "{refused}");
-    assert!(
-        refused.contains("not pinned: lab, paris, rome"),
-        "{refused}"
-    );
+    all.site.desk.write("fleet.yaml", &twice);
+    a_name_stands_for_one_cluster(&all);
 
     // It is back, and pinned by a UID that it does not have.
     let uid = "uid: 00000000-0000-4000-8000-000000000001";
@@ -333,6 +366,29 @@ fn a_cluster_that_is_away_is_left_out_by_choice_and_one_that_is_another_is_refus
     all.site.desk.write("fleet.yaml", other);
     let refused = all.apply(&["--skip-unreachable"]).failure(1);
     assert!(refused.contains("error: rome: "), "{refused}");
+}
+
+/// The entry `rome` leads to the cluster `paris`, where the fleet has been applied before.
+fn a_name_stands_for_one_cluster(all: &Fleet) {
+    let refused = all.apply(&[]).failure(1);
+    let words = "error: rome: cannot use the cluster as `rome`: the fleet knows its UID ";
+    assert!(refused.contains(words), "{refused}");
+    let repin = ["check", "fleet.yaml", "--repin=rome"];
+    let refused = fleet(all, &repin).failure(1);
+    assert!(
+        refused.contains("nobody confirmed the new UIDs"),
+        "{refused}"
+    );
+
+    // Without the journal, the cluster itself says which one it is.
+    let journal = all.site.desk.path("fleet.journal.json");
+    std::fs::remove_file(&journal).unwrap();
+    let refused = all.apply(&[]).failure(1);
+    let words = "error: rome: cannot use the cluster as `rome`: its environment prod is recorded for the cluster `paris` of the fleet shops";
+    assert!(refused.contains(words), "{refused}");
+    fleet(all, &[&repin[..], &["--yes"]].concat()).success();
+    let known = std::fs::read_to_string(&journal).unwrap();
+    assert!(known.contains("\"rome\""), "{known}");
 }
 
 /// A cluster is waited for before it is planned, and where it is away again before it is changed in its wave.

@@ -7,12 +7,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use schemas::limits::FLEET_WAVES;
 use schemas::{
     ClusterName, ClusterUid, FleetSpec, FleetWave, KubernetesName, StatementTime, WaveName,
 };
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
-use crate::limits;
+use crate::limits::{self, PERSON_LENGTH, PLAN_LENGTH};
 
 /// Seconds that a time of this clock may be ahead of it: what is said in the same second as something else is later than that.
 const AHEAD: i64 = 5;
@@ -24,13 +27,25 @@ pub struct FleetJournal {
     /// The name of the fleet.
     pub fleet: KubernetesName,
     /// The last word on whether it is paused.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
     pause: Option<Pause>,
     /// The last word on the plan of each wave.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "by_wave",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     approvals: BTreeMap<WaveName, Approval>,
     /// Since when all clusters of a wave are as they were asked to be, or are so no more.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "by_wave",
+        skip_serializing_if = "BTreeMap::is_empty"
+    )]
     good: BTreeMap<WaveName, Good>,
     /// The clusters that were made as the file says, by the UIDs that pin them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -44,6 +59,33 @@ pub struct KnownCluster<'a> {
     pub name: &'a ClusterName,
     /// The UID by which it is pinned.
     pub uid: &'a ClusterUid,
+}
+
+/// The reason why a cluster is not the one that its name stands for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum IdentityConflict {
+    /// The cluster is known under another name.
+    #[error("cannot use the cluster as `{name}`: the fleet knows its UID {uid} as `{known}`")]
+    Name {
+        /// The name in the file.
+        name: ClusterName,
+        /// The UID of the cluster.
+        uid: ClusterUid,
+        /// The name under which it is known.
+        known: ClusterName,
+    },
+    /// The name stands for another cluster.
+    #[error(
+        "cannot use the cluster as `{name}`: its UID is {uid}, and the fleet knows `{name}` by the UID {known}"
+    )]
+    Uid {
+        /// The name in the file.
+        name: ClusterName,
+        /// The UID of the cluster.
+        uid: ClusterUid,
+        /// The UID by which the name is known.
+        known: ClusterUid,
+    },
 }
 
 /// By whom something was decided.
@@ -61,6 +103,7 @@ pub struct Decided {
 struct Pause {
     at: StatementTime,
     paused: bool,
+    #[serde(deserialize_with = "text::<_, PERSON_LENGTH>")]
     by: String,
 }
 
@@ -73,8 +116,13 @@ struct Approval {
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     taken_back: bool,
     /// The id of the plan.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "text::<_, PLAN_LENGTH>",
+        skip_serializing_if = "String::is_empty"
+    )]
     plan: String,
+    #[serde(deserialize_with = "text::<_, PERSON_LENGTH>")]
     by: String,
 }
 
@@ -87,7 +135,11 @@ struct Good {
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     lost: bool,
     /// The id of what was asked.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "text::<_, PLAN_LENGTH>",
+        skip_serializing_if = "String::is_empty"
+    )]
     goal: String,
 }
 
@@ -104,11 +156,57 @@ impl FleetJournal {
         }
     }
 
-    /// Remembers that a cluster is made as the file says.
-    pub fn know(&mut self, cluster: KnownCluster<'_>) {
+    /// Fails if a cluster is known under another name, or its name stands for another cluster. What the file pins itself
+    /// needs no check: the file is the word of its author.
+    pub fn identify(&self, cluster: KnownCluster<'_>) -> Result<(), IdentityConflict> {
         let KnownCluster { name, uid } = cluster;
+        if let Some(known) = self.clusters.get(uid).filter(|known| *known != name) {
+            return Err(IdentityConflict::Name {
+                name: name.clone(),
+                uid: uid.clone(),
+                known: known.clone(),
+            });
+        }
+        let mut known = self.clusters.iter();
+        match known.find(|(other, known)| *known == name && *other != uid) {
+            None => Ok(()),
+            Some((known, _)) => Err(IdentityConflict::Uid {
+                name: name.clone(),
+                uid: uid.clone(),
+                known: known.clone(),
+            }),
+        }
+    }
+
+    /// Whether it is known that a name stands for this cluster.
+    #[must_use]
+    pub fn knows(&self, cluster: KnownCluster<'_>) -> bool {
+        self.clusters.get(cluster.uid) == Some(cluster.name)
+    }
+
+    /// Remembers which cluster a name stands for, unless that contradicts what is known.
+    pub fn know(&mut self, cluster: KnownCluster<'_>) -> Result<(), IdentityConflict> {
+        self.identify(cluster)?;
+        if self.clusters.len() < limits::KNOWN_CLUSTERS {
+            self.pin(cluster);
+        }
+        Ok(())
+    }
+
+    /// Remembers which cluster a name stands for because the file says so, under whatever name it was known before.
+    /// A cluster that had the name before is still known: it has left the file.
+    pub fn pin(&mut self, KnownCluster { name, uid }: KnownCluster<'_>) {
         if self.clusters.len() < limits::KNOWN_CLUSTERS || self.clusters.contains_key(uid) {
             self.clusters.insert(uid.clone(), name.clone());
+        }
+    }
+
+    /// Forgets every identity that contradicts these clusters, because somebody has confirmed theirs, and remembers theirs.
+    pub fn repin(&mut self, clusters: &[KnownCluster<'_>]) {
+        let is_named = |name: &ClusterName| clusters.iter().any(|cluster| cluster.name == name);
+        self.clusters.retain(|_, name| !is_named(name));
+        for cluster in clusters {
+            self.pin(*cluster);
         }
     }
 
@@ -148,6 +246,7 @@ impl FleetJournal {
     }
 
     fn decide(&mut self, paused: bool, Decided { by, at }: Decided) {
+        let by = shortened(&by);
         let at = after(at, self.pause.as_ref().map(|it| it.at));
         self.pause = Some(Pause { at, paused, by });
     }
@@ -158,7 +257,7 @@ impl FleetJournal {
             at: after(at, self.approvals.get(&wave).map(|it| it.at)),
             taken_back: false,
             plan,
-            by,
+            by: shortened(&by),
         };
         self.approvals.insert(wave, approval);
     }
@@ -209,7 +308,7 @@ impl FleetJournal {
                 at: after(at, known.map(|it| it.at)),
                 taken_back: true,
                 plan: known.map(|it| it.plan.clone()).unwrap_or_default(),
-                by,
+                by: shortened(&by),
             };
             self.approvals.insert(wave.name.clone(), taken_back);
         }
@@ -228,6 +327,14 @@ impl FleetJournal {
             clusters: BTreeMap::new(),
             ..self.clone()
         }
+    }
+
+    /// Reads the decisions that others share. The schema of the object in a hub accepts exactly the same values.
+    pub fn from_shared(value: Value) -> Result<Self, serde_json::Error> {
+        if value.get("clusters").is_some() {
+            return Err(serde_json::Error::custom("unknown field `clusters`"));
+        }
+        schemas::json::from_value(value).map_err(serde_json::Error::custom)
     }
 
     /// Takes over what another journal of the fleet has decided, where that is later. A time that has not come for long,
@@ -281,6 +388,44 @@ fn keep_later<T: Ord>(ours: &mut BTreeMap<WaveName, T>, theirs: BTreeMap<WaveNam
             None => drop(ours.insert(wave, theirs)),
         }
     }
+}
+
+/// Returns as much of a person's name as others accept.
+fn shortened(by: &str) -> String {
+    by.chars().take(PERSON_LENGTH).collect()
+}
+
+/// Reads a field that may be absent, but not null: the API server accepts no null either.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+/// Reads a text of at most `MAX` characters.
+fn text<'de, D: Deserializer<'de>, const MAX: usize>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if text.chars().nth(MAX).is_some() {
+        return Err(D::Error::custom(format!(
+            "a text has more than {MAX} characters"
+        )));
+    }
+    Ok(text)
+}
+
+/// Reads entries by the names of waves. A structural schema cannot restrict keys, so an entry that no wave can have is
+/// skipped instead of refused.
+fn by_wave<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<WaveName, T>, D::Error> {
+    let entries: BTreeMap<String, T> = BTreeMap::deserialize(deserializer)?;
+    if entries.len() > FLEET_WAVES {
+        return Err(D::Error::custom(format!(
+            "there are more than {FLEET_WAVES} waves"
+        )));
+    }
+    let named = |(name, entry): (String, T)| Some((name.parse().ok()?, entry));
+    Ok(entries.into_iter().filter_map(named).collect())
 }
 
 /// Whether a time is of another clock.
@@ -342,14 +487,10 @@ mod tests {
 
     #[test]
     fn a_cluster_that_left_the_file_is_known_by_its_uid() {
-        let uid = |last: u8| -> ClusterUid {
-            let text = format!("00000000-0000-4000-8000-00000000000{last}");
-            text.parse().unwrap()
-        };
         let mut journal = journal();
         for (name, last) in [("paris", 1), ("rome", 2), ("lab", 3)] {
             let (name, uid) = (&name.parse().unwrap(), &uid(last));
-            journal.know(KnownCluster { name, uid });
+            journal.know(KnownCluster { name, uid }).unwrap();
         }
         let spec = |clusters: &str| -> FleetSpec {
             let text = format!(r#"{{"clusters": [{clusters}]}}"#);
@@ -368,22 +509,74 @@ mod tests {
         assert_eq!(journal, left);
     }
 
+    fn uid(number: usize) -> ClusterUid {
+        let text = format!("00000000-0000-4000-8000-{number:012}");
+        text.parse().unwrap()
+    }
+
     #[test]
     fn no_more_clusters_are_known_than_a_fleet_has_twice() {
         let mut journal = journal();
-        let name = &"paris".parse().unwrap();
         for at in 0..=limits::KNOWN_CLUSTERS {
-            let uid = &format!("00000000-0000-4000-8000-{at:012}").parse().unwrap();
-            journal.know(KnownCluster { name, uid });
+            let (name, uid) = (&format!("c{at}").parse().unwrap(), &uid(at));
+            journal.know(KnownCluster { name, uid }).unwrap();
         }
         assert_eq!(journal.clusters.len(), limits::KNOWN_CLUSTERS);
-        let (uid, name) = (
-            &"00000000-0000-4000-8000-000000000000",
-            &"rome".parse().unwrap(),
-        );
-        let uid = &uid.parse().unwrap();
-        journal.know(KnownCluster { name, uid });
+        let (name, uid) = (&"rome".parse().unwrap(), &uid(0));
+        journal.pin(KnownCluster { name, uid });
         assert_eq!(journal.clusters[uid], *name);
+    }
+
+    #[test]
+    fn an_identity_is_overwritten_only_by_the_file_or_a_confirmation() {
+        let (staging, prod): (ClusterName, ClusterName) =
+            ("staging".parse().unwrap(), "prod".parse().unwrap());
+        let (one, two, three) = (uid(1), uid(2), uid(3));
+        let cluster = |name, uid| KnownCluster { name, uid };
+        let mut journal = journal();
+        for known in [cluster(&staging, &one), cluster(&prod, &two)] {
+            journal.know(known).unwrap();
+            journal.know(known).unwrap();
+        }
+        let known = journal.clone();
+        // Two contexts are swapped, or one of them leads to a new cluster.
+        for (other, words) in [
+            (
+                cluster(&prod, &one),
+                "knows its UID 00000000-0000-4000-8000-000000000001 as `staging`",
+            ),
+            (
+                cluster(&staging, &two),
+                "knows its UID 00000000-0000-4000-8000-000000000002 as `prod`",
+            ),
+            (
+                cluster(&prod, &three),
+                "knows `prod` by the UID 00000000-0000-4000-8000-000000000002",
+            ),
+        ] {
+            let conflict = journal.know(other).unwrap_err().to_string();
+            assert!(conflict.ends_with(words), "{conflict}");
+            assert_eq!(journal, known);
+        }
+        let mut swapped = known.clone();
+        swapped.repin(&[cluster(&prod, &one), cluster(&staging, &two)]);
+        assert_eq!(
+            swapped.clusters,
+            [(one.clone(), prod.clone()), (two.clone(), staging.clone())].into()
+        );
+        let mut rebuilt = known.clone();
+        rebuilt.repin(&[cluster(&prod, &three)]);
+        assert_eq!(
+            rebuilt.clusters,
+            [
+                (one.clone(), staging.clone()),
+                (three.clone(), prod.clone())
+            ]
+            .into()
+        );
+        // The file pins the cluster that it calls something else now.
+        journal.pin(cluster(&prod, &one));
+        assert_eq!(journal.clusters[&one], prod);
     }
 
     #[test]

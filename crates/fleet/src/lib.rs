@@ -31,7 +31,7 @@ pub use facts::{FACTS, Facts, KubernetesFact, NodesFact};
 pub use fault::{FleetFault, FleetProblem};
 pub use file::{FleetFile, UnreadableFleet};
 pub use id::{ID_DIGITS, IdPart, fleet_id};
-pub use journal::{Decided, FleetJournal, KnownCluster};
+pub use journal::{Decided, FleetJournal, IdentityConflict, KnownCluster};
 pub use layer::FleetLayer;
 pub use members::Members;
 pub use pin::{Unpinnable, pinned};

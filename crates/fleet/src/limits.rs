@@ -27,3 +27,7 @@ pub(crate) const QUOTED: usize = 200;
 pub(crate) const LISTED_CLUSTERS: usize = 200;
 /// Bytes of a message there.
 pub(crate) const MESSAGE_SIZE: usize = 256;
+/// Characters of the name of a person who decides: a user and a host, and what a hub stores of them.
+pub(crate) const PERSON_LENGTH: usize = 512;
+/// Characters of the id of a plan or a goal there: more than twice as many as ids have.
+pub(crate) const PLAN_LENGTH: usize = 64;

@@ -88,7 +88,7 @@ mod tests {
             &"paris".parse().unwrap(),
             &"00000000-0000-4000-8000-000000000001".parse().unwrap(),
         );
-        journal.know(KnownCluster { name, uid });
+        journal.know(KnownCluster { name, uid }).unwrap();
         let journal = journal.shared();
         let mut back = journal.clone();
         back.go_back(&wave, decided());
@@ -116,5 +116,156 @@ mod tests {
         assert_eq!(hub_definition()["metadata"]["name"], NAME);
         assert_eq!(hub_definition()["spec"]["names"]["plural"], RESOURCE);
         assert_eq!(hub_definition()["spec"]["names"]["kind"], KIND);
+    }
+
+    /// The schema of what was decided, as the API server applies it: it removes or refuses every field that is not in it.
+    fn spec_schema() -> Value {
+        fn close(schema: &mut Value) {
+            if let Some(properties) = schema.get_mut("properties") {
+                let properties = properties.as_object_mut().expect("an object");
+                properties.values_mut().for_each(close);
+                schema["additionalProperties"] = json!(false);
+            } else if let Some(entries) = schema.get_mut("additionalProperties") {
+                close(entries);
+            }
+        }
+        let version = &hub_definition()["spec"]["versions"][0];
+        let mut schema = version["schema"]["openAPIV3Schema"]["properties"]["spec"].clone();
+        close(&mut schema);
+        schema
+    }
+
+    /// Values for a field of any type: each type, and each limit from both sides.
+    fn candidates() -> Vec<Value> {
+        let mut all = vec![
+            json!(null),
+            json!(true),
+            json!(false),
+            json!(0),
+            json!(-1),
+            json!(1.5),
+            json!(9_007_199_254_740_993_u64),
+            json!([]),
+            json!(["1980-01-01T00:00:00Z", true, "me"]),
+            json!({}),
+            json!({"unknown": 1}),
+        ];
+        for text in [
+            "",
+            "a",
+            "5c",
+            "shops",
+            "Shops",
+            "shops.test",
+            "shops..test",
+            "-shops",
+            "shops-",
+            "shops\n",
+            "sh\u{0}ops",
+            "sh\u{e9}ops",
+            "true",
+            "1980-01-01T00:00:00Z",
+            "1979-12-31T23:59:59Z",
+            "2099-12-31T23:59:59Z",
+            "2100-01-01T00:00:00Z",
+            "9999-01-01",
+            "9999-01-01T00:00:00Z",
+            "2026-02-28T00:00:00Z",
+            "2026-02-29T00:00:00Z",
+            "2024-02-29T00:00:00Z",
+            "2026-04-31T00:00:00Z",
+            "2026-00-10T00:00:00Z",
+            "2026-13-10T00:00:00Z",
+            "2026-01-00T00:00:00Z",
+            "2026-01-01T24:00:00Z",
+            "2026-01-01T00:60:00Z",
+            "2016-12-31T23:59:60Z",
+            "2026-01-01T00:00:00.5Z",
+            "2026-01-01t00:00:00z",
+            "2026-01-01 00:00:00Z",
+            "2026-01-01T00:00:00+00:00",
+            "2026-01-01T00:00:00Z\n",
+            "20260101T000000Z",
+            "+02026-01-01T00:00:00Z",
+            "yesterday",
+        ] {
+            all.push(json!(text));
+        }
+        for length in [63, 64, 65, 253, 254, 512, 513] {
+            all.push(json!("a".repeat(length)));
+            all.push(json!("\u{1f600}".repeat(length)));
+        }
+        all
+    }
+
+    /// Every value that differs from a good one in one place: another value there, an unknown field, a field less.
+    fn mutants(good: &Value) -> Vec<Value> {
+        fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
+            all.push(at.to_owned());
+            for (name, value) in value.as_object().into_iter().flatten() {
+                pointers(value, &format!("{at}/{name}"), all);
+            }
+        }
+        let mut places = Vec::new();
+        pointers(good, "", &mut places);
+        let mut all = Vec::new();
+        let mut with = |at: &str, change: &dyn Fn(&mut Value)| {
+            let mut mutant = good.clone();
+            change(mutant.pointer_mut(at).expect("a place of the value"));
+            all.push(mutant);
+        };
+        for at in &places {
+            for candidate in candidates() {
+                with(at, &|value| *value = candidate.clone());
+            }
+            let fields = good.pointer(at).and_then(Value::as_object);
+            let Some(fields) = fields else {
+                continue;
+            };
+            for name in ["unknown", "clusters", "Prod", "-", ""] {
+                with(at, &|value| value[name] = json!({}));
+            }
+            for (name, entry) in fields {
+                let less =
+                    |value: &mut Value| drop(value.as_object_mut().map(|all| all.remove(name)));
+                with(at, &less);
+                for other in ["Prod", "a.b", "a".repeat(64).as_str()] {
+                    with(at, &|value| value[other] = entry.clone());
+                }
+                for count in [100, 101] {
+                    with(at, &|value| {
+                        let many = (0..count).map(|wave| (format!("w{wave}"), entry.clone()));
+                        *value = many.collect();
+                    });
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn the_schema_and_the_parser_accept_exactly_the_same_decisions() {
+        let options = jsonschema::options().should_validate_formats(true);
+        let schema = options.build(&spec_schema()).unwrap();
+        let at = "2026-01-01T00:00:00Z";
+        let good = json!({
+            "fleet": "shops",
+            "pause": {"at": at, "paused": true, "by": "me"},
+            "approvals": {"prod": {"at": at, "by": "me", "plan": "5c", "takenBack": true}},
+            "good": {"prod": {"since": at, "goal": "5c", "lost": true}},
+        });
+        assert!(schema.is_valid(&good) && FleetJournal::from_shared(good.clone()).is_ok());
+        let (mut accepted, mut refused) = (0, 0);
+        for value in mutants(&good) {
+            let parsed = FleetJournal::from_shared(value.clone());
+            let is_valid = schema.is_valid(&value);
+            assert_eq!(is_valid, parsed.is_ok(), "{value}: {parsed:?}");
+            *(if is_valid {
+                &mut accepted
+            } else {
+                &mut refused
+            }) += 1;
+        }
+        assert!(accepted > 50 && refused > 500, "{accepted} {refused}");
     }
 }

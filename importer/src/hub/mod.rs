@@ -150,13 +150,13 @@ impl HeldRollout {
         {
             return Err(HubError::TooLarge(object()));
         }
-        let journal: Option<FleetJournal> =
-            spec.map(serde_json::from_value)
-                .transpose()
-                .map_err(|source| HubError::Unreadable {
-                    object: object(),
-                    source,
-                })?;
+        let journal: Option<FleetJournal> = spec
+            .map(FleetJournal::from_shared)
+            .transpose()
+            .map_err(|source| HubError::Unreadable {
+                object: object(),
+                source,
+            })?;
         if let Some(other) = journal.as_ref().filter(|it| it.fleet != *fleet) {
             return Err(HubError::Other {
                 object: object(),

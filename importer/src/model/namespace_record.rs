@@ -11,8 +11,8 @@ use deployer::{Object, ObjectRef};
 use rules::{Right, RightsSubject};
 use schemars::JsonSchema;
 use schemas::{
-    EnvironmentName, KubernetesName, Namespace, ParameterName, ReleaseName, SolutionName,
-    StatementTime, Version,
+    ClusterName, EnvironmentName, KubernetesName, Namespace, ParameterName, ReleaseName,
+    SolutionName, StatementTime, Version,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -70,6 +70,9 @@ pub(crate) struct Deployed {
     /// The choices of the fleet that deployed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fleet: Option<Box<FleetChoices>>,
+    /// The name that the cluster has in that fleet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) fleet_cluster: Option<ClusterName>,
     /// The labels that its release gives the namespace.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) labels: Labels,
@@ -122,6 +125,9 @@ pub struct EnvironmentNamespace {
     /// The fleets that deployed Solutions of these, by Solution.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fleets: BTreeMap<SolutionName, KubernetesName>,
+    /// The names that the cluster has in those fleets, by Solution.
+    #[serde(rename = "fleetClusters", skip_serializing_if = "BTreeMap::is_empty")]
+    pub fleet_clusters: BTreeMap<SolutionName, ClusterName>,
     /// Whether it is being deleted, as far as this user may see.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub going: bool,
@@ -209,6 +215,14 @@ impl NamespaceRecord {
             .collect()
     }
 
+    /// The names of the cluster in the fleets that deployed Solutions.
+    fn fleet_clusters(&self) -> BTreeMap<SolutionName, ClusterName> {
+        let deployed = self.solutions.iter();
+        let named =
+            deployed.filter_map(|(name, it)| Some((name.clone(), it.fleet_cluster.clone()?)));
+        named.collect()
+    }
+
     /// Returns what keeps a Solution from giving the namespace these labels, which may be there.
     pub(crate) fn check_labels(
         &self,
@@ -273,6 +287,7 @@ impl From<&NamespaceRecord> for EnvironmentNamespace {
             origin: record.origin,
             solutions: record.versions(),
             fleets: record.fleets(),
+            fleet_clusters: record.fleet_clusters(),
             going: false,
         }
     }
@@ -388,6 +403,7 @@ pub(crate) mod tests {
                 charts: ["db".parse().unwrap()].into(),
                 secret: Some(1),
                 fleet: None,
+                fleet_cluster: accepted.as_ref().map(|_| "rome".parse().unwrap()),
                 labels: [("a".to_owned(), "b".to_owned())].into(),
                 former_releases: Vec::new(),
                 accepted,

@@ -11,7 +11,9 @@ use deployer::Conflicts;
 use helm::Helm;
 use registry::{Client, Credentials, RegistryAddress, Secret};
 use schemars::JsonSchema;
-use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime, WaveName};
+use schemas::{
+    ClusterName, EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime, WaveName,
+};
 use serde::{Deserialize, Serialize};
 use shelf::{Missing, Record, Replace};
 use tokio::sync::Semaphore;
@@ -51,6 +53,8 @@ pub struct Request {
     pub verb: Verb,
     /// The wave of a fleet that the cluster is changed in, for the record.
     pub wave: Option<WaveName>,
+    /// The name of the cluster in its fleet, for the record.
+    pub fleet_cluster: Option<ClusterName>,
     /// The registries that come from the site's file, because nobody typed them.
     pub from_site: BTreeSet<LeftOpen>,
     /// The user and host that ask, for the record.

@@ -104,6 +104,10 @@ impl Planner<'_> {
             charts: parameters.secret.charts.keys().cloned().collect(),
             secret: parameters.number,
             fleet: fleet.cloned().map(Box::new),
+            fleet_cluster: match self.target.fleet {
+                Some(_) => self.asked.request.fleet_cluster.clone(),
+                None => standing.as_ref().and_then(|it| it.fleet_cluster.clone()),
+            },
             labels: [].into(),
             former_releases: standing
                 .as_ref()

@@ -3,7 +3,7 @@
 
 use deployer::{Cluster, Gvk, Object};
 use schemars::JsonSchema;
-use schemas::{EnvironmentName, KubernetesName, Namespace};
+use schemas::{ClusterName, EnvironmentName, KubernetesName, Namespace};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -98,6 +98,9 @@ pub struct DeployedOperator {
     /// The values of parameters that were chosen for it, but for sensitive ones.
     #[serde(skip_serializing_if = "ParameterValues::is_empty")]
     pub parameters: ParameterValues,
+    /// The name of the cluster in the fleet that deployed it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fleet_cluster: Option<ClusterName>,
     /// The consent to the reach beyond the environment, with who gave it when.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Consent>,
@@ -151,6 +154,7 @@ async fn of_namespace(
         let Deployed {
             pull_secret,
             parameters,
+            fleet_cluster,
             accepted,
             ..
         } = deployed.clone();
@@ -158,6 +162,7 @@ async fn of_namespace(
             operator: standing(cluster, state, space, solution, deployed, None, &mut sight).await?,
             pull_secret,
             parameters,
+            fleet_cluster,
             accepted,
         });
     }

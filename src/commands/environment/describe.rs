@@ -97,6 +97,9 @@ fn operator(deployed: &DeployedOperator) {
     if let Some(secret) = &deployed.pull_secret {
         render::line!("    pull secret {secret}");
     }
+    if let Some(name) = &deployed.fleet_cluster {
+        render::line!("    cluster     {name} in its fleet");
+    }
     for (name, value) in &deployed.parameters {
         render::line!("    parameter   {name} {value}");
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use deployer::{Account, Cluster};
+use fleet::{FleetJournal, KnownCluster};
 use schemas::{ClusterUid, FleetCluster};
 
 use super::member::Member;
@@ -24,6 +25,7 @@ impl MemberAccount {
         member: &FleetCluster,
         directory: &Path,
         management: Option<&Result<Cluster, Failure>>,
+        journal: &FleetJournal,
     ) -> Result<Self, Failure> {
         let Some(name) = &member.cluster_api else {
             let kubeconfig = member.kubeconfig.as_ref();
@@ -45,7 +47,7 @@ impl MemberAccount {
         let held = importer::held_member(management, name).await;
         let held = held.map_err(failure::member)?;
         // Before anything of it is used.
-        check(&held.uid, member)?;
+        check(&held.uid, member, journal)?;
         Ok(Self {
             account: held.account,
             uid: Some(held.uid),
@@ -53,22 +55,39 @@ impl MemberAccount {
     }
 
     /// Connects to the cluster, and makes sure that it is the one that is pinned.
-    pub(super) async fn connect(self, member: &FleetCluster) -> Result<Member, Failure> {
+    pub(super) async fn connect(
+        self,
+        member: &FleetCluster,
+        journal: &FleetJournal,
+    ) -> Result<Member, Failure> {
         let cluster = cluster::connect_by(self.account).await?;
         let system = importer::cluster_uid(&cluster).await;
         let system = system.map_err(failure::member)?;
         if self.uid.is_none() {
-            check(&system, member)?;
+            check(&system, member, journal)?;
         }
+        let uid = self.uid.unwrap_or_else(|| system.clone());
+        let known = journal.knows(KnownCluster {
+            name: &member.name,
+            uid: &uid,
+        });
         Ok(Member {
+            is_known: member.uid.is_some() || known,
             cluster,
-            uid: self.uid.unwrap_or_else(|| system.clone()),
+            uid,
             system,
         })
     }
 }
 
-/// Fails unless a cluster of this UID is the one that is meant.
-fn check(uid: &ClusterUid, member: &FleetCluster) -> Result<(), Failure> {
-    importer::check_uid(uid, member.uid.as_ref()).map_err(failure::member)
+/// Fails unless a cluster of this UID is the one that is meant: by the file, or by the journal where the file does not say.
+fn check(uid: &ClusterUid, member: &FleetCluster, journal: &FleetJournal) -> Result<(), Failure> {
+    let FleetCluster {
+        name, uid: pinned, ..
+    } = member;
+    if pinned.is_some() {
+        return importer::check_uid(uid, pinned.as_ref()).map_err(failure::member);
+    }
+    let known = journal.identify(KnownCluster { name, uid });
+    known.map_err(failure::identity)
 }

@@ -2,33 +2,40 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use fleet::{FleetChecked, FleetFile, FleetProblem};
 use schemars::JsonSchema;
+use schemas::ClusterName;
 use serde::Serialize;
 
 use super::order::{OrderedWave, ordered};
-use super::pin::{self, PinnedCluster};
+use super::pin::{self, PinnedCluster, RepinnedCluster};
 use crate::args::{Output, ReadArguments};
-use crate::commands::refusal::{InTheWay, found};
+use crate::commands::refusal::{InTheWay, found, refuse};
 use crate::failure::{self, Failure, Outcome};
 use crate::{disk, render};
 
 /// Check a fleet's file, and show which clusters change when
 #[derive(Args, Debug)]
 #[command(
-    mut_arg("kubeconfig", |argument| argument.requires("pin")),
-    mut_arg("context", |argument| argument.requires("pin")),
+    group(ArgGroup::new("asks").args(["pin", "repin"]).multiple(true)),
+    mut_arg("kubeconfig", |argument| argument.requires("asks")),
+    mut_arg("context", |argument| argument.requires("asks")),
     after_help = "\
-No cluster is asked, unless with --pin. All that is wrong is said at once.
+No cluster is asked, unless with --pin or --repin. All that is wrong is said at once.
 
 A context can be renamed, and a name can come to mean another cluster. --pin asks each cluster for the
 UID of its namespace kube-system (of its object, where Cluster API manages it), and writes it into the
 file beside the name; a cluster with another UID than the one in the file is never touched.
 
+Where the file has no UID, the first `solution fleet apply` stores the UID of each cluster in the
+journal beside the file. A cluster that contradicts it is refused, until --repin confirms that it is
+the one that you mean.
+
 Examples:
   solution fleet check fleet.yaml
   solution fleet check fleet.yaml --pin
+  solution fleet check fleet.yaml --repin paris
   solution fleet check fleet.yaml --output json"
 )]
 pub(crate) struct Arguments {
@@ -38,6 +45,14 @@ pub(crate) struct Arguments {
     /// Write the UIDs of the clusters into the file, and make sure of those that it has
     #[arg(long)]
     pin: bool,
+
+    /// Store the UID that this cluster has now in the journal, in place of an earlier one
+    #[arg(long, value_name = "CLUSTER")]
+    repin: Vec<ClusterName>,
+
+    /// Confirm --repin without being asked
+    #[arg(long, requires = "repin")]
+    yes: bool,
 
     #[command(flatten)]
     cluster: ReadArguments,
@@ -59,6 +74,9 @@ pub(crate) struct ReadFleet<'a> {
     /// With `--pin`: what came of each cluster.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pinned: Vec<PinnedCluster>,
+    /// With `--repin`: the clusters that are known by another UID than before.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    repinned: Vec<RepinnedCluster>,
 }
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
@@ -73,11 +91,22 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return Ok(found(output, read, &problems));
     }
     let mut outcome = Outcome::Yes;
+    if !arguments.repin.is_empty() {
+        let (names, confirmed) = (&arguments.repin, arguments.yes);
+        let repinned = pin::repin(&file, path, &arguments.cluster, names, confirmed, output)?;
+        let Some(repinned) = repinned else {
+            let message = "nobody confirmed the new UIDs";
+            let why = InTheWay::new(message, "compare the UIDs; `--yes` confirms them");
+            return Ok(refuse(output, read, [why]));
+        };
+        read.repinned = repinned;
+    }
     if arguments.pin {
         (read.pinned, outcome) = pin::pin(&file, path, &arguments.cluster)?;
     }
     render::result(output, &read, |read| {
         show(read);
+        pin::show_repinned(&read.repinned);
         pin::show(&read.pinned);
         if outcome == Outcome::Yes {
             render::line!("`{}` can be used as a fleet's file", path.display());
@@ -94,6 +123,7 @@ fn of<'a>(file: &'a FleetFile, path: &'a Path, notes: Vec<String>) -> ReadFleet<
         waves: ordered(file.spec()),
         notes,
         pinned: Vec::new(),
+        repinned: Vec::new(),
     }
 }
 

@@ -10,4 +10,6 @@ pub(super) struct Member {
     pub(super) uid: ClusterUid,
     /// The UID of its namespace kube-system, which no two entries have.
     pub(super) system: ClusterUid,
+    /// Whether the file or the journal says that this is the cluster of the name.
+    pub(super) is_known: bool,
 }

@@ -135,7 +135,7 @@ pub(super) fn approve(arguments: &ApproveArguments, output: Output) -> Result<Ou
     of_waves(std::slice::from_ref(wave), &file)?;
     let mut waves = file.spec().waves.iter();
     let asks = waves.any(|it| it.name == *wave && it.approve);
-    let approve = |it: &mut FleetJournal, by| it.approve(wave.clone(), plan.clone(), by);
+    let approve = |journal: &mut FleetJournal, by| journal.approve(wave.clone(), plan.clone(), by);
     let paused = hub.decide(&file, path, approve)?.paused().is_some();
     Ok(give(output, &of(&file, paused, Some(wave)), |_| {
         render::line!("wave {wave}: plan {plan} is approved");

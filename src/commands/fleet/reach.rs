@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use fleet::FleetFile;
+use fleet::{FleetFile, FleetJournal};
 use futures::future;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::account::MemberAccount;
 use super::arrivals::Arrivals;
+use super::journal::JournalFile;
 use super::member::Member;
 use crate::args::{ClusterArguments, ReadArguments};
 use crate::cluster;
@@ -23,6 +24,8 @@ const PARALLEL: usize = 16;
 /// How clusters of a fleet are reached.
 pub(super) struct Reaching<'a> {
     file: &'a FleetFile,
+    /// Which cluster each name stands for, where the file does not pin it.
+    journal: FleetJournal,
     /// Where relative paths begin.
     directory: PathBuf,
     /// How the cluster is reached that has the objects of Cluster API.
@@ -41,20 +44,38 @@ impl<'a> Reaching<'a> {
         management: &'a ClusterArguments,
         longest: Duration,
         arrivals: Option<Arrivals>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, Failure> {
+        Ok(Self {
             file,
+            journal: JournalFile::of(file, path)?.read()?,
             directory: path.parent().unwrap_or(Path::new("")).to_owned(),
             management,
             longest,
             arrivals,
-        }
+        })
     }
 
     /// The same for one who only reads.
-    pub(super) fn to_read(file: &'a FleetFile, path: &Path, arguments: &'a ReadArguments) -> Self {
+    pub(super) fn to_read(
+        file: &'a FleetFile,
+        path: &Path,
+        arguments: &'a ReadArguments,
+    ) -> Result<Self, Failure> {
         let longest = arguments.longest.timeout();
         Self::new(file, path, &arguments.cluster, longest, None)
+    }
+
+    /// The same for clusters that are to be known by other identities than before.
+    pub(super) fn to_repin(
+        file: &'a FleetFile,
+        path: &Path,
+        arguments: &'a ReadArguments,
+    ) -> Result<Self, Failure> {
+        let journal = FleetJournal::new(file.document().metadata.name.clone());
+        Ok(Self {
+            journal,
+            ..Self::to_read(file, path, arguments)?
+        })
     }
 
     /// Does something with each of these clusters, some at a time, and returns what came of each in the same order.
@@ -74,7 +95,8 @@ impl<'a> Reaching<'a> {
         let one = async |at: usize| {
             let member = &clusters[at];
             let turn = turns.acquire().await;
-            let found = MemberAccount::of(member, &self.directory, management.as_ref());
+            let found =
+                MemberAccount::of(member, &self.directory, management.as_ref(), &self.journal);
             let account = self.within(found).await?;
             // Whoever only waits keeps no other waiting.
             drop(turn);
@@ -82,7 +104,7 @@ impl<'a> Reaching<'a> {
                 arrivals.of(&member.name, account.account.clone()).await?;
             }
             let _turn = turns.acquire().await;
-            self.within(async { work(at, &account.connect(member).await?).await })
+            self.within(async { work(at, &account.connect(member, &self.journal).await?).await })
                 .await
         };
         future::join_all(places.iter().map(|at| one(*at))).await

@@ -91,6 +91,7 @@ pub(super) mod tests {
             origin: Origin::Created,
             solutions: [].into(),
             fleets: [].into(),
+            fleet_clusters: [].into(),
             going: false,
         };
         for it in deployed {

@@ -80,6 +80,7 @@ pub(super) async fn carry_out(
         return Ok(refuse(output, plan, [unconfirmed()]));
     }
     rollout.forget_gone()?;
+    rollout.know(&planned)?;
     let waves = Waves::of(rollout, &planned)?;
     let work = waves.roll(&planned);
     let told = follow::beside(hub, waves.listen(), work);

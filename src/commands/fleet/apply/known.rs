@@ -2,26 +2,39 @@
 
 use fleet::{FleetJournal, KnownCluster};
 
+use super::super::journal::JournalFile;
+use super::PlannedMember;
 use super::gate::Gates;
 use super::planned::MemberPlan;
-use super::rollout::Towards;
-use crate::failure::Failure;
+use super::rollout::{Rollout, Towards};
+use crate::failure::{self, Failure};
 
-impl Gates<'_> {
-    /// Remembers that these clusters are about to become as the file says.
-    pub(super) fn know(&self, members: &[&MemberPlan]) -> Result<(), Failure> {
+impl Rollout<'_> {
+    /// Remembers which clusters the names of the file stand for, before any of them is changed.
+    pub(super) fn know(&self, planned: &[PlannedMember]) -> Result<(), Failure> {
         if self.towards != Towards::File {
             return Ok(());
         }
-        let has_any = |it: &&&MemberPlan| it.deployments.iter().any(|it| it.deploys().is_some());
-        let know = |journal: &mut FleetJournal| {
-            for MemberPlan { name, uid, .. } in members.iter().filter(has_any) {
-                journal.know(KnownCluster { name, uid });
-            }
-        };
-        self.journal.change(know).map(drop)
+        let plans = planned
+            .iter()
+            .filter_map(|member| member.plan.as_ref().ok());
+        let has_any = |plan: &&MemberPlan| plan.deployments.iter().any(|it| it.deploys().is_some());
+        let mut known = Ok(());
+        JournalFile::of(self.file, self.path)?.change(|journal| {
+            known = plans.filter(has_any).try_for_each(|plan| {
+                let (name, uid) = (&plan.name, &plan.uid);
+                let cluster = KnownCluster { name, uid };
+                match &self.file.spec().clusters[plan.at].uid {
+                    Some(_) => Ok(journal.pin(cluster)),
+                    None => journal.know(cluster),
+                }
+            });
+        })?;
+        known.map_err(failure::identity)
     }
+}
 
+impl Gates<'_> {
     /// Forgets these clusters if nothing that the fleet brought is left there.
     pub(super) fn forget<'m>(
         &self,

@@ -26,13 +26,13 @@ impl Rollout<'_> {
         cluster::block_on(async {
             let arrivals = self.choices.arrival.longest();
             let arrivals = arrivals.map(|longest| Arrivals::within(longest, self.output));
-            let reaching = Reaching::new(self.file, self.path, management, longest, arrivals);
+            let reaching = Reaching::new(self.file, self.path, management, longest, arrivals)?;
             let plans = reaching.each(places, async |at, member| {
                 let wave = waves.iter().find(|it| it.clusters.contains(&at));
                 let wave = wave.map(|it| &it.wave.name);
                 Box::pin(plan(self, source, at, wave, member)).await
             });
-            let (plans, hub) = futures::join!(plans, follow::look(hub));
+            let (plans, hub) = futures::join!(plans, follow::look(hub, self.towards));
             let (plans, hub) = (places.iter().zip(plans), hub?);
             let planned = plans.map(|(at, plan)| PlannedMember {
                 at: *at,

@@ -98,7 +98,6 @@ impl<'a> Waves<'a> {
     ) -> Result<(), Failure> {
         let (members, is_held) = (&wave.members, wave.changes());
         let pushers = Pushers::default();
-        self.gates.know(members)?;
         self.told.begin_wave(&wave.wave.name);
         let begin = async |at: usize| {
             let (name, live) = (&members[at].name, live.begin(&members[at].name));

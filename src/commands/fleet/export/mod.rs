@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         removing: None,
     };
     cluster::block_on(async {
-        let reaching = Reaching::to_read(&file, path, &arguments.cluster);
+        let reaching = Reaching::to_read(&file, path, &arguments.cluster)?;
         let found = reaching.each(&places, async |at, member| {
             Box::pin(plan(&source, arguments.to, at, member)).await
         });

@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return Ok(outcome);
     }
     let places = arguments.selection.of(&file)?;
-    let reaching = Reaching::to_read(&file, &arguments.file, &arguments.cluster);
+    let reaching = Reaching::to_read(&file, &arguments.file, &arguments.cluster)?;
     let found = cluster::block_on(async {
         let found = reaching.each(&places, async |_, member| {
             Ok(importer::history(&member.cluster, &Wanted::default()).await?)

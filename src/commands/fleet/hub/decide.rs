@@ -23,33 +23,31 @@ pub(in crate::commands::fleet) struct HubArguments {
 }
 
 impl HubArguments {
-    /// Changes the journal of a fleet, and tells the hub if there is one.
+    /// Changes the journal of a fleet, and then tells the hub if there is one. Nothing that the hub says or is keeps the
+    /// decision from being in force beside the file.
     pub(in crate::commands::fleet) fn decide(
         &self,
         file: &FleetFile,
         path: &Path,
-        change: impl FnOnce(&mut FleetJournal, Decided),
+        change: impl Fn(&mut FleetJournal, Decided),
     ) -> Result<FleetJournal, Failure> {
         let (journal, decided) = (JournalFile::of(file, path)?, decided()?);
-        let change = |it: &mut FleetJournal| change(it, decided);
+        let change = |journal: &mut FleetJournal| change(journal, decided.clone());
+        let written = journal.change(change)?;
         let hub = FleetHub::of(self.hub.as_ref(), self.kubeconfig.as_ref(), file, path)?;
         let Some(hub) = hub else {
-            return journal.change(change);
+            return Ok(written);
         };
         cluster::block_on(async {
-            // What is there is known before, so that what is decided now is later.
-            let away = match hub.look().await? {
-                None => hub.exchange(None).await.err(),
-                away => away,
-            };
-            let decided = journal.change(change)?;
-            let untold = match away {
-                None => hub.exchange(None).await.err(),
-                away => away,
-            };
-            let context = "it is decided beside the file, and the hub does not know it";
-            let hint = "run the same command again; the next `apply` with `--hub` tells it, too";
-            untold.map_or(Ok(decided), |it| Err(it.context(context).hint(hint)))
+            hub.exchange(None, &change).await.map_err(|failure| {
+                let next = failure.next_step();
+                let context = "the decision is in force beside the file, but the hub was not told";
+                let hint = format!(
+                    "{next}; then run the same command again, or `solution fleet apply` with `--hub`"
+                );
+                failure.context(context).hint(hint)
+            })?;
+            journal.read()
         })
     }
 }

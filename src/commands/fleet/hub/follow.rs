@@ -6,6 +6,7 @@ use fleet::FleetProgress;
 use tokio::sync::watch::Receiver;
 use tokio::time::timeout;
 
+use super::super::apply::Towards;
 use super::FleetHub;
 use crate::failure::Failure;
 use crate::render;
@@ -20,14 +21,18 @@ pub(in crate::commands::fleet) struct LookedHub<'a> {
     away: Option<Failure>,
 }
 
-/// Looks at a hub, if there is one.
+/// Looks at a hub, if there is one. Whatever is wrong with it, it delays no rollback.
 pub(in crate::commands::fleet) async fn look(
     hub: Option<FleetHub<'_>>,
+    towards: Towards,
 ) -> Result<Option<LookedHub<'_>>, Failure> {
     let Some(hub) = hub else {
         return Ok(None);
     };
-    let away = hub.look().await?;
+    let away = match hub.look().await {
+        Err(failure) if towards == Towards::Before => Some(failure),
+        looked => looked?,
+    };
     Ok(Some(LookedHub { hub, away }))
 }
 
@@ -43,7 +48,7 @@ pub(in crate::commands::fleet) async fn beside<T>(
     };
     let first = progress.borrow().clone();
     let behind = match away {
-        None => hub.exchange(Some(&first)).await.err(),
+        None => hub.exchange(Some(&first), |_| {}).await.err(),
         away => away,
     };
     futures::join!(work, hub.follow(progress, behind))
@@ -77,7 +82,7 @@ impl FleetHub<'_> {
             };
             drop(timeout(LOOK, news).await);
             let latest = progress.borrow_and_update().clone();
-            behind = self.exchange(Some(&latest)).await.err();
+            behind = self.exchange(Some(&latest), |_| {}).await.err();
             if latest.has_ended() {
                 return behind;
             }

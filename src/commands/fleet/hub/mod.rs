@@ -77,11 +77,16 @@ impl<'a> FleetHub<'a> {
         }
     }
 
-    /// Makes the journal and the object one, and says in the object how far the fleet is.
-    async fn exchange(&self, progress: Option<&FleetProgress>) -> Result<(), Failure> {
+    /// Makes the journal and the object one, and says in the object how far the fleet is. A decision that was made before
+    /// is made again where the object has news, so that it is later than those.
+    async fn exchange(
+        &self,
+        progress: Option<&FleetProgress>,
+        decide: impl Fn(&mut FleetJournal),
+    ) -> Result<(), Failure> {
         let exchange = async {
             for _ in 0..ATTEMPTS {
-                if self.exchange_once(progress).await? == Exchanged::Yes {
+                if self.exchange_once(progress, &decide).await? == Exchanged::Yes {
                     return Ok(());
                 }
             }
@@ -92,7 +97,11 @@ impl<'a> FleetHub<'a> {
         exchanged.unwrap_or_else(|_| Err(self.late()))
     }
 
-    async fn exchange_once(&self, progress: Option<&FleetProgress>) -> Result<Exchanged, Failure> {
+    async fn exchange_once(
+        &self,
+        progress: Option<&FleetProgress>,
+        decide: impl Fn(&mut FleetJournal),
+    ) -> Result<Exchanged, Failure> {
         let held = self.read().await.map_err(|it| self.failed(it))?;
         let now = environment::now().map_err(Failure::unknown)?;
         let theirs = held.journal.clone();
@@ -102,7 +111,13 @@ impl<'a> FleetHub<'a> {
             }
         };
         // The hub keeps what it has of waves that this file does not have.
-        let mut journal = self.journal.change(merge)?;
+        let mut journal = self.journal.change(|ours| {
+            let before = ours.clone();
+            merge(ours);
+            if *ours != before {
+                decide(ours);
+            }
+        })?;
         merge(&mut journal);
         let exchanged = async {
             let hub = self.reached().await?;

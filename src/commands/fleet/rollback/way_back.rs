@@ -110,6 +110,7 @@ mod tests {
             origin: Origin::Created,
             solutions: [(solution.parse().unwrap(), version.parse().unwrap())].into(),
             fleets: [].into(),
+            fleet_clusters: [].into(),
             going: false,
         };
         let left = |spaces: &[EnvironmentNamespace]| left(&entry, spaces);

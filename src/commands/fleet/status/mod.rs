@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let members = Members::of(file.spec());
     let turns = turns(&file, &members, &meant);
     let places: Vec<usize> = turns.iter().map(|it| it.cluster).collect();
-    let reaching = Reaching::to_read(&file, &arguments.file, &arguments.cluster);
+    let reaching = Reaching::to_read(&file, &arguments.file, &arguments.cluster)?;
     let found = cluster::block_on(async {
         let found = reaching.each(&places, async |_, member| {
             Ok(importer::status(&member.cluster, None).await?)

@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return Ok(outcome);
     }
     let places = arguments.selection.of(&file)?;
-    let reaching = Reaching::to_read(&file, &arguments.file, &arguments.cluster);
+    let reaching = Reaching::to_read(&file, &arguments.file, &arguments.cluster)?;
     let members = Members::of(file.spec());
     let found = cluster::block_on(async {
         let found = reaching.each(&places, async |at, member| {

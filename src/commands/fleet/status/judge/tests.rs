@@ -168,6 +168,7 @@ fn what_is_being_deleted_is_not_ready() {
         origin: Origin::Created,
         solutions: [("shop".parse().unwrap(), "1.1.0".parse().unwrap())].into(),
         fleets: [].into(),
+        fleet_clusters: [].into(),
         going: false,
     });
     assert_eq!(state(&status), DeploymentState::Ready);
