@@ -121,7 +121,7 @@ fn way_out(obstacle: &O) -> String {
         } => return undeploy_first(solution, environment),
         O::Active { solution, .. } => return deactivate_first(solution),
         O::Registry(obstacle) => return at_registry::way_out(obstacle),
-        O::Changed => PLAN_AGAIN,
+        O::Changed { .. } => PLAN_AGAIN,
         O::Unplanned { .. } | O::NotAsShown { .. } => AGAIN,
         O::NotOurs(not_ours) => not_ours_to_write(not_ours),
         O::Denied { .. } => HAVE_IT_GRANTED,

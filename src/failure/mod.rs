@@ -385,7 +385,9 @@ mod tests {
 
     #[test]
     fn a_failure_over_an_obstacle_has_it_as_data() {
-        let changed = || Obstacle::Changed;
+        let changed = || Obstacle::Changed {
+            differences: vec!["Role prod/a".to_owned()],
+        };
         let refused = Failure::from(importer::Error::from(changed()));
         assert_eq!(refused.obstacle(), Some(changed()));
         let context = refused.context("cannot read `a.iso`");

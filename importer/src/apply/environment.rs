@@ -52,7 +52,7 @@ impl NamespaceRecord {
             if live.and_then(Object::uid) == seen {
                 Ok(Some(wanted.clone()))
             } else {
-                Err(Obstacle::Changed.into())
+                Err(Obstacle::changed([wanted.reference()]).into())
             }
         };
         let live = leased.put(wanted.reference(), decide).await?;

@@ -491,7 +491,7 @@ impl<T> LeasedDecision<T> {
         if lock.covers(&self.environments) {
             Ok(self)
         } else {
-            Err(Obstacle::Changed.into())
+            Err(Obstacle::changed(["its environments"]).into())
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) async fn migrate(
     let decide = |live: Option<&Object>| {
         let now = plan(live)?;
         if now.change != planned.change {
-            return Err(Obstacle::Changed.into());
+            return Err(Obstacle::changed([reference]).into());
         }
         Ok(now.between)
     };

@@ -260,14 +260,14 @@ impl Ready<'_> {
             let conflicts = planned.conflicts(&self.asked);
             let wait = self.asked.request.wait;
             migrate(leased, planned, conflicts, wait, plan).await?;
+            let reference = planned.object.reference();
             let decide = |live: Option<&Object>| {
                 let crd = plan(live)?;
                 if !planned.is_followed_by(&crd) {
-                    return Err(Obstacle::Changed.into());
+                    return Err(Obstacle::changed([reference]).into());
                 }
                 Ok(crd.written().cloned())
             };
-            let reference = planned.object.reference();
             leased.put_with(conflicts, reference, decide).await?;
         }
         let crds = decided.crds.iter();

@@ -412,7 +412,11 @@ pub(crate) async fn disarm(
 ) -> Result<(), Error> {
     for seen in interceptors(leased.cluster, solution, release).await? {
         let is_same = |live: &Object| live.uid() == seen.uid();
-        let may = |live: &Object| is_same(live).then_some(()).ok_or(Obstacle::Changed);
+        let may = |live: &Object| {
+            is_same(live)
+                .then_some(())
+                .ok_or_else(|| Obstacle::changed([live.reference()]))
+        };
         leased.remove(seen.reference(), may).await?;
     }
     Ok(())

@@ -187,7 +187,7 @@ impl Ready<'_> {
                 return Ok(Some(object.clone()));
             }
             if !deployment.change.is_untouched(desired, live) {
-                return Err(Obstacle::Changed.into());
+                return Err(Obstacle::changed([object.reference()]).into());
             }
             self.check_definition(object, live)?;
             Ok(Some(disarmed(&scaled(object, live)?, live)?))
@@ -261,7 +261,7 @@ impl Ready<'_> {
         let (version, written) = (self.asked.id.version(), crd::defined_by(live));
         match crd::judge(version, object.as_value(), live, written, Users::Here)? {
             Judged::Replaced => Ok(()),
-            Judged::Kept(_) => Err(Obstacle::Changed),
+            Judged::Kept(_) => Err(Obstacle::changed([object.reference()])),
         }
     }
 

@@ -417,7 +417,7 @@ mod tests {
             needed_by("cart", "prod"),
             used_by("shop"),
             used_by("cart"),
-            Obstacle::Changed,
+            Obstacle::changed(["Role prod/a"]),
         ];
         let [_, test, cart, login, other_login, changed] = all.clone();
         let remaining =

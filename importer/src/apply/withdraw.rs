@@ -247,7 +247,9 @@ impl Withdrawal {
         for caller in self.find_callers(leased.cluster).await? {
             let may = |live: &Object| {
                 let calls = self.recorded.is_called_by(live);
-                calls.then_some(()).ok_or(Obstacle::Changed)
+                calls
+                    .then_some(())
+                    .ok_or_else(|| Obstacle::changed([live.reference()]))
             };
             leased.remove(caller.reference(), may).await?;
         }

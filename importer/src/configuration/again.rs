@@ -12,7 +12,8 @@ use crate::plan::summary::PlanSummary;
 use crate::plan::{Plan, Ready};
 
 impl<'a> Ready<'a> {
-    /// Makes a plan again. Refused if something is in its way now, or if it no longer does what was shown.
+    /// Makes a plan again, after the `earlier` plans of the same run were carried out. Refused if something is in its way
+    /// now, or if it no longer does what was shown.
     pub async fn as_shown(
         accepted: &'a Accepted,
         findings: Vec<Finding>,
@@ -20,9 +21,10 @@ impl<'a> Ready<'a> {
         cluster: &Cluster,
         request: Request,
         shown: &PlanSummary,
+        earlier: &[&PlanSummary],
     ) -> Result<Self, Error> {
         let plan = Plan::make(accepted, findings, client, cluster, request).await?;
-        if let Some(obstacle) = in_the_way(&plan.obstacles(), shown, plan.summary()) {
+        if let Some(obstacle) = in_the_way(&plan.obstacles(), shown, plan.summary(), earlier) {
             plan.give_up(client).await;
             return Err(obstacle.into());
         }
@@ -38,9 +40,13 @@ fn in_the_way(
     obstacles: &[&Obstacle],
     shown: &PlanSummary,
     anew: &PlanSummary,
+    earlier: &[&PlanSummary],
 ) -> Option<Obstacle> {
     let first = obstacles.first().map(|&it| it.clone());
-    first.or_else(|| (!shown.holds(anew)).then_some(Obstacle::Changed))
+    first.or_else(|| {
+        let differences = shown.differences(anew, earlier);
+        (!differences.is_empty()).then(|| Obstacle::changed(differences))
+    })
 }
 
 #[cfg(test)]
@@ -65,15 +71,20 @@ mod tests {
         let denied = Obstacle::Denied {
             right: "create pods".to_owned(),
         };
-        let both = [&denied, &Obstacle::Changed];
+        let changed = || Obstacle::changed(["the server's address"]);
+        let both = [&denied, &changed()];
         for (obstacles, anew, expected) in [
             (&[][..], &shown, None),
             (&[], &noted, None),
-            (&[], &other, Some(Obstacle::Changed)),
+            (&[], &other, Some(changed())),
             (&both, &shown, Some(denied.clone())),
             (&both, &other, Some(denied.clone())),
         ] {
-            assert_eq!(in_the_way(obstacles, &shown, anew), expected, "{anew:?}");
+            assert_eq!(
+                in_the_way(obstacles, &shown, anew, &[]),
+                expected,
+                "{anew:?}"
+            );
         }
     }
 }

@@ -24,10 +24,12 @@ use crate::model::unmet::Unmet;
 #[schemars(rename = "ObstacleData", title = "A change of a cluster")]
 pub enum Obstacle {
     /// Others changed the cluster after the plan was made.
-    #[error(
-        "others changed the cluster while images were being pushed, so the plan no longer holds"
-    )]
-    Changed,
+    #[error("others changed the cluster after the plan was made{detail}", detail = after_colon(differences))]
+    Changed {
+        /// The parts of the plan that differ: objects by kind and name, and other parts in words.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        differences: Vec<String>,
+    },
     /// The cluster's Kubernetes is older than the oldest that can be imported into.
     #[error("the cluster runs Kubernetes {version}, which is too old")]
     KubernetesTooOld {
@@ -585,12 +587,29 @@ impl From<Unmet> for Obstacle {
     }
 }
 
+/// Returns the parts of a list behind a colon; nothing if there are none.
+fn after_colon(parts: &[String]) -> String {
+    if parts.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", named(parts.to_vec()))
+    }
+}
+
 fn joined(namespaces: &[Namespace]) -> String {
     let names: Vec<&str> = namespaces.iter().map(Namespace::as_str).collect();
     names.join(", ")
 }
 
 impl Obstacle {
+    /// Returns the obstacle that the cluster has changed since the plan was made, in these parts.
+    pub(crate) fn changed(differences: impl IntoIterator<Item = impl ToString>) -> Self {
+        let differences = differences.into_iter();
+        Self::Changed {
+            differences: differences.map(|part| part.to_string()).collect(),
+        }
+    }
+
     /// Whether it is only that something is used: a person can say that it goes all the same.
     #[must_use]
     pub fn is_use(&self) -> bool {
@@ -653,7 +672,8 @@ mod tests {
     #[test]
     fn an_obstacle_is_its_id_with_its_fields() {
         let told = |obstacle: Obstacle| serde_json::to_value(obstacle).unwrap();
-        assert_eq!(told(Obstacle::Changed), json!({ "id": "changed" }));
+        let nothing: [&str; 0] = [];
+        assert_eq!(told(Obstacle::changed(nothing)), json!({ "id": "changed" }));
         let unknown = Obstacle::UnknownEnvironment {
             environment: "tests".parse().unwrap(),
             near: Some("test".parse().unwrap()),

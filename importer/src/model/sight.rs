@@ -356,7 +356,7 @@ mod tests {
             let seen = sight.of(forbidden(), Hidden::Records, &right).unwrap();
             assert_eq!(seen, None);
         }
-        let fails = Err::<(), _>(Error::Refused(crate::Obstacle::Changed));
+        let fails = Err::<(), _>(Error::Refused(crate::Obstacle::changed(["Role prod/a"])));
         assert!(sight.of(fails, Hidden::Labels, &right).is_err());
         let unseen = serde_json::to_value(sight.unseen()).unwrap();
         let expected = serde_json::json!([{

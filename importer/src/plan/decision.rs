@@ -132,6 +132,25 @@ impl Decision {
             && self.state.concerning(solution, namespace)
                 == other.state.concerning(solution, namespace)
     }
+
+    /// Returns the parts in which a later decision about the same request differs, for a message.
+    pub(crate) fn differences(&self, later: &Self, asked: &Asked<'_>) -> Vec<String> {
+        let solution = asked.id.name();
+        let obstacles = later.obstacles.iter();
+        let new = obstacles.filter(|obstacle| !self.obstacles.contains(obstacle));
+        let mut differences: Vec<String> = new.map(Obstacle::to_string).collect();
+        let crds = later.crds.iter().filter(|crd| !self.crds.contains(crd));
+        differences.extend(crds.map(|crd| crd.object.reference().to_string()));
+        if let (Some(deployment), Some(later)) = (&self.deployment, &later.deployment) {
+            differences.extend(deployment.differences(later));
+        }
+        let namespace = self.deployment.as_ref().map(Deployment::namespace);
+        if self.state.concerning(solution, namespace) != later.state.concerning(solution, namespace)
+        {
+            differences.push(format!("the records of {solution}"));
+        }
+        differences
+    }
 }
 
 impl Asked<'_> {

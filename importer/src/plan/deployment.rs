@@ -1,8 +1,8 @@
 //! The part of an import that is about one environment: its namespace, the operator's objects, and what runs there now.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use change::Plan;
+use change::{ObjectChange, Plan};
 use deployer::Object;
 use manifests::pod_specs;
 use rules::RightsDifference;
@@ -73,6 +73,54 @@ impl PartialEq for Deployment {
 }
 
 impl Deployment {
+    /// Returns the parts in which a later deployment of the same differs, for a message.
+    pub(crate) fn differences(&self, later: &Self) -> Vec<String> {
+        let [before, now] = [self, later].map(|deployment| {
+            let changes = deployment.change.changes();
+            let own = changes.filter(|change| !change.desired.is_the_namespaces());
+            let state = |change: &ObjectChange| {
+                let uid = change.live().and_then(Object::uid).map(str::to_owned);
+                (change.object().clone(), uid, change.replaced().is_some())
+            };
+            let by_name =
+                own.map(|change| (change.object().reference().to_string(), state(change)));
+            by_name.collect::<BTreeMap<_, _>>()
+        });
+        let names: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+        let objects = names.into_iter();
+        let objects = objects.filter(|name| before.get(*name) != now.get(*name));
+        let mut differences: Vec<String> = objects.cloned().collect();
+        let namespace = self.namespace();
+        for (differs, part) in [
+            (
+                self.place != later.place,
+                format!("the record of namespace {namespace}"),
+            ),
+            (
+                self.standing != later.standing,
+                format!("the record of {}", self.solution),
+            ),
+            (
+                self.cleanup != later.cleanup,
+                "the cleanup objects".to_owned(),
+            ),
+            (
+                self.beyond != later.beyond,
+                "the effects outside the environment".to_owned(),
+            ),
+            (
+                self.change.releases != later.change.releases
+                    || self.change.departing != later.change.departing,
+                "the releases of charts".to_owned(),
+            ),
+        ] {
+            if differs {
+                differences.push(part);
+            }
+        }
+        differences
+    }
+
     pub(crate) fn namespace(&self) -> &Namespace {
         &self.place.namespace
     }

@@ -158,7 +158,8 @@ impl Ready<'_> {
         if decision.is_same(&self.decision, &self.asked) {
             Ok(decision)
         } else {
-            Err(Obstacle::Changed.into())
+            let differences = self.decision.differences(&decision, &self.asked);
+            Err(Obstacle::changed(differences).into())
         }
     }
 }
@@ -396,6 +397,7 @@ impl<'a> Plan<'a> {
         self.summary.crds.extend(kept);
         if obstacles.is_empty() {
             self.summary.crds.extend(tried.crds);
+            self.summary.applied = tried.applied;
             if let Some(target) = &mut self.summary.target {
                 target.objects = tried.objects;
                 let deployment = deployment.iter();

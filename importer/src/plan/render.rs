@@ -344,6 +344,6 @@ mod tests {
         assert!(!is_about_a_cluster(&Obstacle::Unmet(Box::new(kubernetes))));
         let class = Unmet::NeededStorageClass { class: None };
         assert!(is_about_a_cluster(&Obstacle::Unmet(Box::new(class))));
-        assert!(!is_about_a_cluster(&Obstacle::Changed));
+        assert!(!is_about_a_cluster(&Obstacle::changed(["Role prod/a"])));
     }
 }

@@ -1,6 +1,7 @@
 //! A plan in words, for people and for programs.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use change::Recreate;
 use deployer::{
@@ -73,6 +74,18 @@ pub struct PlanSummary {
     /// The parts that could not be seen when it was made with the rights of an administrator of only a namespace.
     #[serde(skip)]
     pub unseen: Vec<Unseen>,
+    /// The objects that would be applied, by kind and name; none in a summary that was read from a file.
+    #[serde(skip)]
+    pub(crate) applied: BTreeMap<String, AppliedObject>,
+}
+
+/// An object that would be applied, as it is sent to the API server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AppliedObject {
+    /// The digest of the object.
+    pub(crate) sent: Digest,
+    /// Whether the API server could dry-run it. It cannot before the namespace or the kind of the object exists.
+    pub(crate) is_dry_run: bool,
 }
 
 impl PlanSummary {

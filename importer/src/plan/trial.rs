@@ -15,14 +15,16 @@ use crate::model::space;
 use crate::plan::crd::PlannedCrd;
 use crate::plan::decision::Decision;
 use crate::plan::deployment::Deployment;
+use crate::plan::diff;
 use crate::plan::kinds::Unknown;
-use crate::plan::summary::{PlannedNarrowing, PlannedObject, planned};
+use crate::plan::summary::{AppliedObject, PlannedNarrowing, PlannedObject, planned};
 
 /// The planned change to every object that is written.
 #[derive(Debug)]
 pub(crate) struct Tried {
     pub(crate) crds: Vec<PlannedObject>,
     pub(crate) objects: Vec<PlannedObject>,
+    pub(crate) applied: BTreeMap<String, AppliedObject>,
     pub(crate) unchanged: Unchanged,
     /// The objects that could not be tried, since the definitions of their kinds change before.
     pub(crate) redefined: Vec<ObjectRef>,
@@ -84,7 +86,7 @@ impl Tried {
             .await?;
         let (mut crds, mut objects, mut obstacles) = (Vec::new(), Vec::new(), Vec::new());
         let (mut unchanged, mut unknown) = (Unchanged::default(), Unknown::default());
-        let mut redefined = Vec::new();
+        let (mut redefined, mut applied) = (Vec::new(), BTreeMap::new());
         let trials = all.iter().zip(conflicts).zip(trials);
         for (index, ((object, conflicts), (reference, trial))) in trials.enumerate() {
             unchanged.note(&trial);
@@ -92,6 +94,11 @@ impl Tried {
                 unknown.add(kind, object);
                 continue;
             }
+            let sent = AppliedObject {
+                sent: diff::digest(&diff::masked(object, &hidden)),
+                is_dry_run: !matches!(trial, Trial::Later { .. }),
+            };
+            applied.insert(object.reference().to_string(), sent);
             if let Trial::Redefined(_) = &trial {
                 redefined.push(reference);
             }
@@ -117,6 +124,7 @@ impl Tried {
         Ok(Self {
             crds,
             objects,
+            applied,
             unchanged,
             redefined,
             obstacles,
@@ -231,7 +239,8 @@ mod tests {
             why: "no".to_owned(),
         };
         assert_eq!(of_import(&object, immutable.into()), expected.into());
-        assert_eq!(of_import(&object, Obstacle::Changed), Obstacle::Changed);
+        let changed = || Obstacle::changed(["Role prod/a"]);
+        assert_eq!(of_import(&object, changed()), changed());
     }
 
     #[test]

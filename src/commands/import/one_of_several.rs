@@ -29,12 +29,13 @@ pub(crate) async fn look(
     Ok((plan.summary().clone(), obstacles.collect()))
 }
 
-/// Imports, if that still does to the cluster what was shown.
+/// Imports after the `earlier` plans of the same run, if that still does to the cluster what was shown.
 pub(crate) async fn as_shown(
     archive: &Acceptance,
     request: Request,
     reached: Reached<'_>,
     shown: &PlanSummary,
+    earlier: &[&PlanSummary],
     output: Output,
 ) -> Result<Receipt, Failure> {
     let Reached { client, cluster } = reached;
@@ -43,6 +44,7 @@ pub(crate) async fn as_shown(
         request,
         reached,
         shown,
+        earlier,
         &watch(output),
         async |ready, overtaken| {
             Box::pin(apply::apply(ready, client, cluster, output, overtaken)).await
@@ -57,6 +59,7 @@ pub(crate) async fn as_shown_by(
     request: Request,
     reached: Reached<'_>,
     shown: &PlanSummary,
+    earlier: &[&PlanSummary],
     tell: Tell<'_, Event>,
     apply: impl AsyncFn(Ready<'_>, &AtomicBool) -> Result<Receipt, Error>,
 ) -> Result<Receipt, Failure> {
@@ -64,7 +67,7 @@ pub(crate) async fn as_shown_by(
     let Reached { client, cluster } = reached;
     loop {
         let (findings, request) = (findings.clone(), request.clone());
-        let ready = Ready::as_shown(accepted, findings, client, cluster, request, shown);
+        let ready = Ready::as_shown(accepted, findings, client, cluster, request, shown, earlier);
         // What a plan is made with is far larger than the plan itself.
         let ready = Box::pin(ready).await?;
         if wait_nodes(&ready, cluster, tell).await? == Waited::Yes {

@@ -24,7 +24,7 @@ use sha2::{Digest as _, Sha256};
 
 use self::asked::FiledRequest;
 use self::decided::DecisionDigests;
-use self::shown::{as_shown, told_otherwise};
+use self::shown::{as_shown, parts_that_differ};
 use crate::model::error::Error;
 use crate::model::parameters::ValueSource;
 use crate::model::request::{Allowed, HelmProgram, Request};
@@ -286,7 +286,7 @@ impl PlanFile {
         if self.decided.records != anew.decided.records {
             moved.push(Moved::Records(self.solution.clone()));
         }
-        let told = told_otherwise(&self.summary, &anew.summary);
+        let told = parts_that_differ(&self.summary, &anew.summary);
         if !told.is_empty() {
             moved.push(Moved::Told(told.join(", ")));
         }

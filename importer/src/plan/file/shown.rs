@@ -2,21 +2,27 @@
 //! that nobody is shown what whoever wrote a plan likes; but for the parts that no two plans have alike: values that
 //! charts make by chance, and the progress of a push.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::json;
 
-use crate::plan::summary::{PlanSummary, PlannedChart};
+use super::differing;
+use crate::plan::summary::{PlanSummary, PlannedChart, PlannedObject, PlannedTarget};
 
-/// A part that a plan shows besides objects, as messages call it.
-type Told = (&'static str, fn(&PlanSummary, &PlanSummary) -> bool);
+/// A part of a plan besides objects, as messages name it, and whether two plans have it alike.
+type Part = (&'static str, fn(&PlanSummary, &PlanSummary) -> bool);
 
-/// The parts that are compared each for itself, so that they can be named.
-const TOLD: [Told; 6] = [
+/// The parts that are compared one by one, so that messages can name them.
+const PARTS: [Part; 13] = [
     ("the context", |one, other| one.context == other.context),
     ("the server's address", |one, other| {
         one.server == other.server
     }),
     ("the version of Kubernetes", |one, other| {
         one.kubernetes == other.kubernetes
+    }),
+    ("the registries", |one, other| {
+        (&one.registry, &one.pull_registry) == (&other.registry, &other.pull_registry)
     }),
     ("the notes", |one, other| one.notes == other.notes),
     ("the findings about the archive", |one, other| {
@@ -25,26 +31,132 @@ const TOLD: [Told; 6] = [
     ("what is to be pushed", |one, other| {
         pushed(one) == pushed(other)
     }),
+    ("the values that nobody gave", |one, other| {
+        one.defaults == other.defaults
+    }),
+    ("the environment", |one, other| {
+        let place = |target: &PlannedTarget| (target.environment.clone(), target.namespace.clone());
+        one.target.as_ref().map(place) == other.target.as_ref().map(place)
+    }),
+    ("the version that runs", |one, other| {
+        let running = |plan: &PlanSummary| plan.target.as_ref()?.running.clone();
+        running(one) == running(other)
+    }),
+    ("the rights", |one, other| {
+        let rights = |target: &PlannedTarget| {
+            let (gained, lost) = (&target.rights_gained, &target.rights_lost);
+            (gained.clone(), lost.clone(), target.dangers.clone())
+        };
+        one.target.as_ref().map(rights) == other.target.as_ref().map(rights)
+    }),
+    ("the effects outside the environment", |one, other| {
+        let beyond = |plan: &PlanSummary| plan.target.as_ref()?.beyond.clone();
+        beyond(one) == beyond(other)
+    }),
+    ("the parameters", |one, other| {
+        let parameters = |target: &PlannedTarget| target.parameters.clone();
+        one.target.as_ref().map(parameters) == other.target.as_ref().map(parameters)
+    }),
+];
+
+/// Kinds of objects by which the API server changes others before it stores them.
+const MUTATING: [&str; 3] = [
+    "MutatingWebhookConfiguration",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
 ];
 
 impl PlanSummary {
-    /// Whether a plan that was made anew in the same run does what this one shows. Notes decide nothing, and imports that
-    /// come before it may add some; one of the same version has recorded it, and perhaps brought its CRDs.
+    /// Returns the parts in which a plan that was made again in the same run differs from this one; none if it still
+    /// does what this one shows. What the `earlier` plans of the run have changed is no difference, if it came out as
+    /// they show. Notes decide nothing, and earlier plans may add some.
     #[must_use]
-    pub fn holds(&self, anew: &Self) -> bool {
-        let mut anew = as_shown(self, anew.clone());
-        anew.notes.clone_from(&self.notes);
-        if anew.recorded {
-            anew.recorded = self.recorded;
+    pub fn differences(&self, again: &Self, earlier: &[&Self]) -> Vec<String> {
+        let sent = &again.applied;
+        let mut again = as_shown(self, again.clone());
+        again.notes.clone_from(&self.notes);
+        if again.recorded {
+            again.recorded = self.recorded;
         }
-        for crd in anew.crds.iter_mut().filter(|it| !it.differs()) {
-            let mut shown = self.crds.iter();
-            if let Some(brought) = shown.find(|it| it.object == crd.object && it.differs()) {
-                *crd = brought.clone();
+        let run = EarlierPlans::of(earlier);
+        for object in again.objects_mut() {
+            let mut shown = self.objects();
+            let Some(shown) = shown.find(|shown| shown.object == object.object) else {
+                continue;
+            };
+            let [before, now] = [&self.applied, &sent].map(|all| all.get(&object.object));
+            let is_sent_alike = before.is_some_and(|before| {
+                let may_differ = !before.is_dry_run || run.mutates;
+                may_differ && now.is_some_and(|now| now.sent == before.sent)
+            });
+            if run.explains(shown, object) || is_sent_alike && is_same_change(shown, object) {
+                object.clone_from(shown);
             }
         }
-        *self == anew
+        if *self == again {
+            return Vec::new();
+        }
+        let mut differences = differing(self, &again);
+        differences.extend(parts_that_differ(self, &again));
+        if differences.is_empty() {
+            differences.push("other parts of the plan".to_owned());
+        }
+        differences
     }
+}
+
+/// Whether an object would be created, or changed over the same state.
+fn is_same_change(shown: &PlannedObject, again: &PlannedObject) -> bool {
+    (&shown.action, &shown.live) == (&again.action, &again.live)
+}
+
+/// The plans of a run that were carried out before another one of it.
+struct EarlierPlans<'a> {
+    /// The objects that they change, with the lines that they show.
+    changed: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// Whether they create or change objects by which the API server changes others.
+    mutates: bool,
+}
+
+impl<'a> EarlierPlans<'a> {
+    fn of(plans: &[&'a PlanSummary]) -> Self {
+        let mut changed = BTreeMap::<&str, BTreeSet<&str>>::new();
+        let objects = plans.iter().flat_map(|plan| plan.objects());
+        for object in objects.filter(|object| object.differs()) {
+            let lines = changed.entry(&object.object).or_default();
+            lines.extend(added_lines(object));
+        }
+        let kinds = changed.keys().filter_map(|object| object.split(' ').next());
+        let mutates = { kinds }.any(|kind| MUTATING.contains(&kind));
+        Self { changed, mutates }
+    }
+
+    /// Whether an object that they change, as Namespaces and CRDs that Solutions share, is planned again as it was
+    /// shown: nothing is added to it but what was shown for it, by this plan or by one of them.
+    fn explains(&self, shown: &PlannedObject, again: &PlannedObject) -> bool {
+        let account = shown.object.strip_prefix("ServiceAccount ");
+        let namespace = account.and_then(|account| account.strip_suffix("/default"));
+        // Kubernetes creates the default account with its namespace.
+        let namespace = namespace.map(|namespace| format!("Namespace {namespace}"));
+        let changed = self.changed.get(shown.object.as_str());
+        let changed = changed.or_else(|| self.changed.get(namespace?.as_str()));
+        let Some(lines) = changed else {
+            return false;
+        };
+        let known: BTreeSet<&str> = added_lines(shown).chain(lines.iter().copied()).collect();
+        ["keep", "change", shown.action.as_str()].contains(&again.action.as_str())
+            && again.action != "remove"
+            && added_lines(again).all(|line| known.contains(line))
+    }
+}
+
+/// The lines that a diff adds, without their indentation: fields of one object lie at one place of it.
+fn added_lines(object: &PlannedObject) -> impl Iterator<Item = &str> {
+    let lines = object
+        .diff
+        .lines()
+        .filter_map(|line| line.strip_prefix('+'));
+    lines.map(str::trim)
 }
 
 impl PlanSummary {
@@ -73,6 +185,7 @@ impl PlanSummary {
 
 /// A plan that was made anew, with what may differ as it was shown.
 pub(super) fn as_shown(shown: &PlanSummary, mut anew: PlanSummary) -> PlanSummary {
+    anew.applied.clone_from(&shown.applied);
     // What was pushed since is there.
     if anew.bytes_to_push <= shown.bytes_to_push && anew.images_present >= shown.images_present {
         (anew.bytes_to_push, anew.images_present) = pushed(shown);
@@ -86,9 +199,9 @@ pub(super) fn as_shown(shown: &PlanSummary, mut anew: PlanSummary) -> PlanSummar
     anew
 }
 
-/// Returns the names of the parts that are told otherwise.
-pub(super) fn told_otherwise(shown: &PlanSummary, anew: &PlanSummary) -> Vec<String> {
-    let differing = TOLD.iter().filter(|(_, is_same)| !is_same(shown, anew));
+/// Returns the names of the parts, besides objects, in which two plans differ.
+pub(super) fn parts_that_differ(shown: &PlanSummary, anew: &PlanSummary) -> Vec<String> {
+    let differing = PARTS.iter().filter(|(_, is_same)| !is_same(shown, anew));
     differing.map(|(name, _)| (*name).to_owned()).collect()
 }
 

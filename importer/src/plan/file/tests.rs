@@ -17,7 +17,7 @@ use crate::model::verb::Verb;
 use crate::model::writer::Turn;
 use crate::plan::diff::live_digest;
 use crate::plan::hidden::HiddenTexts;
-use crate::plan::summary::{PlannedBeyond, PlannedChart, PlannedTarget};
+use crate::plan::summary::{AppliedObject, PlannedBeyond, PlannedChart, PlannedTarget};
 
 fn object(name: &str, action: &str, diff: &str) -> PlannedObject {
     PlannedObject {
@@ -331,26 +331,132 @@ fn only_what_a_chart_makes_by_chance_is_shown_as_before() {
 #[test]
 fn a_plan_of_the_same_run_holds_if_all_that_was_shown_comes_out_so() {
     let shown = summary();
-    let anew = |change: fn(&mut PlanSummary)| {
-        let mut anew = summary();
-        change(&mut anew);
-        shown.holds(&anew)
+    let differences = |change: fn(&mut PlanSummary)| {
+        let mut again = summary();
+        change(&mut again);
+        shown.differences(&again, &[]).join(", ")
     };
-    assert!(anew(|_| ()));
-    assert!(anew(|it| it.bytes_to_push = 3), "others have pushed some");
-    assert!(anew(|it| it.notes = vec!["a newer version".to_owned()]));
-    assert!(!anew(|it| it.bytes_to_push = 8));
-    assert!(!anew(|it| it.crds.clear()));
-    assert!(!anew(|it| it.registry = "other.test".to_owned()));
-    assert!(
-        anew(|it| it.recorded = true),
-        "an import that came before has recorded it"
+    assert_eq!(differences(|_| ()), "");
+    assert_eq!(differences(|plan| plan.bytes_to_push = 3), "");
+    let notes = |plan: &mut PlanSummary| plan.notes = vec!["a newer version".to_owned()];
+    assert_eq!(differences(notes), "");
+    assert_eq!(differences(|plan| plan.recorded = true), "");
+    let pushed = differences(|plan| plan.bytes_to_push = 8);
+    assert_eq!(pushed, "what is to be pushed");
+    let crd = "CustomResourceDefinition shops";
+    assert_eq!(differences(|plan| plan.crds.clear()), crd);
+    let kept = differences(|plan| plan.crds[0].action = "keep".to_owned());
+    assert_eq!(kept, crd, "no earlier plan of the run created it");
+    let registry = differences(|plan| plan.registry = "other.test".to_owned());
+    assert_eq!(registry, "the registries");
+    assert_eq!(
+        differences(|plan| plan.images = 9),
+        "other parts of the plan"
     );
-    assert!(
-        anew(|it| it.crds[0].action = "unchanged".to_owned()),
-        "and brought its definition"
+}
+
+/// The plan of a Solution in a namespace that does not exist, with these objects of it.
+fn first_of_namespace(namespace: &str, objects: &[&str]) -> PlanSummary {
+    let mut plan = summary();
+    let created = |name: &str, diff: &str| PlannedObject {
+        changes: Vec::new(),
+        live: None,
+        ..object(name, "create", diff)
+    };
+    let target = plan.target.as_mut().unwrap();
+    (target.removed, target.running) = (Vec::new(), None);
+    target.objects = vec![created("Namespace prod", namespace)];
+    for name in objects {
+        target.objects.push(created(name, "+  size: 3\n"));
+        let sent = AppliedObject {
+            sent: Digest::new([1; 32]),
+            is_dry_run: false,
+        };
+        plan.applied.insert((*name).to_owned(), sent);
+    }
+    plan
+}
+
+/// The same once the namespace exists: its objects could be dry-run, with the defaults of the API server.
+fn next_of_namespace(first: &PlanSummary, namespace: &str) -> PlanSummary {
+    let mut plan = first.clone();
+    let mut objects = plan.target.as_mut().unwrap().objects.iter_mut();
+    *objects.next().unwrap() = object("Namespace prod", "change", namespace);
+    objects.for_each(|object| object.diff.push_str("+  default: true\n"));
+    plan.applied
+        .values_mut()
+        .for_each(|sent| sent.is_dry_run = true);
+    plan
+}
+
+#[test]
+fn what_an_earlier_plan_of_the_run_created_is_no_change_by_others() {
+    let cart = first_of_namespace(
+        "+metadata:\n+  labels:\n+    level: low\n",
+        &["Role prod/cart"],
     );
-    assert!(!anew(|it| it.crds[0].action = "change".to_owned()));
+    let objects = ["ServiceAccount prod/default", "Role prod/shop"];
+    let shop = first_of_namespace("+metadata:\n+  labels:\n+    a: b\n", &objects);
+    let labels = "-  a: c\n+  a: b\n+  level: low\n";
+    let mut again = next_of_namespace(&shop, labels);
+    again.target.as_mut().unwrap().objects[1].action = "change".to_owned();
+    assert_eq!(shop.differences(&again, &[&cart]), [""; 0]);
+
+    // Without an earlier plan that created it, others did.
+    let account = "ServiceAccount prod/default";
+    assert_eq!(shop.differences(&again, &[]), ["Namespace prod", account]);
+
+    // What neither plan shows is named.
+    let with = |change: fn(&mut PlanSummary)| {
+        let mut again = again.clone();
+        change(&mut again);
+        shop.differences(&again, &[&cart]).join(", ")
+    };
+    let privileged = with(|plan| {
+        plan.target.as_mut().unwrap().objects[0].diff = "+  level: high\n".to_owned();
+    });
+    assert_eq!(privileged, "Namespace prod");
+    let there = with(|plan| {
+        let role = &mut plan.target.as_mut().unwrap().objects[2];
+        (role.action, role.live) = ("change".to_owned(), Some(Digest::new([7; 32])));
+    });
+    assert_eq!(there, "Role prod/shop", "others created it");
+    let another = with(|plan| {
+        let sent = plan.applied.get_mut("Role prod/shop").unwrap();
+        sent.sent = Digest::new([2; 32]);
+    });
+    assert_eq!(another, "Role prod/shop", "another object is sent");
+}
+
+#[test]
+fn a_definition_that_an_earlier_plan_of_the_run_brought_is_no_change_by_others() {
+    let (shown, mut again) = (summary(), summary());
+    again.crds[0] = object("CustomResourceDefinition shops", "keep", "");
+    assert_eq!(shown.differences(&again, &[&summary()]), [""; 0]);
+    again.crds[0] = object("CustomResourceDefinition shops", "change", "+b\n");
+    let crd = ["CustomResourceDefinition shops"];
+    assert_eq!(shown.differences(&again, &[&summary()]), crd);
+}
+
+#[test]
+fn a_webhook_of_an_earlier_plan_may_change_what_is_stored_and_not_what_is_sent() {
+    let mut webhook = summary();
+    let name = "MutatingWebhookConfiguration mesh";
+    webhook.target.as_mut().unwrap().objects = vec![object(name, "create", "+a\n")];
+    let mut shown = summary();
+    let sent = AppliedObject {
+        sent: Digest::new([1; 32]),
+        is_dry_run: true,
+    };
+    let name = "Deployment prod/shop";
+    shown.applied.insert(name.to_owned(), sent);
+    let mut again = shown.clone();
+    let shop = &mut again.target.as_mut().unwrap().objects[0];
+    shop.diff.push_str("+  image: sidecar\n");
+    assert_eq!(shown.differences(&again, &[&webhook]), [""; 0]);
+    assert_eq!(shown.differences(&again, &[]), [name]);
+    again.applied.get_mut(name).unwrap().sent = Digest::new([2; 32]);
+    assert_eq!(shown.differences(&again, &[&webhook]), [name]);
 }
 
 #[test]
@@ -402,10 +508,15 @@ fn what_moved_is_named() {
     });
     let crd = Moved::Objects("CustomResourceDefinition shops".to_owned());
     assert_eq!(both, [crd, records]);
+    let running = moved(|plan| plan.summary.target.as_mut().unwrap().running = None);
+    assert_eq!(running, [Moved::Told("the version that runs".to_owned())]);
+    let defaults = moved(|plan| plan.summary.defaults.clear());
+    assert_eq!(
+        defaults,
+        [Moved::Told("the values that nobody gave".to_owned())]
+    );
     // What nobody thought of here is no less shown.
-    let others: [fn(&mut PlanFile); 4] = [
-        |it| it.summary.target.as_mut().unwrap().running = None,
-        |it| it.summary.defaults.clear(),
+    let others: [fn(&mut PlanFile); 2] = [
         |it| it.summary.images = 9,
         |it| it.request = FiledRequest::of(&request(PullLogin::Keep, 300)).unwrap(),
     ];

@@ -373,6 +373,7 @@ mod tests {
             why: "no".to_owned(),
         };
         assert_eq!(found, expected.into());
-        assert_eq!(of_release(&set, Obstacle::Changed), Obstacle::Changed);
+        let changed = || Obstacle::changed(["Role prod/a"]);
+        assert_eq!(of_release(&set, changed()), changed());
     }
 }

@@ -2,7 +2,7 @@
 //! on.
 
 use importer::configuration::{Removed, SolutionRemoval, State};
-use importer::{Change, Receipt};
+use importer::{Change, PlanSummary, Receipt};
 
 use super::plan::{Import, Plan, StepWork};
 use super::show::{Overview, Step};
@@ -16,9 +16,15 @@ impl Plan {
             steps: Vec::new(),
             ..self.shown
         };
+        let mut earlier = Vec::new();
         for (step, work) in self.shown.steps.into_iter().zip(self.work) {
             done.steps.push(match work {
-                Some(StepWork::Import(import)) => apply(step, *import, change, output).await,
+                Some(StepWork::Import(import)) => {
+                    let planned = import.planned.clone();
+                    let done = apply(step, *import, &earlier, change, output).await;
+                    earlier.push(planned);
+                    done
+                }
                 Some(StepWork::Remove(removal)) => remove(step, &removal, change).await,
                 None => step,
             });
@@ -27,13 +33,20 @@ impl Plan {
     }
 }
 
-async fn apply(step: Step, import: Import, change: &Change<'_>, output: Output) -> Step {
+async fn apply(
+    step: Step,
+    import: Import,
+    earlier: &[PlanSummary],
+    change: &Change<'_>,
+    output: Output,
+) -> Step {
     let reached = Reached {
         client: &import.client,
         cluster: change.cluster,
     };
     let (archive, request) = (&import.archive, import.request);
-    let done = import::as_shown(archive, request, reached, &import.planned, output);
+    let earlier: Vec<&PlanSummary> = earlier.iter().collect();
+    let done = import::as_shown(archive, request, reached, &import.planned, &earlier, output);
     match Box::pin(done).await {
         Ok(receipt) => step.applied(receipt),
         Err(failure) => step.because(&failure),

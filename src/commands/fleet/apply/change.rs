@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex as Cell, PoisonError};
 
 use deployer::Cluster;
-use importer::{Event, Ready, Receipt};
+use importer::{Event, PlanSummary, Ready, Receipt};
 use schemas::PlacedVersion;
 use tokio::sync::Mutex;
 
@@ -32,11 +32,13 @@ impl Pushers {
 /// Changes a cluster as it was planned.
 pub(super) async fn change(plan: &MemberPlan, pushers: &Pushers, live: &MemberLive<'_>) -> Changed {
     let mut changed = Changed::default();
+    let mut earlier = Vec::new();
     for DeploymentPlan { placed, work, .. } in &plan.deployments {
         let done = match work {
             None => continue,
             Some(PlannedWork::Deploy(work)) => {
-                let deployed = Box::pin(deploy(work, &plan.cluster, pushers, live)).await;
+                let deployed = Box::pin(deploy(work, &earlier, &plan.cluster, pushers, live)).await;
+                earlier.push(&work.planned);
                 let receipt = deployed.map(|it| changed.receipts.push(it));
                 receipt.map_err(|it| (work.planned.solution.clone(), it))
             }
@@ -74,6 +76,7 @@ async fn remove(
 
 async fn deploy(
     work: &DeploymentWork,
+    earlier: &[&PlanSummary],
     cluster: &Cluster,
     pushers: &Pushers,
     live: &MemberLive<'_>,
@@ -115,5 +118,6 @@ async fn deploy(
     };
     let reached = Reached { client, cluster };
     let tell = |event: Event| live.take(&event);
-    import::as_shown_by(archive, request.clone(), reached, planned, &tell, apply).await
+    let request = request.clone();
+    import::as_shown_by(archive, request, reached, planned, earlier, &tell, apply).await
 }
