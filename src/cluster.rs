@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use deployer::{Account, Cluster, Connect, Gone, Leases};
+use fleet::FleetFile;
 use importer::{Seal, Turn, Writer};
 use schemas::PayloadType;
 use signing::SecretKey;
@@ -165,13 +166,22 @@ pub(crate) fn writer(wait: &ChangeArguments) -> Result<Writer, Failure> {
     let longest = wait.wait.map(Duration::from_secs);
     Ok(Writer {
         name: Arc::new(|user| environment::writer(user).to_string()),
-        person: environment::person(),
+        by: environment::person(),
+        fleet: None,
         clock: Arc::new(environment::clock),
         gone: Gone::by(holder::is_gone),
         leases: LEASES.clone(),
         turn: longest.map_or(Turn::Refuse, Turn::Wait),
         seal: seal(wait)?,
         cancel: interrupt::cancel(),
+    })
+}
+
+/// Returns the same writer for the changes of a fleet.
+pub(crate) fn fleet_writer(wait: &ChangeArguments, fleet: &FleetFile) -> Result<Writer, Failure> {
+    Ok(Writer {
+        fleet: Some(fleet.document().metadata.name.clone()),
+        ..writer(wait)?
     })
 }
 

@@ -9,7 +9,7 @@ use anyhow::anyhow;
 use deployer::Conflicts;
 use importer::{
     Adopt, Allowed, ChangeSigners, CreateEnvironment, Downgrade, FleetPlanFile, ForgetSigners,
-    Migrate, PlanFile, Unproved,
+    Migrate, PlanFile, Unproved, person,
 };
 use schemas::{Digest, Envelope, EnvelopeError, PayloadType, limits};
 use shelf::Replace;
@@ -158,7 +158,8 @@ pub(crate) fn replace(path: &Path, was: &Envelope, envelope: &Envelope) -> Resul
 /// What a plan is, before what it does.
 pub(crate) fn show(file: &PlanFile) {
     render::line!("plan      {}", file.id());
-    render::line!("planned   {} by {}", file.at, file.by);
+    let by = person(file.user.as_deref(), &file.by);
+    render::line!("planned   {} by {by}", file.at);
     let allowed = allowed(file.allowed());
     if !allowed.is_empty() {
         render::line!("allows    {}", render::list(allowed));

@@ -5,6 +5,7 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, Version}
 
 use crate::model::error::Error;
 use crate::model::evidence::{Gap, Sealed};
+use crate::model::look::identity;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
 use crate::model::parameters::{ParameterValues, SecretNumber};
@@ -23,6 +24,8 @@ pub struct History {
     pub changed: Vec<Revision>,
     /// The gaps where somebody removed receipts, as far as that can be told.
     pub missing: Vec<Gap>,
+    /// The receipts that name another cluster, of all receipts; none if this user may not see which cluster this is.
+    pub foreign: Vec<Revision>,
 }
 
 /// A change, and what stands beside its receipt.
@@ -66,6 +69,7 @@ impl Wanted {
 /// Reads what was changed in a cluster.
 pub async fn history(cluster: &Cluster, wanted: &Wanted) -> Result<History, Error> {
     let receipts = Receipts::read(cluster).await?;
+    let here = identity(cluster).await?;
     let found = receipts.all.iter().rev().filter(|it| wanted.is(it));
     let found = found.take(wanted.limit.unwrap_or(usize::MAX));
     let known = |receipt: &ChangeReceipt| KnownChange {
@@ -76,6 +80,7 @@ pub async fn history(cluster: &Cluster, wanted: &Wanted) -> Result<History, Erro
         revisions: found.map(known).collect(),
         changed: receipts.changed(),
         missing: receipts.missing(),
+        foreign: receipts.foreign(here.as_ref()),
         unreadable: receipts.unreadable,
     })
 }

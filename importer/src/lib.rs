@@ -54,7 +54,9 @@ pub use model::obstacle::{Above, KindIn, Obstacle, SourceProblem, Unfit};
 pub use model::parameters::{
     AskedParameters, AskedValues, ChosenBefore, Given, ParameterValues, SecretNumber,
 };
-pub use model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Revision};
+pub use model::receipt::{
+    ChangeOrigin, ChangeReceipt, ChangeSubject, Outcome, Passage, Ran, Revision,
+};
 pub use model::record::place as record_place;
 pub use model::request::{
     Adoption, Allowed, ChangeSigners, CreateEnvironment, Downgrade, ForgetSigners, Goal, HelmFrom,
@@ -66,7 +68,7 @@ pub use model::unmet::Unmet;
 pub use model::unpulled::Unpulled;
 pub use model::uses::{EvenIfUsed, Hindered, Use};
 pub use model::verb::Verb;
-pub use model::writer::{HolderName, Seal, Turn, Writer};
+pub use model::writer::{HolderName, Seal, Turn, Writer, person};
 pub use plan::alone::imported_for;
 pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::file::{Moved, PlanFile, PlanFileError};

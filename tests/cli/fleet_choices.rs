@@ -66,7 +66,8 @@ fn accepted() -> Accepted {
 fn request(fleet: FleetChoices, parameters: AskedParameters) -> Request {
     let writer = Writer {
         name: Arc::new(|_| "test".to_owned()),
-        person: "me@here".to_owned(),
+        by: "me@here".to_owned(),
+        fleet: None,
         clock: Arc::new(|| SystemTime::UNIX_EPOCH),
         gone: Gone::by(|_| false),
         leases: Leases::default(),

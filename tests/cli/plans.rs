@@ -1,6 +1,8 @@
-//! Plan files as people handle them without a cluster: read, signed, and refused where the approval is not there.
+//! Plan files and receipts as people handle them without a cluster: read, signed, and refused where the approval is not
+//! there.
 
 use schemas::{Envelope, PayloadType};
+use serde_json::json;
 use signing::SecretKey;
 
 use crate::common::Desk;
@@ -46,7 +48,7 @@ fn a_plan_is_shown_as_it_was_when_it_was_made() {
     assert!(shown.stderr.contains("not verified"), "{shown:?}");
     let shown = shown.success();
     for line in [
-        "planned   2026-01-01T00:00:00Z by alice@desk",
+        "planned   2026-01-01T00:00:00Z by unknown user (alice@desk)",
         "signature none",
         "cluster   https://site.test (Kubernetes v1.36.2)",
         "crd       create CustomResourceDefinition shops.example.test",
@@ -111,12 +113,20 @@ fn a_plan_that_was_edited_after_it_was_signed_is_refused() {
     sign(&desk, &["--key", "alice.key"]);
     let bytes = desk.read("plan.json");
     let signed = Envelope::from_slice_of(PayloadType::Plan, &bytes).unwrap();
-    let edited = PLAN.replace("\"create\"}", "\"keep\"}").into_bytes();
-    let mut edited = Envelope::of(PayloadType::Plan, edited).unwrap();
-    edited.add(signed.signatures().next().unwrap()).unwrap();
-    desk.write("plan.json", edited.to_bytes());
-    let text = refused(&desk, &["--approved-by", "alice.pub"], 1);
-    assert!(text.contains("changed after it was signed"), "{text}");
+    for [from, to] in [
+        ["\"create\"}", "\"keep\"}"],
+        ["\"plannedBy\":\"alice@", "\"plannedBy\":\"bob@"],
+        ["\"plannedAt\":\"2026", "\"plannedAt\":\"2025"],
+        ["\"plannedAt\"", "\"plannedUser\":\"bob\",\"plannedAt\""],
+    ] {
+        let edited = PLAN.replace(from, to).into_bytes();
+        assert_ne!(edited, PLAN.as_bytes(), "{from}");
+        let mut edited = Envelope::of(PayloadType::Plan, edited).unwrap();
+        edited.add(signed.signatures().next().unwrap()).unwrap();
+        desk.write("plan.json", edited.to_bytes());
+        let text = refused(&desk, &["--approved-by", "alice.pub"], 1);
+        assert!(text.contains("changed after it was signed"), "{text}");
+    }
 }
 
 #[test]
@@ -219,4 +229,67 @@ fn what_is_no_plan_file_is_said_to_be_none() {
         let sign = ["sign", archive, "--key", "bob.key", "--expect", id];
         desk.solution(&sign).success();
     }
+}
+
+/// Writes a receipt that `alice` signed, with these fields of its own.
+fn write_receipt(desk: &Desk, name: &str, more: &str) {
+    let receipt = format!(
+        r#"{{"schemaVersion":1,"revision":7,"at":"2026-01-02T03:04:05Z","by":"me@here",{more}"verb":"deploy","solution":"shop","version":"1.0.0","places":[],"outcome":"done","written":[],"removed":[]}}"#
+    );
+    let kind = PayloadType::Receipt;
+    let mut envelope = Envelope::of(kind, receipt.into_bytes()).unwrap();
+    let signature = secret(desk, "alice").sign(kind, envelope.payload());
+    envelope.add(signature).unwrap();
+    desk.write(name, envelope.to_bytes());
+}
+
+#[test]
+fn a_receipt_proves_a_change_of_the_cluster_that_it_names_and_of_no_other() {
+    let desk = desk();
+    let here = "00000000-0000-4000-8000-000000000001";
+    let other = "00000000-0000-4000-8000-000000000002";
+    let named = format!(r#""user":"alice","cluster":"{here}","fleet":"shops","#);
+    write_receipt(&desk, "named.json", &named);
+    write_receipt(&desk, "earlier.json", "");
+    let verify = |file: &str, more: &[&str]| {
+        let verify = ["receipt", "verify", file, "--key", "alice.pub"];
+        desk.solution(&[&verify[..], more].concat())
+    };
+    let shown = verify("named.json", &["--cluster", here]).success();
+    for line in [
+        "alice (me@here)",
+        &format!("cluster     {here}"),
+        "fleet       shops",
+        "valid: `named.json`",
+    ] {
+        assert!(shown.contains(line), "{line} is not in {shown}");
+    }
+    let json = verify("named.json", &["--cluster", here, "--output", "json"]).json();
+    assert_eq!(json["cluster"], json!({"uid": here, "matches": true}));
+    assert_eq!(json["change"]["cluster"], here, "{json}");
+
+    let text = verify("named.json", &["--cluster", other]).failure(1);
+    assert!(
+        text.contains(&format!("of another cluster: UID {here}, not {other}")),
+        "{text}"
+    );
+    // A receipt of version 1.0.0 verifies as before, and names no cluster.
+    let shown = verify("earlier.json", &[]).success();
+    assert!(shown.contains("unknown user (me@here)"), "{shown}");
+    assert!(shown.contains("cluster     not recorded"), "{shown}");
+    let text = verify("earlier.json", &["--cluster", here]).failure(1);
+    assert!(text.contains("cluster not recorded"), "{text}");
+    let json = verify("earlier.json", &["--cluster", here, "--output", "json"]);
+    assert_eq!(json.code, 1, "{json:?}");
+    let json = json.json();
+    assert_eq!(json["cluster"], json!({"uid": here, "matches": null}));
+    assert_eq!(json["valid"], true);
+
+    // Without a UID, the cluster of the kubeconfig is asked.
+    let own = ["--cluster", "--kubeconfig", "none"];
+    let text = verify("named.json", &own).failure(3);
+    assert!(text.contains("cannot use the cluster"), "{text}");
+    let text = verify("named.json", &["--context", "a"]).failure(2);
+    assert!(text.contains("--cluster"), "{text}");
+    verify("named.json", &["--cluster", "site-b"]).failure(2);
 }

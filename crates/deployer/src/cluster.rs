@@ -14,6 +14,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use resource::Kinds;
 use seen::Seen;
+use tokio::sync::OnceCell;
 use tokio::time::Instant;
 use watch::Listener;
 
@@ -46,6 +47,8 @@ pub struct Cluster {
     server: String,
     version: ServerVersion,
     listener: Listener,
+    /// The user's name, once the server has said it.
+    user: Arc<OnceCell<String>>,
     /// The objects that were read, for those who are to read them once.
     seen: Option<Arc<Seen>>,
 }

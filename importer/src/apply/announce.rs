@@ -65,7 +65,7 @@ fn event(
     now: SystemTime,
 ) -> Option<Value> {
     let (reason, what, more) = told(&receipt.outcome, place)?;
-    let (by, revision) = (&receipt.by, receipt.revision);
+    let (by, revision) = (receipt.origin.person(), receipt.revision);
     let note = format!("{solution} {what} (revision {revision}, by {by}){more}");
     let namespace = place.namespace.as_str();
     let (api, kind, name) = match place.to {
@@ -123,7 +123,7 @@ mod tests {
         let tell = |places: [&Option<Ran>; 2], outcome| {
             told(&receipt(3, places.map(Clone::clone), outcome))
         };
-        let by = "(revision 3, by me@here)";
+        let by = "(revision 3, by unknown user (me@here))";
         let event = |kind: [&str; 3], note: String| {
             let [severity, reason, kind] = kind.map(str::to_owned);
             Some([severity, reason, kind, note])

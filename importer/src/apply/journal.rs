@@ -13,7 +13,8 @@ use crate::apply::done::Done;
 use crate::apply::lock::Lock;
 use crate::limits;
 use crate::model::error::Error;
-use crate::model::receipt::{ChangeReceipt, ChangeSubject, Outcome, Revision};
+use crate::model::look::identity;
+use crate::model::receipt::{ChangeOrigin, ChangeReceipt, ChangeSubject, Outcome, Revision};
 use crate::model::receipts::Receipts;
 use crate::model::writer::Writer;
 
@@ -61,12 +62,18 @@ impl<'a> Journal<'a> {
     }
 
     async fn made(&self, lock: &Lock) -> Result<Begun, Error> {
+        let origin = ChangeOrigin {
+            by: self.writer.by.clone(),
+            user: self.cluster.username().await,
+            cluster: identity(self.cluster).await?,
+            fleet: self.writer.fleet.clone(),
+        };
         for attempt in 1.. {
             let earlier = Receipts::read(self.cluster).await?;
             let earlier = self.with_others(earlier, lock).await?;
-            let (by, subject) = (self.writer.person.clone(), self.subject.clone());
+            let (origin, subject) = (origin.clone(), self.subject.clone());
             let (number, named) = (earlier.next(), earlier.named());
-            let receipt = ChangeReceipt::new(number, self.now(), by, named, subject);
+            let receipt = ChangeReceipt::new(number, self.now(), origin, named, subject);
             let live = match self.create(&receipt).await {
                 // Another change has taken the number.
                 Err(Error::Cluster(deployer::Error::Changed { .. }))

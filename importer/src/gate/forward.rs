@@ -158,12 +158,12 @@ impl Desk {
                 return self.changes(&group, &plural, request, to).await;
             }
             Verdict::Look => self.look(request).await,
-            Verdict::Discover => self.discover(request).await,
+            Verdict::Discover(path) => self.discover(&path, request).await,
             Verdict::Show(shown) => self.show(&shown, request).await,
             Verdict::Answer(lookup) => Ok(Answer::json(lookup.status, &lookup.body)),
             Verdict::Absent => Ok(Answer::absent()),
             Verdict::Refuse(words) => Ok(self.refuse(words)),
-            Verdict::Write(place) => self.write(place, request).await,
+            Verdict::Write(place, body) => self.write(place, &body, request).await,
             Verdict::Store(revision, secret) => self.store(&revision, &secret, request).await,
             Verdict::Delete(going, options) => self.delete(going, &options, request).await,
         };
@@ -261,13 +261,7 @@ impl Desk {
     }
 
     /// Sends it, and adds to the answer what is coming, in the form that the server has chosen.
-    async fn discover(&self, request: WireRequest) -> Result<Answer, deployer::Error> {
-        let path = request
-            .target
-            .split('?')
-            .next()
-            .unwrap_or_default()
-            .to_owned();
+    async fn discover(&self, path: &str, request: WireRequest) -> Result<Answer, deployer::Error> {
         let mut passed = self.cluster.pass(passing(request)).await?;
         let bytes = all_of(&mut passed).await;
         let bytes = bytes.map_err(|problem| deployer::Error::Answer {
@@ -275,7 +269,7 @@ impl Desk {
             problem,
         })?;
         let (status, body) = match serde_json::from_slice(&bytes) {
-            Ok(body) => discovery::with(&self.passage().coming, &path, passed.status, body),
+            Ok(body) => discovery::with(&self.passage().coming, path, passed.status, body),
             // Nothing is added to a form that is not known.
             Err(_) => (passed.status, Value::Null),
         };
@@ -321,11 +315,16 @@ impl Desk {
     async fn write(
         &self,
         place: ObjectPath,
+        body: &Value,
         request: WireRequest,
     ) -> Result<Answer, deployer::Error> {
         if !self.may_write() {
             return Ok(self.lost());
         }
+        let request = WireRequest {
+            body: body.to_string().into_bytes(),
+            ..request
+        };
         let (status, body) = self.ask(in_json(request)).await?;
         let uid = body["metadata"]["uid"].as_str().map(str::to_owned);
         if (200..300).contains(&status)

@@ -73,14 +73,14 @@ pub(crate) enum Verdict {
     Pass,
     /// It is sent as it is, and the answer is noted.
     Look,
-    /// It is sent, and what is coming is added to the answer.
-    Discover,
+    /// It is sent, and what is coming is added to the answer at this path.
+    Discover(String),
     /// It is sent, and only this of the answer is shown.
     Show(Shown),
     /// It is answered from what was noted, and not sent.
     Answer(Lookup),
-    /// It is sent, and makes or changes an object that was planned.
-    Write(ObjectPath),
+    /// This is sent, and makes or changes an object that was planned.
+    Write(ObjectPath, Value),
     /// This revision is noted, then stored like this.
     Store(RevisionEntry, Value),
     /// It is sent with these options; what it deletes is known afterwards to be gone.
@@ -144,10 +144,10 @@ impl GatePass {
     pub(crate) fn decide(&self, phase: Phase, asked: &HelmRequest<'_>) -> Verdict {
         let target = RequestTarget::of(asked.target);
         match (asked.method, target) {
-            ("GET", RequestTarget::Discovery) if self.adds_to(phase, asked.target) => {
-                Verdict::Discover
+            ("GET", RequestTarget::Discovery(path)) if self.adds_to(phase, &path) => {
+                Verdict::Discover(path)
             }
-            ("GET", RequestTarget::Discovery) => Verdict::Pass,
+            ("GET", RequestTarget::Discovery(_)) => Verdict::Pass,
             ("GET", RequestTarget::Object(place, _)) => self.read(phase, &place, asked),
             (
                 "GET",
@@ -179,8 +179,8 @@ impl GatePass {
     }
 
     /// Whether anything may have to be added to an answer about kinds.
-    fn adds_to(&self, phase: Phase, target: &str) -> bool {
-        phase == Phase::Looking && !self.coming.is_empty() && target.starts_with("/apis")
+    fn adds_to(&self, phase: Phase, path: &str) -> bool {
+        phase == Phase::Looking && !self.coming.is_empty() && path.starts_with("/apis")
     }
 
     fn is_ours(&self, group: &str, plural: &str, namespace: Option<&str>) -> bool {
@@ -279,7 +279,8 @@ impl GatePass {
             _ => false,
         };
         if is_planned {
-            Verdict::Write(place)
+            // What was compared is sent, and not the text: a key that it has twice could be read differently elsewhere.
+            Verdict::Write(place, body)
         } else {
             Verdict::Refuse(format!("{place} is not as it was planned"))
         }

@@ -1,5 +1,10 @@
 //! The object or list that a path of the API server leads to.
+//!
+//! A target is read as the API server reads it: path and query are decoded before anything is compared. A target that the
+//! two of them could read differently leads nowhere: characters that a client would have encoded (some readers cut a target
+//! at `#`), a parameter that is given twice, and an escape that is none.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// The place of an object at an API server, whatever the version of its kind.
@@ -25,8 +30,8 @@ impl fmt::Display for ObjectPath {
 /// The target of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RequestTarget {
-    /// The server's discovery documents: versions, kinds and their schemas.
-    Discovery,
+    /// One of the server's discovery documents, by its path: versions, kinds and their schemas.
+    Discovery(String),
     /// An object, of which the version of its kind is the second.
     Object(ObjectPath, String),
     /// All objects of a kind: its group and plural, and the namespace if it is one alone.
@@ -50,28 +55,28 @@ pub(super) struct Query {
 
 impl RequestTarget {
     pub(super) fn of(target: &str) -> Self {
+        Self::read(target).unwrap_or(Self::Other)
+    }
+
+    fn read(target: &str) -> Option<Self> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let Some(path) = path.strip_prefix('/') else {
-            return Self::Other;
-        };
-        let segments: Option<Vec<String>> = path.split('/').map(decoded).collect();
-        let Some(segments) = segments else {
-            return Self::Other;
-        };
-        let segments: Vec<&str> = segments.iter().map(String::as_str).collect();
-        match segments[..] {
+        let query = Query::of(query)?;
+        let segments = path.strip_prefix('/')?.split('/').map(segment);
+        let segments: Vec<String> = segments.collect::<Option<_>>()?;
+        let names: Vec<&str> = segments.iter().map(String::as_str).collect();
+        Some(match names[..] {
             ["version" | "api" | "apis"]
             | ["openapi", ..]
             | ["api", "v1"]
             | ["apis", _]
-            | ["apis", _, _] => Self::Discovery,
+            | ["apis", _, _] => Self::Discovery(format!("/{}", segments.join("/"))),
             ["api", version @ "v1", ref rest @ ..] => Self::below("", version, rest, query),
             ["apis", group, version, ref rest @ ..] => Self::below(group, version, rest, query),
             _ => Self::Other,
-        }
+        })
     }
 
-    fn below(group: &str, version: &str, rest: &[&str], query: &str) -> Self {
+    fn below(group: &str, version: &str, rest: &[&str], query: Query) -> Self {
         let object = |plural: &str, namespace: Option<&str>, name: &str| {
             let place = ObjectPath {
                 group: group.to_owned(),
@@ -85,7 +90,7 @@ impl RequestTarget {
             group: group.to_owned(),
             plural: plural.to_owned(),
             namespace: namespace.map(str::to_owned),
-            query: Query::of(query),
+            query,
         };
         match *rest {
             // Old and out of use: it streams changes too.
@@ -128,7 +133,7 @@ impl Looked {
                 what: format!("all {plural} in the whole cluster"),
                 namespace: None,
             },
-            RequestTarget::Discovery | RequestTarget::Other => Self {
+            RequestTarget::Discovery(_) | RequestTarget::Other => Self {
                 what: target.to_owned(),
                 namespace: None,
             },
@@ -137,41 +142,74 @@ impl Looked {
 }
 
 impl Query {
-    fn of(query: &str) -> Self {
+    /// Reads a query; none if it could be read in two ways.
+    fn of(query: &str) -> Option<Self> {
         let mut found = Self::default();
-        for pair in query.split('&') {
+        let mut names = BTreeSet::new();
+        for pair in query.split('&').filter(|_| !query.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            match name {
-                // Whatever a server takes for `true`.
-                "watch" => found.watch = !matches!(value, "" | "0" | "false"),
-                "labelSelector" => found.labels = decoded(value).unwrap_or_default(),
+            let [name, value] = [name, value].map(|part| decoded(part, Part::Query));
+            let (name, value) = (name?, value?);
+            match name.as_str() {
+                // The server takes everything else for `true`, also no value at all.
+                "watch" => found.watch = !matches!(value.as_str(), "0" | "false"),
+                "labelSelector" => found.labels = value,
                 _ => {}
             }
+            if name.is_empty() || !names.insert(name) {
+                return None;
+            }
         }
-        found
+        Some(found)
     }
 }
 
-/// A segment of a path, or a value; none if it is empty, leads elsewhere, or is not what a client writes.
-fn decoded(segment: &str) -> Option<String> {
+/// The part of a target that some text is of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Path,
+    Query,
+}
+
+impl Part {
+    /// Returns the byte that a character means which is not escaped; none of one that has to be.
+    fn plain(self, byte: u8) -> Option<u8> {
+        match byte {
+            b'+' if self == Self::Query => Some(b' '),
+            // Servers have taken it for `&`.
+            b';' if self == Self::Query => None,
+            b'/' | b'?' if self == Self::Query => Some(byte),
+            b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+'
+            | b',' | b';' | b'=' | b':' | b'@' => Some(byte),
+            _ => byte.is_ascii_alphanumeric().then_some(byte),
+        }
+    }
+}
+
+/// A segment of a path; none if it is empty, leads elsewhere, or is not what a client writes.
+fn segment(text: &str) -> Option<String> {
+    let text = decoded(text, Part::Path)?;
+    let leads_elsewhere = text.contains('/') || matches!(text.as_str(), "" | "." | "..");
+    (!leads_elsewhere).then_some(text)
+}
+
+fn decoded(text: &str, part: Part) -> Option<String> {
     let mut bytes = Vec::new();
-    let mut rest = segment.as_bytes();
+    let mut rest = text.as_bytes();
     while let [first, behind @ ..] = rest {
         rest = behind;
         if *first != b'%' {
-            bytes.push(*first);
+            bytes.push(part.plain(*first)?);
             continue;
         }
         let [high, low, behind @ ..] = rest else {
             return None;
         };
-        let digit = |it: &u8| char::from(*it).to_digit(16);
+        let digit = |digit: &u8| char::from(*digit).to_digit(16);
         bytes.push(u8::try_from(digit(high)? * 16 + digit(low)?).ok()?);
         rest = behind;
     }
-    let text = String::from_utf8(bytes).ok()?;
-    let leads_elsewhere = text.contains('/') || matches!(text.as_str(), "" | "." | "..");
-    (!leads_elsewhere).then_some(text)
+    String::from_utf8(bytes).ok()
 }
 
 #[cfg(test)]
@@ -202,10 +240,14 @@ mod tests {
                 },
             }
         };
+        let discovery = |path: &str| RequestTarget::Discovery(path.to_owned());
         let expected = [
-            ("/version", RequestTarget::Discovery),
-            ("/apis/apps/v1?timeout=32s", RequestTarget::Discovery),
-            ("/openapi/v3/apis/apps/v1", RequestTarget::Discovery),
+            ("/version", discovery("/version")),
+            ("/apis/apps/v1?timeout=32s", discovery("/apis/apps/v1")),
+            (
+                "/openapi/v3/%61pis/apps/v1?hash=AB%2Fc",
+                discovery("/openapi/v3/apis/apps/v1"),
+            ),
             ("/api/v1/namespaces/a", object("", "namespaces", None, "a")),
             (
                 "/api/v1/namespaces/a/secrets/b",
@@ -230,6 +272,28 @@ mod tests {
             ),
             ("/api/v1/pods?watch=1", all("", "pods", None, true, "")),
             ("/api/v1/pods?watch=false", all("", "pods", None, false, "")),
+            ("/api/v1/pods?watch", all("", "pods", None, true, "")),
+            ("/api/v1/pods?watch=", all("", "pods", None, true, "")),
+            ("/api/v1/pods?w%61tch=1", all("", "pods", None, true, "")),
+            (
+                "/api/v1/pods?%77%61%74%63%68=t%72ue",
+                all("", "pods", None, true, ""),
+            ),
+            (
+                "/api/v1/pods?watch=%66alse",
+                all("", "pods", None, false, ""),
+            ),
+            ("/api/v1/pods?Watch=1", all("", "pods", None, false, "")),
+            (
+                "/api/v1/namespaces/a/secrets?label%53elector=owner+in+%28helm%29,a.test/b=c",
+                all(
+                    "",
+                    "secrets",
+                    Some("a"),
+                    false,
+                    "owner in (helm),a.test/b=c",
+                ),
+            ),
         ];
         for (target, expected) in expected {
             assert_eq!(RequestTarget::of(target), expected, "{target}");
@@ -263,6 +327,22 @@ mod tests {
             "/api/v1/namespaces/a/secrets/b%f",
             "/api/v1/namespaces/a/secrets/%ff",
             "/version/../api/v1/secrets",
+            // Some readers cut a target here, and would read all Secrets.
+            "/api/v1/namespaces/a/secrets#/b",
+            "/api/v1/namespaces/a/secrets?limit=1#&watch=1",
+            "/api/v1/namespaces/a/secrets\\b",
+            "/api/v1/namespaces/a/sécrets/b",
+            // Two parameters of one name: some readers take the first, and some the last.
+            "/api/v1/pods?watch=0&watch=1",
+            "/api/v1/pods?watch=0&w%61tch=1",
+            "/api/v1/pods?limit=1&limit=2",
+            "/api/v1/pods?limit=1;watch=1",
+            "/api/v1/pods?limit=1&&watch=1",
+            "/api/v1/pods?=1",
+            "/api/v1/pods?watch=%zz",
+            "/api/v1/pods?w%ff=1",
+            "/api/v1/namespaces/a/secrets/b?w%=1",
+            "/apis?a=1&a=2",
         ] {
             assert_eq!(RequestTarget::of(target), RequestTarget::Other, "{target}");
         }

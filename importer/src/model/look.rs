@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use change::{Live, Seen};
 use deployer::{Cluster, Object, ObjectRef};
+use schemas::ClusterUid;
 
 use crate::model::error::Error;
 
@@ -13,6 +14,13 @@ pub(crate) async fn look(cluster: &Cluster, object: &ObjectRef) -> Result<Option
         Err(deployer::Error::Forbidden { .. }) => Ok(None),
         other => Ok(other?),
     }
+}
+
+/// Returns the UID by which a cluster is known, that of its namespace kube-system; none where this user may not look.
+pub(crate) async fn identity(cluster: &Cluster) -> Result<Option<ClusterUid>, Error> {
+    let system = ObjectRef::cluster_scoped("v1", "Namespace", "kube-system");
+    let system = look(cluster, &system).await?;
+    Ok(system.and_then(|system| system.uid()?.parse().ok()))
 }
 
 /// Reads many objects as they are, in the same order. None also for a kind that the cluster does not have: its

@@ -10,8 +10,8 @@ use change::vocabulary as v;
 use deployer::Object;
 use schemars::JsonSchema;
 use schemas::{
-    Digest, Envelope, EnvironmentName, KubernetesName, Namespace, PayloadType, SolutionName,
-    StatementTime, Version, WaveName,
+    ClusterUid, Digest, Envelope, EnvironmentName, KubernetesName, Namespace, PayloadType,
+    SolutionName, StatementTime, Version, WaveName,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::state::ClusterState;
 use crate::model::verb::Verb;
-use crate::model::writer::Seal;
+use crate::model::writer::{Seal, person};
 
 /// The key of the envelope in the receipt's ConfigMap.
 pub(crate) const ENVELOPE: &str = "receipt.dsse.json";
@@ -49,8 +49,9 @@ pub struct ChangeReceipt {
     pub revision: Revision,
     /// When it began.
     pub at: StatementTime,
-    /// The user and host that made it.
-    pub by: String,
+    /// Where it comes from.
+    #[serde(flatten)]
+    pub origin: ChangeOrigin,
     /// SHA-256 of the receipt before, as it was then: that of a change that goes on says no more than that it has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Digest>,
@@ -70,6 +71,33 @@ pub struct ChangeReceipt {
     /// The number of further ones of both.
     #[serde(default)]
     pub unnamed: usize,
+}
+
+/// The origin of a change: who made it, and in which cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangeOrigin {
+    /// The user and host that made it, as that machine says.
+    pub by: String,
+    /// The user that made it, as the API server authenticated it; absent if it did not say, and in receipts of earlier
+    /// versions of the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The UID of the cluster, which is that of its namespace kube-system; absent if the user could not read that
+    /// namespace, and in receipts of earlier versions of the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<ClusterUid>,
+    /// The fleet that the change was made for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<KubernetesName>,
+}
+
+impl ChangeOrigin {
+    /// Returns the user for people, with the local user and host.
+    #[must_use]
+    pub fn person(&self) -> String {
+        person(self.user.as_deref(), &self.by)
+    }
 }
 
 /// What a receipt says of those before it.
@@ -305,7 +333,7 @@ impl ChangeReceipt {
     pub(crate) fn new(
         revision: Revision,
         at: StatementTime,
-        by: String,
+        origin: ChangeOrigin,
         earlier: NamedReceipts,
         mut subject: ChangeSubject,
     ) -> Self {
@@ -314,7 +342,7 @@ impl ChangeReceipt {
             schema_version: SCHEMA_VERSION,
             revision,
             at,
-            by,
+            origin,
             previous: earlier.previous,
             ended_since: earlier.ended_since,
             subject,
@@ -493,6 +521,16 @@ pub(crate) mod tests {
         }
     }
 
+    /// The origin of a change of which only the machine is known that made it.
+    fn origin() -> ChangeOrigin {
+        ChangeOrigin {
+            by: "me@here".to_owned(),
+            user: None,
+            cluster: None,
+            fleet: None,
+        }
+    }
+
     /// A receipt of a change in the namespace `prod`, of the Solution `shop`.
     pub(crate) fn receipt(
         revision: Revision,
@@ -515,7 +553,7 @@ pub(crate) mod tests {
         let begun = ChangeReceipt::new(
             revision,
             StatementTime::DEFAULT,
-            "me@here".into(),
+            origin(),
             NamedReceipts::default(),
             subject,
         );
@@ -549,6 +587,36 @@ pub(crate) mod tests {
             assert_eq!(object.labels().contains_key(v::INCOMPLETE), incomplete);
             assert_eq!(ChangeReceipt::from_object(&object), Some(receipt));
         }
+    }
+
+    #[test]
+    fn a_receipt_names_the_cluster_the_fleet_and_the_authenticated_user_and_an_earlier_one_none() {
+        let mut receipt = receipt(1, [None, Some(ran("1.0.0"))], Outcome::Done);
+        let earlier = receipt.text();
+        for field in ["user", "cluster", "fleet"] {
+            assert!(!earlier.contains(&format!("\"{field}\":")), "{earlier}");
+        }
+        let read = ChangeReceipt::from_slice(earlier.as_bytes()).unwrap();
+        assert_eq!(read.text(), earlier, "its signature is over this text");
+        assert_eq!(read.origin.person(), "unknown user (me@here)");
+        let cluster = "00000000-0000-4000-8000-000000000001";
+        receipt.origin = ChangeOrigin {
+            user: Some("alice".to_owned()),
+            cluster: Some(cluster.parse().unwrap()),
+            fleet: Some("shops".parse().unwrap()),
+            ..receipt.origin
+        };
+        let text: Value = serde_json::from_str(&receipt.text()).unwrap();
+        let shown = json!([text["by"], text["user"], text["cluster"], text["fleet"]]);
+        assert_eq!(shown, json!(["me@here", "alice", cluster, "shops"]));
+        assert_eq!(receipt.origin.person(), "alice (me@here)");
+        let all = receipts(std::slice::from_ref(&receipt));
+        assert_eq!(all.foreign(receipt.origin.cluster.as_ref()), [0; 0]);
+        let other = "00000000-0000-4000-8000-000000000002".parse().unwrap();
+        assert_eq!(all.foreign(Some(&other)), [1]);
+        assert_eq!(all.foreign(None), [0; 0]);
+        let read = ChangeReceipt::from_slice(receipt.text().as_bytes());
+        assert_eq!(read, Some(receipt));
     }
 
     #[test]
@@ -596,9 +664,8 @@ pub(crate) mod tests {
             places: vec![place; 5000],
             ..receipt.subject
         };
-        let by = "me@here".to_owned();
         let first = NamedReceipts::default();
-        let begun = ChangeReceipt::new(1, StatementTime::DEFAULT, by, first, subject);
+        let begun = ChangeReceipt::new(1, StatementTime::DEFAULT, origin(), first, subject);
         let why = Outcome::Failed("x".repeat(limits::RECEIPT_REASON));
         let ended = begun.ended(why, &twice, &names);
         assert_eq!(ended.written, names[..limits::RECEIPT_OBJECTS]);

@@ -5,6 +5,7 @@ use std::mem::{Discriminant, discriminant};
 
 use change::vocabulary as v;
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
+use schemas::ClusterUid;
 
 use crate::limits;
 use crate::model::config_map;
@@ -110,6 +111,16 @@ impl Receipts {
     /// Returns the gaps that removed receipts have left.
     pub(crate) fn missing(&self) -> Vec<Gap> {
         self.evidence.missing()
+    }
+
+    /// Returns the receipts that name another cluster than this one: somebody has copied them here.
+    pub(crate) fn foreign(&self, here: Option<&ClusterUid>) -> Vec<Revision> {
+        let is_foreign = |receipt: &&ChangeReceipt| match (&receipt.origin.cluster, here) {
+            (Some(cluster), Some(here)) => cluster != here,
+            _ => false,
+        };
+        let foreign = self.all.iter().filter(is_foreign);
+        foreign.map(|receipt| receipt.revision).collect()
     }
 
     /// The number of the next change.

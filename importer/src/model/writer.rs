@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use deployer::{Clock, Gone, Leases};
-use schemas::EnvelopeSignature;
+use schemas::{EnvelopeSignature, KubernetesName};
 use watch::Cancel;
 
 /// The writer to a cluster, the clock by which it renews a Lease, and how it meets others who write at the same time.
@@ -13,8 +13,10 @@ use watch::Cancel;
 pub struct Writer {
     /// A name by which others recognise who is at work.
     pub name: HolderName,
-    /// The user and host, for people.
-    pub person: String,
+    /// The user and host as this machine says, for the record.
+    pub by: String,
+    /// The fleet that the changes are made for, for the record.
+    pub fleet: Option<KubernetesName>,
     /// The clock.
     pub clock: Clock,
     /// The other writers that are known to have ended without giving the Lease back.
@@ -49,6 +51,12 @@ pub enum Turn {
 
 impl fmt::Debug for Writer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Writer({})", self.person)
+        write!(f, "Writer({})", self.by)
     }
+}
+
+/// Returns a user for people: as the API server authenticated it, and as the user's machine says.
+#[must_use]
+pub fn person(user: Option<&str>, by: &str) -> String {
+    format!("{} ({by})", user.unwrap_or("unknown user"))
 }

@@ -22,6 +22,10 @@ pub(crate) struct ShownHistory<'a> {
     /// Of all receipts those that somebody removed, as far as that can be told.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(in crate::commands) missing: &'a [Gap],
+    /// Of all receipts those that name another cluster: somebody has copied them here.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schemars(inner(range(min = 1)))]
+    pub(in crate::commands) foreign: &'a [Revision],
 }
 
 /// A change, and who signed its receipt.
@@ -48,6 +52,7 @@ impl ShownHistory<'_> {
             && self.unreadable.is_empty()
             && self.changed.is_empty()
             && self.missing.is_empty()
+            && self.foreign.is_empty()
     }
 }
 
@@ -70,5 +75,6 @@ pub(in crate::commands) fn shown<'a>(
         unreadable: &history.unreadable,
         changed: &history.changed,
         missing: &history.missing,
+        foreign: &history.foreign,
     }
 }

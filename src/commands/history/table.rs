@@ -36,6 +36,9 @@ pub(super) fn show(shown: &ShownHistory<'_>) {
     for Gap { first, last } in shown.missing {
         render::line!("note: revisions {first} to {last} were removed");
     }
+    for foreign in shown.foreign {
+        render::line!("note: revision {foreign} was made in another cluster");
+    }
 }
 
 /// One row for each namespace of a change, and what went wrong below. `row` puts before the cells of a change whatever is
@@ -91,7 +94,7 @@ fn rows(receipt: &ChangeReceipt) -> Vec<[String; 8]> {
         String::new(),
         String::new(),
         outcome(&receipt.outcome).to_owned(),
-        receipt.by.clone(),
+        receipt.origin.person(),
     ];
     let mut rows = vec![first];
     for (at, place) in subject.places.iter().enumerate() {
@@ -164,7 +167,7 @@ mod tests {
                     "prod",
                     "1.0.0",
                     "failed",
-                    "me@here"
+                    "unknown user (me@here)"
                 ],
                 ["", "", "", "", "shop (prod)", "1.0.0", "", ""],
             ]

@@ -66,6 +66,10 @@ pub(crate) struct InspectedDeployment<'a> {
     solution: &'a SolutionId,
     /// SHA-256 of the archive's signed statement.
     archive_id: Digest,
+    /// The user that planned, as the cluster's API server authenticated it; absent if it did not say, and in plans of
+    /// earlier versions of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planned_user: Option<&'a str>,
     /// What whoever planned allowed beyond the ordinary.
     allowed: Allowed,
     /// What the import would do.
@@ -105,6 +109,7 @@ fn deployment(FiledDeployment { deployment, plan }: &FiledDeployment) -> Inspect
         deployment,
         solution: &plan.solution,
         archive_id: plan.archive_id,
+        planned_user: plan.user.as_deref(),
         allowed: plan.allowed(),
         plan: show::planned(&plan.summary, Shown::WithDiff),
     }

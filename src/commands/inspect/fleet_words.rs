@@ -1,5 +1,7 @@
 //! The plan file of a fleet, for people: what several clusters have in common stands once.
 
+use std::collections::BTreeSet;
+
 use importer::{FiledCluster, FiledDeployment, FleetPlanFile, PlanFile};
 use schemas::{FleetWave, PlacedVersion};
 
@@ -19,6 +21,11 @@ fn show_wave(wave: &FleetWave) {
     );
 }
 
+/// The user that planned a deployment, as its cluster authenticated it.
+fn planner(deployment: &FiledDeployment) -> &str {
+    deployment.plan.user.as_deref().unwrap_or("unknown user")
+}
+
 /// A plan, with what was allowed beyond the ordinary.
 fn of_cluster<'a>(cluster: &'a FiledCluster, plan: &'a PlanFile) -> ClusterPlan<'a> {
     let mut shown = ClusterPlan::of(cluster.name.as_str(), &plan.summary);
@@ -33,13 +40,19 @@ fn of_cluster<'a>(cluster: &'a FiledCluster, plan: &'a PlanFile) -> ClusterPlan<
 /// What it does.
 pub(super) fn summarize(file: &FleetPlanFile, shown: Shown) {
     render::line!("plan      {}", file.id());
+    // Each cluster authenticates the user by itself.
     render::line!("planned   {} by {}", file.planned_at, file.planned_by);
     render::line!("fleet     {}, {}", file.fleet, file.change);
     for FiledCluster {
-        name, uid, wave, ..
+        name,
+        uid,
+        wave,
+        deployments,
     } in &file.clusters
     {
-        render::line!("cluster   {name}: UID {uid}, in wave {wave}");
+        let users: BTreeSet<&str> = deployments.iter().map(planner).collect();
+        let users = render::list(users);
+        render::line!("cluster   {name}: UID {uid}, in wave {wave}; planned by {users}");
     }
     file.waves.iter().for_each(show_wave);
     let all = file.clusters.iter();

@@ -27,6 +27,10 @@ pub(crate) struct InspectedPlan<'a> {
     plan_id: Digest,
     /// Who planned: user and host, as that machine said.
     planned_by: &'a str,
+    /// The user that planned, as the API server authenticated it; absent if it did not say, and in plans of earlier
+    /// versions of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planned_user: Option<&'a str>,
     /// When it was planned.
     planned_at: StatementTime,
     /// The uid of the cluster's namespace `kube-system`.
@@ -53,6 +57,7 @@ pub(super) fn show(plan: &FoundPlan, output: Output) -> Outcome {
             let inspected = InspectedPlan {
                 plan_id: file.id(),
                 planned_by: &file.by,
+                planned_user: file.user.as_deref(),
                 planned_at: file.at,
                 cluster: &file.cluster,
                 solution: &file.solution,

@@ -1,4 +1,4 @@
-//! `solution receipt verify`: whether a receipt is as one of these keys signed it, and what it says.
+//! `solution receipt verify`: whether one of the keys signed a receipt, which cluster it is of, and what it says.
 
 use std::path::{Path, PathBuf};
 
@@ -6,24 +6,31 @@ use anyhow::{Context as _, anyhow};
 use clap::Args;
 use importer::{ChangeReceipt, Sealed};
 use schemars::JsonSchema;
-use schemas::{Envelope, PayloadType, limits};
+use schemas::{ClusterUid, Envelope, PayloadType, limits};
 use serde::Serialize;
 
-use crate::args::{Output, choose};
+use crate::args::{Output, ReadArguments, choose};
 use crate::commands::history::shown::ShownChange;
 use crate::commands::history::signature::{self, Signature};
 use crate::commands::history::table;
-use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::failure::{self, Failure, Outcome};
+use crate::{cluster, render};
 
-/// Say whether a receipt is as one of these keys signed it, and what was changed
+/// Verify who signed a receipt, and show what was changed
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(
+    mut_arg("kubeconfig", |argument| argument.requires("cluster")),
+    mut_arg("context", |argument| argument.requires("cluster")),
+    after_help = "\
 `solution history --receipt N --out FILE` writes such a file at a site. Exits with 1 if none of the
-keys signed it; what it says is then not to be believed, and not shown.
+keys signed it; its content is then not trustworthy, and not shown. A site may use one key for several
+clusters: with --cluster, the command also exits with 1 if the receipt is of another cluster, or does
+not name its cluster, as receipts of version 1.0.0 do not.
 
 Examples:
   solution receipt verify receipt-12.json --key site.pub
+  solution receipt verify receipt-12.json --key site.pub --cluster 8b1ecb6e-0000-4000-8000-000000000000
+  solution receipt verify receipt-12.json --key site.pub --cluster --context site-b
   solution receipt verify receipt-12.json --key a.pub --key b.pub --output json")]
 pub(crate) struct Verify {
     /// The file with the signed receipt
@@ -32,6 +39,26 @@ pub(crate) struct Verify {
     /// A public key (PEM) whose signature counts; may be repeated, and one is enough
     #[arg(long = "key", value_name = "PUB", required = true)]
     keys: Vec<PathBuf>,
+
+    /// Check that the receipt is of the cluster with this UID of its namespace kube-system [without UID: the cluster of the kubeconfig]
+    #[arg(long, value_name = "UID", num_args = 0..=1)]
+    #[expect(
+        clippy::option_option,
+        reason = "clap's form of an option with an optional value"
+    )]
+    cluster: Option<Option<ClusterUid>>,
+
+    #[command(flatten)]
+    reading: ReadArguments,
+}
+
+/// The cluster that a receipt is expected to be of.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ExpectedCluster {
+    /// The UID of the cluster's namespace kube-system.
+    uid: ClusterUid,
+    /// Whether the receipt is of this cluster; null if it does not name its cluster.
+    matches: Option<bool>,
 }
 
 /// What a receipt proves.
@@ -41,8 +68,26 @@ pub(crate) struct VerifiedReceipt<'a> {
     file: &'a Path,
     /// Whether one of the keys signed it.
     valid: bool,
+    /// The cluster that it was compared with, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cluster: Option<ExpectedCluster>,
     /// What was changed; null if none of the keys signed it.
     change: Option<ShownChange<'a>>,
+}
+
+impl Verify {
+    /// Returns the UID of the cluster that the receipt is to be of, if any is asked for.
+    fn expected(&self) -> Result<Option<ClusterUid>, Failure> {
+        match &self.cluster {
+            None => Ok(None),
+            Some(Some(uid)) => Ok(Some(uid.clone())),
+            Some(None) => cluster::read(&self.reading, async |cluster| {
+                let uid = importer::cluster_uid(cluster).await;
+                uid.map_err(failure::member)
+            })
+            .map(Some),
+        }
+    }
 }
 
 pub(super) fn run(arguments: &Verify, output: Output) -> Result<Outcome, Failure> {
@@ -65,9 +110,21 @@ pub(super) fn run(arguments: &Verify, output: Output) -> Result<Outcome, Failure
         (true, receipt) => receipt,
         (false, _) => None,
     };
+    let named = receipt.as_ref().map(|receipt| &receipt.origin.cluster);
+    let expected = match (named, arguments.expected()?) {
+        (Some(named), Some(uid)) => Some(ExpectedCluster {
+            matches: named.as_ref().map(|named| *named == uid),
+            uid,
+        }),
+        _ => None,
+    };
+    let is_of_cluster = expected
+        .as_ref()
+        .is_none_or(|cluster| cluster.matches == Some(true));
     let verified = VerifiedReceipt {
         file,
         valid: is_valid,
+        cluster: expected,
         change: receipt.as_ref().map(|receipt| ShownChange {
             receipt,
             signature,
@@ -76,7 +133,7 @@ pub(super) fn run(arguments: &Verify, output: Output) -> Result<Outcome, Failure
         }),
     };
     render::result(output, &verified, show);
-    Ok(choose(is_valid, Outcome::Yes, Outcome::No))
+    Ok(choose(is_valid && is_of_cluster, Outcome::Yes, Outcome::No))
 }
 
 fn show(verified: &VerifiedReceipt<'_>) {
@@ -86,10 +143,38 @@ fn show(verified: &VerifiedReceipt<'_>) {
             table::table(table::TITLES, &[change], |_, cells| cells);
             render::lines("written     ", &change.receipt.written);
             render::lines("removed     ", &change.receipt.removed);
+            let origin = &change.receipt.origin;
+            let named = origin.cluster.as_ref().map(ClusterUid::as_str);
+            render::line!("cluster     {}", named.unwrap_or("not recorded"));
+            render::lines("fleet       ", &origin.fleet);
             render::line!("valid: `{file}` is as it was signed");
+            show_cluster(verified.cluster.as_ref(), named);
         }
-        None => render::note!(
-            "error: `{file}` is not as one of these keys signed it\n  hint: get the file again from the site, and its public key through another channel"
-        ),
+        None => {
+            render::note!("error: `{file}` is not as one of these keys signed it");
+            render::note(
+                "hint: get the file again from the site, and its public key through another channel",
+            );
+        }
+    }
+}
+
+/// Shows why a receipt is not of the cluster that was asked for.
+fn show_cluster(expected: Option<&ExpectedCluster>, named: Option<&str>) {
+    match (expected, named) {
+        (Some(expected), Some(named)) if expected.matches == Some(false) => {
+            let uid = &expected.uid;
+            render::note!("error: the receipt is of another cluster: UID {named}, not {uid}");
+            render::note("hint: get the receipt from the cluster in question");
+        }
+        (Some(_), None) => {
+            render::note(
+                "error: cannot tell which cluster the receipt is of: cluster not recorded",
+            );
+            render::note(
+                "hint: version 1.0.0 records no cluster; later versions need the right to read the namespace kube-system",
+            );
+        }
+        _ => {}
     }
 }

@@ -21,7 +21,7 @@ pub(in crate::commands) fn in_words(receipt: &ChangeReceipt) -> String {
         Outcome::Interrupted | Outcome::Done => "it was interrupted".to_owned(),
     };
     let (revision, what) = (receipt.revision, what.join(" "));
-    let (by, at) = (&receipt.by, receipt.at);
+    let (by, at) = (receipt.origin.person(), receipt.at);
     format!("revision {revision} is incomplete: {what}{places}, by {by} at {at}: {why}")
 }
 
@@ -57,7 +57,7 @@ mod tests {
             serde_json::from_value(receipt).unwrap()
         };
         let place = |namespace: &str| json!({"environment": "prod", "namespace": namespace});
-        let by = "by me@here at 2026-01-02T03:04:05Z";
+        let by = "by unknown user (me@here) at 2026-01-02T03:04:05Z";
         let begun = receipt(
             json!([place("prod"), place("shop")]),
             json!({"outcome": "begun"}),

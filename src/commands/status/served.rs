@@ -1,15 +1,22 @@
-//! `solution status --listen`: the metrics over HTTP, for what collects them. The cluster is read by the clock and not by
-//! whoever asks, so that nobody makes work for the API server.
+//! `solution status --listen`: the metrics over HTTP, for Prometheus. The cluster is read at fixed intervals and not for
+//! each request, so that clients make no work for the API server.
+//!
+//! A client that holds connections open without a request must not keep others from their answer, wherever it connects
+//! from: each connection has a short time for its request, each peer has few connections, and a new connection closes an
+//! old one instead of waiting for it.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
+use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
 use super::{Arguments, metrics};
@@ -22,10 +29,16 @@ const PATH: &str = "/metrics";
 const LOOK_EVERY: Duration = Duration::from_secs(15);
 /// The most bytes of a request that are read.
 const HEAD: u64 = 8 * 1024;
-/// How long a client may take to ask and to take its answer.
-const CLIENT: Duration = Duration::from_secs(10);
-/// The clients that are answered at the same time.
-const CLIENTS: usize = 16;
+/// How long a client may take to send its request. Prometheus sends it at once, and waits ten seconds for its answer.
+const HEAD_WITHIN: Duration = Duration::from_secs(2);
+/// How long a client may take to read its answer.
+const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+/// The connections that are open at the same time.
+const CONNECTIONS: usize = 64;
+/// The connections of one peer among them: a collector has one, and several may share an address.
+const CONNECTIONS_OF_ONE: usize = 8;
+/// How long nothing is accepted while the process may open no more files.
+const NO_ROOM: Duration = Duration::from_secs(1);
 
 /// The metrics as they were last read; none while they cannot be.
 type LatestMetrics = watch::Receiver<Option<Arc<str>>>;
@@ -68,35 +81,83 @@ async fn look(arguments: &Arguments, told: &watch::Sender<Option<Arc<str>>>) -> 
     }
 }
 
-/// Answers whoever asks.
+/// Answers requests.
 async fn answer_all(listener: &TcpListener, shown: &LatestMetrics) -> Infallible {
-    let room = Arc::new(Semaphore::new(CLIENTS));
+    let mut connections = Connections::default();
     loop {
-        let permit = Arc::clone(&room).acquire_owned().await;
-        let Ok((stream, _)) = listener.accept().await else {
-            // There are no more open files at the moment.
-            sleep(CLIENT).await;
+        let Ok((stream, address)) = listener.accept().await else {
+            sleep(NO_ROOM).await;
             continue;
         };
+        let peer = peer(address.ip());
+        connections.make_room(peer);
         let shown = shown.clone();
-        tokio::spawn(async move {
-            // A client that is slow or goes away is its own loss.
-            let _ = timeout(CLIENT, answer(stream, &shown)).await;
-            drop(permit);
+        let task = tokio::spawn(async move {
+            // A client that is slow or disconnects gets no answer.
+            let _ = answer(stream, &shown).await;
         });
+        connections.0.push_back((peer, task.abort_handle()));
+    }
+}
+
+/// The open connections with their peers, the oldest first.
+#[derive(Default)]
+struct Connections(VecDeque<(IpAddr, AbortHandle)>);
+
+impl Connections {
+    /// Closes the oldest connection of a peer that has as many as it may, or of the peer that has most if all together are
+    /// as many as may be.
+    fn make_room(&mut self, peer: IpAddr) {
+        self.0.retain(|(_, task)| !task.is_finished());
+        let crowded = if self.of(peer) >= CONNECTIONS_OF_ONE {
+            Some(peer)
+        } else if self.0.len() >= CONNECTIONS {
+            let peers = self.0.iter().map(|(other, _)| *other);
+            peers.max_by_key(|other| self.of(*other))
+        } else {
+            None
+        };
+        let oldest = self.0.iter().position(|(other, _)| Some(*other) == crowded);
+        if let Some((_, task)) = oldest.and_then(|oldest| self.0.remove(oldest)) {
+            task.abort();
+        }
+    }
+
+    fn of(&self, peer: IpAddr) -> usize {
+        self.0.iter().filter(|(other, _)| *other == peer).count()
+    }
+}
+
+/// Returns the address by which a peer's connections are counted. One machine has all addresses of an IPv6 subnet.
+fn peer(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+        address => address,
     }
 }
 
 /// Reads one request and answers it.
 async fn answer(mut stream: TcpStream, shown: &LatestMetrics) -> io::Result<()> {
-    let mut asked = BufReader::new((&mut stream).take(HEAD)).lines();
-    let request = asked.next_line().await?.unwrap_or_default();
-    while asked.next_line().await?.is_some_and(|it| !it.is_empty()) {}
+    let request = timeout(HEAD_WITHIN, request_line(&mut stream)).await??;
     let text = shown.borrow().clone();
-    stream
-        .write_all(response(&request, text).as_bytes())
-        .await?;
-    stream.shutdown().await
+    let answered = async {
+        let response = response(&request, text);
+        stream.write_all(response.as_bytes()).await?;
+        stream.shutdown().await
+    };
+    timeout(ANSWER_WITHIN, answered).await?
+}
+
+/// Reads the head of a request, and returns its first line.
+async fn request_line(stream: &mut TcpStream) -> io::Result<String> {
+    let mut lines = BufReader::new(stream.take(HEAD)).lines();
+    let request = lines.next_line().await?.unwrap_or_default();
+    while lines
+        .next_line()
+        .await?
+        .is_some_and(|line| !line.is_empty())
+    {}
+    Ok(request)
 }
 
 /// The response to a request line.
@@ -119,7 +180,85 @@ fn response(request: &str, text: Option<Arc<str>>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::net::TcpSocket;
+    use tokio::time::Instant;
+
     use super::*;
+
+    const TEXT: &str = "solution_unseen 0\n";
+
+    /// Serves metrics on loopback, and returns the port.
+    async fn serve() -> u16 {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        tokio::spawn(async move {
+            let (_told, shown) = watch::channel(Some(Arc::from(TEXT)));
+            answer_all(&listener, &shown).await
+        });
+        port
+    }
+
+    /// Connects from 127.0.0.N.
+    async fn connect(from: u8, port: u16) -> TcpStream {
+        let socket = TcpSocket::new_v4().unwrap();
+        let address = Ipv4Addr::new(127, 0, 0, from);
+        socket.bind((address, 0).into()).unwrap();
+        let to = (Ipv4Addr::LOCALHOST, port).into();
+        socket.connect(to).await.unwrap()
+    }
+
+    /// Scrapes from 127.0.0.N, and returns the answer within the time of an idle connection.
+    async fn scrape(from: u8, port: u16) -> String {
+        let scraped = async {
+            let mut stream = connect(from, port).await;
+            let request = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
+            stream.write_all(request).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            answer
+        };
+        let scraped = timeout(HEAD_WITHIN / 2, scraped).await;
+        scraped.expect("the scrape waits for idle connections")
+    }
+
+    #[tokio::test]
+    async fn idle_connections_keep_no_scrape_waiting_wherever_they_come_from() {
+        let port = serve().await;
+        let mut idle = Vec::new();
+        for _ in 0..4 * CONNECTIONS {
+            idle.push(connect(2, port).await);
+        }
+        assert!(scrape(3, port).await.ends_with(TEXT));
+        // The same peer, as where a node's address stands for all of its pods.
+        assert!(scrape(2, port).await.ends_with(TEXT));
+        for from in 4..=4 + u8::try_from(CONNECTIONS).unwrap() {
+            idle.push(connect(from, port).await);
+        }
+        assert!(scrape(3, port).await.ends_with(TEXT));
+    }
+
+    #[tokio::test]
+    async fn a_connection_without_a_request_is_closed_in_time() {
+        let port = serve().await;
+        let began = Instant::now();
+        let mut idle = connect(2, port).await;
+        idle.write_all(b"GET /metrics HTTP/1.1\r\n").await.unwrap();
+        let mut answer = Vec::new();
+        let closed = timeout(2 * HEAD_WITHIN, idle.read_to_end(&mut answer)).await;
+        assert!(closed.is_ok() && answer.is_empty(), "{answer:?}");
+        assert!(began.elapsed() >= HEAD_WITHIN, "{:?}", began.elapsed());
+    }
+
+    #[test]
+    fn a_subnet_of_ipv6_is_one_peer() {
+        let of = |address: &str| peer(address.parse().unwrap());
+        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
+        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
+        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
+        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
+    }
 
     #[test]
     fn metrics_are_served_once_they_are_known_and_nothing_else_is() {

@@ -92,8 +92,14 @@ impl Cluster {
         })
     }
 
-    /// Asks who we are, as the server calls us. None where it does not say: its users' names are of no use to anybody.
+    /// Returns the name by which the server has authenticated us, which is asked for until it is known. None if the server
+    /// does not say it: it is older than Kubernetes 1.28, refuses, or gives no answer.
     pub async fn username(&self) -> Option<String> {
+        let asked = async || self.ask_username().await.ok_or(());
+        self.user.get_or_try_init(asked).await.ok().cloned()
+    }
+
+    async fn ask_username(&self) -> Option<String> {
         let (doing, group) = ("ask who we are", "authentication.k8s.io/v1");
         let path = format!("/apis/{group}/selfsubjectreviews");
         let review = json!({ "apiVersion": group, "kind": "SelfSubjectReview" });
@@ -129,6 +135,7 @@ impl Cluster {
             server,
             version: unknown,
             listener,
+            user: Arc::default(),
             seen: None,
         };
         cluster.version = cluster.ask_version().await?;
@@ -488,7 +495,15 @@ current-context: one
         ] {
             let (cluster, seen) = cluster(move |_| Answer::json(status, &answer)).await;
             assert_eq!(cluster.username().await.as_deref(), name, "{status}");
-            let asked = seen.lock().unwrap().remove(0);
+            cluster.clone().username().await;
+            let times = if name.is_some() { 1 } else { 2 };
+            let mut seen = seen.lock().unwrap();
+            assert_eq!(
+                seen.len(),
+                times,
+                "a name that is known is not asked for again"
+            );
+            let asked = seen.remove(0);
             assert_eq!(
                 asked.path,
                 "/apis/authentication.k8s.io/v1/selfsubjectreviews"

@@ -90,18 +90,70 @@ fn nothing_is_written_but_what_was_planned() {
     let web = "/apis/apps/v1/namespaces/prod/deployments/web";
     let sent =
         |method: &str, target: &str, body: &Value| decide(Phase::Sending, method, target, body);
-    let written = Verdict::Write(place("apps", "deployments", "web"));
-    assert_eq!(sent("PATCH", web, &marked(deployment("a"))), written);
-    assert_eq!(sent("PATCH", web, &deployment("a")), written);
+    let is_written = |body: &Value| {
+        let written = Verdict::Write(place("apps", "deployments", "web"), body.clone());
+        assert_eq!(sent("PATCH", web, body), written);
+    };
+    is_written(&marked(deployment("a")));
+    is_written(&deployment("a"));
     let mut null = deployment("a");
     null["spec"]["paused"] = Value::Null;
     null["spec"]["replicas"] = json!(1.0);
-    assert_eq!(sent("PATCH", web, &null), written);
+    is_written(&null);
     let managers = json!([
         { "op": "replace", "path": "/metadata/managedFields", "value": [] },
         { "op": "replace", "path": "/metadata/resourceVersion", "value": "1" },
     ]);
-    assert_eq!(sent("PATCH", web, &managers), written);
+    is_written(&managers);
+}
+
+#[test]
+fn what_is_sent_is_what_was_compared_and_not_a_text_that_says_two_things() {
+    let evil = deployment("evil")["spec"].to_string();
+    let planned = deployment("a").to_string();
+    let twice = planned.replacen("\"spec\":", &format!("\"spec\":{evil},\"spec\":"), 1);
+    assert!(twice.contains("evil"), "{twice}");
+    let asked = HelmRequest {
+        method: "PATCH",
+        target: "/apis/apps/v1/namespaces/prod/deployments/web",
+        content_type: "application/apply-patch+yaml",
+        body: twice.as_bytes(),
+    };
+    let written = Verdict::Write(place("apps", "deployments", "web"), deployment("a"));
+    assert_eq!(passage().decide(Phase::Sending, &asked), written);
+}
+
+#[test]
+fn a_request_is_judged_by_what_the_server_reads_however_it_is_spelled() {
+    let get = |phase, target: &str| decide(phase, "GET", target, &Value::Null);
+    for phase in [Phase::Looking, Phase::Rendering] {
+        for watch in ["w%61tch=1", "watch", "watch=", "watch=tr%75e"] {
+            let target = format!("/api/v1/namespaces/prod/pods?{watch}");
+            let verdict = get(phase, &target);
+            assert!(
+                matches!(verdict, Verdict::Refuse(_)),
+                "{target}: {verdict:?}"
+            );
+        }
+    }
+    let changes = Shown::Changes(String::new(), "pods".to_owned());
+    let target = "/api/v1/namespaces/prod/pods?w%61tch=1";
+    assert_eq!(get(Phase::Sending, target), Verdict::Show(changes));
+    let target = format!("{SECRETS}?label%53elector=a.test%2Fb%3Dc%2C%6Fwner%3Dhelm");
+    let revisions = Verdict::Show(Shown::Revisions);
+    assert_eq!(get(Phase::Looking, &target), revisions);
+    // Two parameters of one name, and a target that some readers cut.
+    for target in [
+        &format!("{SECRETS}?labelSelector=owner%3Dhelm&labelSelector=a"),
+        &format!("{SECRETS}?labelSelector=owner%3Dhelm#"),
+        &format!("{SECRETS}#/x"),
+    ] {
+        let verdict = get(Phase::Looking, target);
+        assert!(
+            matches!(verdict, Verdict::Refuse(_)),
+            "{target}: {verdict:?}"
+        );
+    }
 }
 
 /// Sends this, and sees it refused.
@@ -348,9 +400,15 @@ fn templates_are_told_of_kinds_that_come_only_for_a_plan() {
     };
     assert_eq!(decide(&passage, Phase::Looking, "/apis"), Verdict::Pass);
     passage.coming = vec![json!({})];
+    let discover = |path: &str| Verdict::Discover(path.to_owned());
     for (phase, target, verdict) in [
-        (Phase::Looking, "/apis?timeout=32s", Verdict::Discover),
-        (Phase::Looking, "/apis/a.test/v1", Verdict::Discover),
+        (Phase::Looking, "/apis?timeout=32s", discover("/apis")),
+        (
+            Phase::Looking,
+            "/apis/a.test/v1",
+            discover("/apis/a.test/v1"),
+        ),
+        (Phase::Looking, "/%61pis", discover("/apis")),
         (Phase::Looking, "/openapi/v3", Verdict::Pass),
         (Phase::Rendering, "/apis", Verdict::Pass),
         (Phase::Sending, "/apis", Verdict::Pass),

@@ -44,6 +44,8 @@ const VERSION: u64 = 1;
 pub struct PlanFile {
     /// The user and host that planned, as that machine says.
     pub by: String,
+    /// The user that planned, as the API server authenticated it; none if it did not say.
+    pub user: Option<String>,
     /// The time of planning.
     pub at: StatementTime,
     /// The uid of the cluster's namespace `kube-system`, which no two clusters share.
@@ -64,6 +66,8 @@ pub struct PlanFile {
 struct Filed {
     plan_version: u64,
     planned_by: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    planned_user: Option<String>,
     planned_at: StatementTime,
     cluster: String,
     solution: SolutionId,
@@ -132,6 +136,7 @@ impl Ready<'_> {
         }
         Ok(PlanFile {
             by: request.by.clone(),
+            user: cluster.username().await,
             at: request.now,
             cluster: identity(cluster).await?,
             solution: self.asked.id.clone(),
@@ -300,6 +305,7 @@ impl PlanFile {
     fn as_shown_by(&self, anew: Self) -> Self {
         Self {
             by: self.by.clone(),
+            user: self.user.clone(),
             at: self.at,
             summary: as_shown(&self.summary, anew.summary),
             ..anew
@@ -337,6 +343,7 @@ impl From<PlanFile> for Filed {
         Self {
             plan_version: VERSION,
             planned_by: file.by,
+            planned_user: file.user,
             planned_at: file.at,
             cluster: file.cluster,
             solution: file.solution,
@@ -368,6 +375,7 @@ impl TryFrom<Filed> for PlanFile {
         }
         Ok(Self {
             by: filed.planned_by,
+            user: filed.planned_user,
             at: filed.planned_at,
             cluster: filed.cluster,
             solution: filed.solution,

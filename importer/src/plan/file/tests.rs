@@ -72,7 +72,8 @@ fn summary() -> PlanSummary {
 fn writer() -> Writer {
     Writer {
         name: Arc::new(|_| "test".to_owned()),
-        person: "alice@desk".to_owned(),
+        by: "alice@desk".to_owned(),
+        fleet: None,
         clock: Arc::new(|| std::time::SystemTime::UNIX_EPOCH),
         gone: Gone::by(|_| false),
         leases: Leases::default(),
@@ -127,6 +128,7 @@ pub(crate) fn file() -> PlanFile {
     let digest = |byte| Digest::new([byte; 32]);
     PlanFile {
         by: "alice@desk".to_owned(),
+        user: Some("alice".to_owned()),
         at: StatementTime::DEFAULT,
         cluster: "8b1e".to_owned(),
         solution: "shop-1.0.0".parse().unwrap(),
@@ -186,6 +188,35 @@ fn a_plan_comes_back_from_its_file_with_its_diffs() {
 }
 
 #[test]
+fn a_plan_of_an_earlier_program_names_no_authenticated_user_and_keeps_its_id() {
+    let earlier = PlanFile {
+        user: None,
+        ..file()
+    };
+    let text = String::from_utf8(earlier.to_bytes()).unwrap();
+    assert!(!text.contains("plannedUser"), "{text}");
+    assert_eq!(PlanFile::from_slice(text.as_bytes()).unwrap(), earlier);
+    // Who planned and when is part of what is signed.
+    let later = StatementTime::from_unix(1_700_000_000).unwrap();
+    for other in [
+        PlanFile {
+            by: "bob@desk".to_owned(),
+            ..earlier.clone()
+        },
+        PlanFile {
+            user: Some("bob".to_owned()),
+            ..earlier.clone()
+        },
+        PlanFile {
+            at: later,
+            ..earlier.clone()
+        },
+    ] {
+        assert_ne!(other.id(), earlier.id());
+    }
+}
+
+#[test]
 fn only_what_a_plan_shows_is_accepted_in_its_file() {
     let mut asked = request(PullLogin::Keep, 1);
     asked.accepted.insert("5678".to_owned());
@@ -237,6 +268,7 @@ fn what_is_no_plan_of_this_program_is_refused() {
 fn who_plans_again_and_what_was_pushed_meanwhile_is_of_no_account() {
     let mut anew = file();
     anew.by = "bob@desk".to_owned();
+    anew.user = Some("bob".to_owned());
     anew.at = StatementTime::from_unix(1_700_000_000).unwrap();
     anew.summary.bytes_to_push = 0;
     anew.summary.images_present = 1;

@@ -120,13 +120,23 @@ impl<'a> WantedRights<'a> {
         {
             needs.events();
         }
-        rules.add(needs.wanted());
         let in_hub = |verb: &RightsVerb| RightsVerb::HUB.contains(verb);
         // A hub has no records.
-        let mut manifests = if self.verbs.iter().all(in_hub) {
-            Vec::new()
-        } else {
+        let has_records = !self.verbs.iter().all(in_hub);
+        // Whoever sees only one environment or namespace sees no receipts, and a change in one namespace alone has none.
+        let has_receipts = match self.within {
+            Within::Anywhere => true,
+            Within::Environment(..) => self.verbs != BTreeSet::from([RightsVerb::Status]),
+            Within::Namespace(_) => false,
+        };
+        if has_records && has_receipts {
+            needs.identity();
+        }
+        rules.add(needs.wanted());
+        let mut manifests = if has_records {
             vec![Manifest::records()]
+        } else {
+            Vec::new()
         };
         for (namespace, rules) in rules.all() {
             manifests.push(Manifest::role(self.name(), namespace.clone(), rules));
@@ -565,6 +575,7 @@ mod tests {
     fn in_one_environment_only_what_has_no_namespace_is_given_in_the_cluster() {
         let expected = [
             "list /nodes",
+            "get /namespaces",
             "list apiextensions.k8s.io/customresourcedefinitions",
             "list rbac.authorization.k8s.io/clusterrolebindings,clusterroles",
         ];

@@ -122,6 +122,12 @@ impl Needs {
         self.here(&["create", "patch"], "events.k8s.io", "events", None);
     }
 
+    /// Adds the right to name the cluster in records, receipts and plans. No verb fails for want of it but one that
+    /// writes a plan, so preflight does not ask.
+    pub(crate) fn identity(&mut self) {
+        self.everywhere(&["get"], CORE, "namespaces", Some("kube-system"));
+    }
+
     /// Adds the rights to forget records.
     pub(crate) fn forgetting(&mut self) {
         self.of_records(&REMOVE, CORE, "configmaps");

@@ -81,7 +81,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return Ok(Outcome::No);
     };
     let choices = &arguments.deploying;
-    let writer = cluster::writer(&choices.rollout.turn)?;
+    let writer = cluster::fleet_writer(&choices.rollout.turn, &file)?;
     let removing = arguments.removing(&file, &writer);
     let rollout = Rollout {
         file: &file,

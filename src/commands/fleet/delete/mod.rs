@@ -93,9 +93,11 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let source = Departures {
         file: &file,
         members: &members,
-        removing: arguments
-            .leaving
-            .removing(choices, &file, cluster::writer(&choices.turn)?),
+        removing: arguments.leaving.removing(
+            choices,
+            &file,
+            cluster::fleet_writer(&choices.turn, &file)?,
+        ),
     };
     rollout.run(&places, &source)
 }

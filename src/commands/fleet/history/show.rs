@@ -48,4 +48,7 @@ fn notes(member: &MemberHistory<'_>) {
     for Gap { first, last } in member.missing {
         render::line!("note: {name}: revisions {first} to {last} were removed");
     }
+    for foreign in member.foreign {
+        render::line!("note: {name}: revision {foreign} was made in another cluster");
+    }
 }

@@ -50,6 +50,10 @@ pub(crate) struct MemberHistory<'a> {
     pub(super) changed: &'a [Revision],
     /// Of all receipts those that somebody removed, as far as that can be told.
     pub(super) missing: &'a [Gap],
+    /// Of all receipts those that name another cluster: somebody has copied them here.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    #[schemars(inner(range(min = 1)))]
+    pub(super) foreign: &'a [Revision],
 }
 
 impl<'a> FleetHistory<'a> {
@@ -68,6 +72,7 @@ impl<'a> FleetHistory<'a> {
                 unreadable: &[],
                 changed: &[],
                 missing: &[],
+                foreign: &[],
             };
             if let Ok(history) = found {
                 let ShownHistory {
@@ -75,6 +80,7 @@ impl<'a> FleetHistory<'a> {
                     unreadable,
                     changed,
                     missing,
+                    foreign,
                 } = shown(history, None);
                 let entries = file.spec().solutions.iter().map(PlacedVersion::from);
                 let entries: Vec<PlacedVersion> = entries.collect();
@@ -86,7 +92,7 @@ impl<'a> FleetHistory<'a> {
                     change,
                 }));
                 (member.unreadable, member.changed) = (unreadable, changed);
-                member.missing = missing;
+                (member.missing, member.foreign) = (missing, foreign);
             }
             clusters.push(member);
         }

@@ -83,7 +83,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         turn: &choices.rollout.turn,
         nodes: import::nodes(&choices.rollout.arrival),
         allowed: choices.allowed(),
-        writer: cluster::writer(&choices.rollout.turn)?,
+        writer: cluster::fleet_writer(&choices.rollout.turn, &file)?,
         output,
     };
     let source = WaysBack {

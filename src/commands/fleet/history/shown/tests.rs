@@ -22,6 +22,7 @@ fn history(cluster: u32, times: &[&str]) -> History {
         unreadable: Vec::new(),
         changed: Vec::new(),
         missing: Vec::new(),
+        foreign: Vec::new(),
     }
 }
 
