@@ -27,7 +27,10 @@ archive, its choices, and the objects that were written and removed.
 
 Whoever may write in the records' namespace could change a receipt. With --key it is said of each
 who signed it (--receipt-key of the verb that made it); exits with 1 if one is not signed with one of
-the keys, cannot be read, or was changed or removed. That the newest were removed cannot be told.
+the keys, cannot be read, was changed or removed, or names another cluster. That the newest were
+removed cannot be told.
+
+BY is the user that the API server authenticated, and in brackets the local user and host.
 
 Examples:
   solution history

@@ -23,13 +23,13 @@ use crate::{cluster, render};
     mut_arg("context", |argument| argument.requires("cluster")),
     after_help = "\
 `solution history --receipt N --out FILE` writes such a file at a site. Exits with 1 if none of the
-keys signed it; its content is then not trustworthy, and not shown. A site may use one key for several
-clusters: with --cluster, the command also exits with 1 if the receipt is of another cluster, or does
-not name its cluster, as receipts of version 1.0.0 do not.
+keys signed it; its content is then not trustworthy, and not shown. One key may sign the receipts
+of several clusters: with --cluster, the command also exits with 1 if the receipt is of another
+cluster, or names none, as receipts of version 1.0.0 do.
 
 Examples:
   solution receipt verify receipt-12.json --key site.pub
-  solution receipt verify receipt-12.json --key site.pub --cluster 8b1ecb6e-0000-4000-8000-000000000000
+  solution receipt verify r.json --key site.pub --cluster 8b1ecb6e-0000-4000-8000-000000000000
   solution receipt verify receipt-12.json --key site.pub --cluster --context site-b
   solution receipt verify receipt-12.json --key a.pub --key b.pub --output json")]
 pub(crate) struct Verify {

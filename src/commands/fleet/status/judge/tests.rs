@@ -222,7 +222,7 @@ fn a_change_of_it_that_is_not_complete_counts_before_all_else() {
         vec![operator("1.0.0", Condition::Ready)],
         change(Some("shop"), &["prod"]),
     );
-    let words = "incomplete, 1.0.0 is deployed: revision 7 is incomplete: undeploy shop in prod, by me@here";
+    let words = "incomplete, 1.0.0 is deployed: revision 7 is incomplete: undeploy shop in prod, by unknown user (me@here)";
     assert!(behind.to_string().contains(words), "{behind}");
 }
 
