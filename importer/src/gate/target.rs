@@ -216,6 +216,24 @@ fn decoded(text: &str, part: Part) -> Option<String> {
 mod tests {
     use super::*;
 
+    fn all(
+        group: &str,
+        plural: &str,
+        namespace: Option<&str>,
+        watch: bool,
+        labels: &str,
+    ) -> RequestTarget {
+        RequestTarget::Collection {
+            group: group.to_owned(),
+            plural: plural.to_owned(),
+            namespace: namespace.map(str::to_owned),
+            query: Query {
+                watch,
+                labels: labels.to_owned(),
+            },
+        }
+    }
+
     #[test]
     fn paths_lead_to_objects_and_collections_and_nothing_else_counts() {
         let object = |group: &str, plural: &str, namespace: Option<&str>, name: &str| {
@@ -228,17 +246,6 @@ mod tests {
                 },
                 "v1".to_owned(),
             )
-        };
-        let all = |group: &str, plural: &str, namespace: Option<&str>, watch, labels: &str| {
-            RequestTarget::Collection {
-                group: group.to_owned(),
-                plural: plural.to_owned(),
-                namespace: namespace.map(str::to_owned),
-                query: Query {
-                    watch,
-                    labels: labels.to_owned(),
-                },
-            }
         };
         let discovery = |path: &str| RequestTarget::Discovery(path.to_owned());
         let expected = [
@@ -272,6 +279,15 @@ mod tests {
             ),
             ("/api/v1/pods?watch=1", all("", "pods", None, true, "")),
             ("/api/v1/pods?watch=false", all("", "pods", None, false, "")),
+        ];
+        for (target, expected) in expected {
+            assert_eq!(RequestTarget::of(target), expected, "{target}");
+        }
+    }
+
+    #[test]
+    fn a_query_is_read_as_the_server_reads_it_however_it_is_spelled() {
+        let expected = [
             ("/api/v1/pods?watch", all("", "pods", None, true, "")),
             ("/api/v1/pods?watch=", all("", "pods", None, true, "")),
             ("/api/v1/pods?w%61tch=1", all("", "pods", None, true, "")),

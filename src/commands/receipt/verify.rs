@@ -138,25 +138,22 @@ pub(super) fn run(arguments: &Verify, output: Output) -> Result<Outcome, Failure
 
 fn show(verified: &VerifiedReceipt<'_>) {
     let file = verified.file.display();
-    match &verified.change {
-        Some(change) => {
-            table::table(table::TITLES, &[change], |_, cells| cells);
-            render::lines("written     ", &change.receipt.written);
-            render::lines("removed     ", &change.receipt.removed);
-            let origin = &change.receipt.origin;
-            let named = origin.cluster.as_ref().map(ClusterUid::as_str);
-            render::line!("cluster     {}", named.unwrap_or("not recorded"));
-            render::lines("fleet       ", &origin.fleet);
-            render::line!("valid: `{file}` is as it was signed");
-            show_cluster(verified.cluster.as_ref(), named);
-        }
-        None => {
-            render::note!("error: `{file}` is not as one of these keys signed it");
-            render::note(
-                "hint: get the file again from the site, and its public key through another channel",
-            );
-        }
-    }
+    let Some(change) = &verified.change else {
+        render::note!("error: `{file}` is not as one of these keys signed it");
+        render::note(
+            "hint: get the file again from the site, and its public key through another channel",
+        );
+        return;
+    };
+    table::table(table::TITLES, &[change], |_, cells| cells);
+    render::lines("written     ", &change.receipt.written);
+    render::lines("removed     ", &change.receipt.removed);
+    let origin = &change.receipt.origin;
+    let named = origin.cluster.as_ref().map(ClusterUid::as_str);
+    render::line!("cluster     {}", named.unwrap_or("not recorded"));
+    render::lines("fleet       ", &origin.fleet);
+    render::line!("valid: `{file}` is as it was signed");
+    show_cluster(verified.cluster.as_ref(), named);
 }
 
 /// Shows why a receipt is not of the cluster that was asked for.
