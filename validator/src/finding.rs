@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use schemas::printable_within;
+use schemas::{printable, printable_within};
 use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::limits;
@@ -58,11 +58,23 @@ impl Finding {
             id: info.id,
             severity: info.severity,
             place: printable_within(&place.to_string(), limits::TEXT),
-            message: printable_within(&message.to_string(), limits::TEXT),
+            message: printable_ends(&message.to_string(), limits::TEXT),
             source: None,
             fix: info.fix,
         }
     }
+}
+
+/// The beginning and the end of a text, [`printable`]: at most this many of its characters, and `…` in place of others.
+fn printable_ends(text: &str, characters: usize) -> String {
+    let count = text.chars().count();
+    if count <= characters {
+        return printable(text).into_owned();
+    }
+    let tail = characters / 2;
+    let end = text.char_indices().nth(count - tail);
+    let end = end.map_or("", |(at, _)| &text[at..]);
+    printable_within(text, characters - tail) + &printable(end)
 }
 
 /// A finding as somebody wrote it down.
@@ -264,6 +276,18 @@ mod tests {
         assert_eq!(first.place, r"a\u{1b}[2J");
         assert_eq!(first.message, r"b\nc\u{202e}d");
         assert_eq!(second.message.chars().count(), limits::TEXT + 1);
+    }
+
+    #[test]
+    fn a_long_message_keeps_its_beginning_and_its_end() {
+        let message = format!("helm failed: {}: the reason", "x\n".repeat(1000));
+        let finding = Finding::of(&operator::YAML, "", message);
+        assert!(finding.message.starts_with("helm failed: x"));
+        assert!(
+            finding.message.ends_with(": the reason"),
+            "{}",
+            finding.message
+        );
     }
 
     #[test]

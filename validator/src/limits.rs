@@ -2,7 +2,8 @@
 
 /// Findings with one id: enough to see the pattern, and a damaged disc does not fill the screen.
 pub const FINDINGS_PER_ID: usize = 20;
-/// Characters of a place or message: both can hold text out of the archive.
+/// Characters of a place or message: both can hold text out of the archive. A longer message keeps its beginning and its
+/// end, since the last words of a chain of causes are the reason.
 pub const TEXT: usize = 400;
 /// Bytes of all image manifests, indexes and configurations together, which are kept in memory: a thousand images
 /// with ten platforms each need a tenth of it.
