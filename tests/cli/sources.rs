@@ -1,6 +1,8 @@
 //! `pack` from every source that is a file, what it says with `--check`, and what it keeps for the next time.
 
 use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 
 use fixtures::artifact;
 use fixtures::image::{ImageBuilder, Platform};
@@ -286,4 +288,52 @@ fn what_was_compressed_is_kept_and_never_believed() {
     desk.solution(&pack(&["--no-cache"])).success();
     assert!(desk.read("example.iso") == bytes, "the bytes differ");
     assert_eq!(desk.names(), before);
+}
+
+/// Serves a registry that has nothing, and gives its host.
+fn empty_registry() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    std::thread::spawn(move || {
+        for mut connection in listener.incoming().flatten() {
+            let mut head = Vec::new();
+            let mut byte = [0];
+            while !head.ends_with(b"\r\n\r\n") && connection.read(&mut byte).is_ok_and(|n| n == 1) {
+                head.extend(byte);
+            }
+            let _ = connection.write_all(
+                b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            );
+        }
+    });
+    host
+}
+
+#[test]
+fn every_image_that_a_registry_does_not_have_is_a_finding_with_its_line() {
+    let desk = Desk::with_key();
+    let host = empty_registry();
+    let image = |name: &str| {
+        format!("    - {{name: {name}, tag: '1', source: 'docker://{host}/{name}:1'}}\n")
+    };
+    fs::create_dir_all(desk.path("gone")).unwrap();
+    desk.write(
+        "gone/solution.yaml",
+        format!(
+            "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionSource\nmetadata: {{name: gone}}\nspec:\n  version: 1.0.0\n  images:\n{}{}",
+            image("a"),
+            image("b")
+        ),
+    );
+    let check = ["pack", "gone", "--check", "--output", "sarif"];
+    let answer = desk.solution(&check);
+    assert_eq!(answer.code, 1, "{answer:?}");
+    let log: Value = serde_json::from_str(&answer.stdout).unwrap();
+    let results = log["runs"][0]["results"].as_array().unwrap();
+    let lines = results.iter().map(|result| {
+        assert_eq!(result["ruleId"], "source.image-source");
+        let place = &result["locations"][0]["physicalLocation"];
+        place["region"]["startLine"].as_u64().unwrap()
+    });
+    assert_eq!(lines.collect::<Vec<_>>(), [7, 8]);
 }

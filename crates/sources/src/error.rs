@@ -95,9 +95,9 @@ impl SourceError {
         match self {
             Self::Read(error) => error.is_missing() || !matches!(error, ReadError::Io { .. }),
             Self::Tar { source, .. } => !matches!(source, TarError::Io { .. }),
+            Self::Registry(error) => matches!(error, registry::Error::Missing { .. }),
             Self::Cache(_)
             | Self::Interrupted(_)
-            | Self::Registry(_)
             | Self::Logins { .. }
             | Self::Certificates(_)
             | Self::Artifact { .. }
