@@ -121,11 +121,11 @@ impl Judge for ReleaseError {
             Self::NoGit(_) => no(
                 "install git, or make a tree of the release in another directory and compare the two",
             ),
-            Self::Source(_)
-            | Self::NotEmpty(_)
-            | Self::Name { .. }
-            | Self::Unfit(_)
-            | Self::Spelling => NO,
+            // It may well be the user's own chart: no advice to empty it.
+            Self::NotEmpty(_) => {
+                no("name another directory for the source tree: `solution init DIR`")
+            }
+            Self::Source(_) | Self::Name { .. } | Self::Unfit(_) | Self::Spelling => NO,
         }
     }
 }
@@ -174,9 +174,9 @@ impl Judge for ManifestsError {
 impl Judge for SourceError {
     fn answer(&self) -> Answer {
         match self {
+            Self::Registry(error) => error.answer(),
             error if error.is_of_source() => NO,
             Self::Read(error) => error.answer(),
-            Self::Registry(error) => error.answer(),
             Self::Engine(error) => error.answer(),
             Self::Cache(error) => error.answer(),
             Self::Certificates(error) => error.answer(),

@@ -27,6 +27,17 @@ fn pack(desk: &Desk, directory: &str) -> crate::common::Answer {
 }
 
 #[test]
+fn a_chart_in_the_way_of_its_tree_is_not_to_be_emptied() {
+    let desk = desk();
+    std::fs::rename(desk.path("chart"), desk.path("web-shop")).unwrap();
+    let refused = desk.solution(&["init", "--chart", "./web-shop"]);
+    let said = refused.failure(1);
+    assert!(!said.contains("empty it"), "{said}");
+    let hint = "hint: name another directory for the source tree: `solution init DIR`";
+    assert!(said.contains(hint), "{said}");
+}
+
+#[test]
 fn a_chart_of_this_disk_is_copied_into_a_tree_that_can_be_packed() {
     let desk = desk();
     let values = ["--values", "one.yaml", "--values", "two.yaml"];

@@ -97,7 +97,7 @@ pub enum ReleaseError {
         source: io::Error,
     },
     /// The draft would lie among files of others.
-    #[error("`{}` is not an empty directory; nothing was written; give another, or empty it", .0.display())]
+    #[error("`{}` is not an empty directory; nothing was written", .0.display())]
     NotEmpty(PathBuf),
     /// A file of the draft could not be written.
     #[error("cannot write `{}`", path.display())]
