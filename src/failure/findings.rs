@@ -4,7 +4,7 @@ use std::path::Path;
 
 use validator::{JudgingFault, UnusablePolicy};
 
-use super::Failure;
+use super::{Failure, Outcome};
 
 const WARNINGS: &str = "only warnings can be judged, and none of the groups signature, integrity and container; `docs/findings.md` lists every id";
 
@@ -19,7 +19,8 @@ pub(crate) fn findings_policy(path: &Path, error: UnusablePolicy) -> Failure {
         UnusablePolicy::Faults(problems) => problems.iter().map(ToString::to_string).collect(),
         UnusablePolicy::Document(_) | UnusablePolicy::Lines(_) => Vec::new(),
     };
-    let failure = Failure::no(error).context(format!("cannot judge by `{}`", path.display()));
+    let failure = Failure::new(Outcome::Usage, error)
+        .context(format!("cannot judge by `{}`", path.display()));
     let hint = if problems.is_empty() {
         "correct the file; `solution schema findings-policy` prints what it can hold"
     } else {

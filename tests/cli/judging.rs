@@ -86,7 +86,7 @@ fn what_is_ignored_is_counted_and_its_reason_kept() {
     let answer = run(&desk, &check, &[]);
     assert!(
         answer
-            .failure(1)
+            .failure(2)
             .contains("cannot judge by `apps/source/solution.policy.yaml`")
     );
     std::fs::remove_file(desk.path(POLICY)).unwrap();
