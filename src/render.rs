@@ -20,13 +20,50 @@ use crate::environment;
 
 /// A line of the result, as `format!` makes it.
 macro_rules! formatted_line {
-    ($($text:tt)*) => { $crate::render::line(format!($($text)*)) };
+    ($text:literal $($values:tt)*) => {{
+        const _: () = $crate::render::assert_one_line($text);
+        $crate::render::line(format!($text $($values)*))
+    }};
 }
 /// A line of talk, as `format!` makes it.
 macro_rules! formatted_note {
-    ($($text:tt)*) => { $crate::render::note(format!($($text)*)) };
+    ($text:literal $($values:tt)*) => {{
+        const _: () = $crate::render::assert_one_line($text);
+        $crate::render::note(format!($text $($values)*))
+    }};
 }
 pub(crate) use {formatted_line as line, formatted_note as note};
+
+/// Fails to compile for a format of more than one line: its line feed would be shown as an escape.
+pub(crate) const fn assert_one_line(format: &str) {
+    let bytes = format.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        assert!(bytes[at] != b'\n', "a line has no line feed");
+        at += 1;
+    }
+}
+
+/// Whether something could not be written to standard output, so that the result is not complete.
+static INCOMPLETE: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether all results were written to standard output.
+pub(crate) fn is_complete() -> bool {
+    !INCOMPLETE.load(Ordering::Relaxed)
+}
+
+/// Writes a line of the result. A reader that has gone away is not an error; a full disk is.
+fn write_line(line: fmt::Arguments<'_>) {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            if !INCOMPLETE.swap(true, Ordering::Relaxed) {
+                note!("error: cannot write to standard output: {error}");
+            }
+        }
+        _ => {}
+    }
+}
 
 /// Whether standard output is kept for what another program reads.
 static ASIDE: AtomicBool = AtomicBool::new(false);
@@ -60,7 +97,7 @@ pub(crate) fn notes(words: &str, items: impl IntoIterator<Item: fmt::Display>) {
 
 /// A line of what was asked for on its own.
 pub(crate) fn result_line(text: impl AsRef<str>) {
-    let _ = writeln!(io::stdout().lock(), "{}", printable(text.as_ref()));
+    write_line(format_args!("{}", printable(text.as_ref())));
 }
 
 /// A line of a unified diff, in colour where a person reads and has not asked for none (`NO_COLOR`).
@@ -78,7 +115,7 @@ pub(crate) fn diff_line(text: &str) {
         return line(text);
     }
     let text = printable(text);
-    let _ = writeln!(io::stdout().lock(), "\u{1b}[{colour}m{text}\u{1b}[0m");
+    write_line(format_args!("\u{1b}[{colour}m{text}\u{1b}[0m"));
 }
 
 /// A line of talk.

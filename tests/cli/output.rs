@@ -322,3 +322,22 @@ fn every_result_says_of_which_version_it_is() {
     }
     assert!(count > 60, "{count}");
 }
+
+#[test]
+fn a_result_that_cannot_be_written_was_not_given() {
+    let desk = Desk::with_archive();
+    let key = ["--key", "publisher.pub"];
+    for (verb, key) in [("validate", &key[..]), ("inspect", &[]), ("ls", &[])] {
+        for output in ["human", "json"] {
+            let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+            let mut command = desk.command();
+            command.args([verb, "example.iso", "--output", output]);
+            command.args(key).stdout(full.unwrap());
+            let ended = command.output().unwrap();
+            let said = String::from_utf8(ended.stderr).unwrap();
+            assert_eq!(ended.status.code(), Some(3), "{verb}: {said}");
+            let words = "error: cannot write to standard output: ";
+            assert_eq!(said.matches(words).count(), 1, "{verb}: {said}");
+        }
+    }
+}

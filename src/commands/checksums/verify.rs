@@ -118,16 +118,15 @@ fn show(verified: &VerifiedChecksums<'_>) {
     if verified.valid {
         render::line!("valid: `{list}` is as it was signed, and so are its files that are here");
     } else if verified.signed_by.is_empty() {
-        render::note!(
-            "error: `{list}` is not as one of these keys signed it\n  hint: get it again, with its signatures, and the public key through another channel"
+        render::note!("error: `{list}` is not as one of these keys signed it");
+        render::note(
+            "hint: get it again, with its signatures, and the public key through another channel",
         );
     } else if named(ListedState::Different).next().is_some() {
-        render::note!(
-            "error: files differ from `{list}`, which is as it was signed\n  hint: get them again"
-        );
+        render::note!("error: files differ from `{list}`, which is as it was signed");
+        render::note("hint: get them again");
     } else {
-        render::note!(
-            "error: none of the files in `{list}` is here\n  hint: put the list beside them"
-        );
+        render::note!("error: none of the files in `{list}` is here");
+        render::note("hint: copy the list into the directory of the files");
     }
 }

@@ -164,14 +164,11 @@ fn show_cluster(expected: Option<&ExpectedCluster>, named: Option<&str>) {
             render::note!("error: the receipt is of another cluster: UID {named}, not {uid}");
             render::note("hint: get the receipt from the cluster in question");
         }
-        (Some(_), None) => {
+        None => {
+            render::note!("error: `{file}` is not as one of these keys signed it");
             render::note(
-                "error: cannot tell which cluster the receipt is of: cluster not recorded",
-            );
-            render::note(
-                "hint: version 1.0.0 records no cluster; later versions need the right to read the namespace kube-system",
+                "hint: get the file again from the site, and its public key through another channel",
             );
         }
-        _ => {}
     }
 }
