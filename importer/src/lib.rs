@@ -82,6 +82,7 @@ pub use plan::order::{NoOrder, import_order};
 pub use plan::outline::{DefinedResource, DefinedVersion, VersionOutline};
 pub use plan::overlap::{Overlap, leave_to_first};
 pub use plan::place::default_namespace;
+pub use plan::releases::accepts_reads;
 pub use plan::render::{
     ImaginedSite, ManifestSource, ManifestsOrObstacles, RenderedManifest, RenderedManifests,
     SecretValues,

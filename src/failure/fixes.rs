@@ -249,6 +249,7 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::ImmutableOwn { object, .. } if is_definition(object) => FIXED,
         Unfit::ImmutableOwn { object, .. } => return deleted_first(object, "the import"),
         Unfit::NotRecreated { .. } => NOT_RECREATED,
+        Unfit::ReadsNotAccepted { accept_id, .. } => return accept_reads(accept_id),
         Unfit::NoNamespace { namespace, .. } => return make_namespace(namespace),
         Unfit::NoParameter { near, releases, .. } => {
             return no_parameter(near.as_ref(), releases.first());
@@ -374,6 +375,12 @@ fn deactivate_first(solution: &SolutionName) -> String {
 
 fn accept(id: &str) -> String {
     format!("read them in the plan; `--accept {id}` accepts them")
+}
+
+fn accept_reads(id: &str) -> String {
+    format!(
+        "`--accept {id}` lets the templates read these objects; then the plan shows what they make of them"
+    )
 }
 
 /// How to make the Secret that nodes log in with; first the environment, where it is not there.

@@ -45,6 +45,9 @@ pub(crate) fn not_for_others(why: &NotForOthers) -> &'static str {
         NotForOthers::Sensitive { .. } => {
             "deploy it by `solution fleet apply`; the publisher can have it read the value from a Secret"
         }
+        NotForOthers::Read { .. } => {
+            "deploy it by `solution fleet apply`, or turn the reading off by a value of the chart"
+        }
         NotForOthers::Random { .. } => {
             "choose the value that is generated, in `secrets` or `site` of the fleet's file, or deploy it by `solution fleet apply`"
         }

@@ -7,10 +7,11 @@ use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
 
-use crate::charts::{HELM, packed, site, taken_over_by};
+use crate::charts::{HELM, packed, site, solution, taken_over_by};
 use crate::common::Answer;
-use crate::site::Site;
+use crate::site::{Site, variable};
 
 /// Packs a chart of these templates.
 fn pack(site: &Site, version: &str, templates: &[(&str, &str)]) -> String {
@@ -139,8 +140,8 @@ fn what_templates_read_elsewhere_is_accepted_and_what_was_shown_is_sent() {
     let first = pack(&site, "1.0.0", &[("a", READING)]);
     let refused = import(&site, &first, &[]).failure(1);
     let line = "the templates of the release prod/web read secrets charts-reading-theirs/key";
-    assert!(refused.contains("--accept"), "{refused}");
     let accept = ["--accept", id_in(&refused)];
+    assert!(accept[1].starts_with("read-"), "{refused}");
     let shown = import(&site, &first, &[&accept[..], &["--dry-run"]].concat()).success();
     assert!(shown.contains(line), "{shown}");
     assert!(!shown.contains("configmaps prod/own"), "{shown}");
@@ -159,6 +160,123 @@ fn what_templates_read_elsewhere_is_accepted_and_what_was_shown_is_sent() {
     let second = pack(&site, "1.1.0", &[("a", &READING.replace("has:", "had:"))]);
     import(&site, &second, &[]).success();
     assert_eq!(data("web-2", "had"), "true");
+}
+
+/// Reads a Secret of another namespace and puts it, as it is and transformed, wherever a chart can put text.
+const COPYING: &str = r#"{{- $theirs := (lookup "v1" "Secret" "charts-copying-theirs" "key").data | default dict }}
+{{- $key := get $theirs "k" | b64dec }}
+{{- $again := (lookup "v1" "ConfigMap" "charts-copying-theirs" (printf "x%s" $key | lower)).data }}
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: web{{ $key | lower }}
+  labels: {key: "k{{ $key }}"}
+data:
+  plain: {{ $key | quote }}
+  upper: {{ $key | upper | quote }}
+  lower: {{ $key | lower | quote }}
+  base64: {{ $key | b64enc | b64enc | quote }}
+  letters: {{ splitList "" $key | join "-" | quote }}
+  hash: {{ $key | sha256sum | quote }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: charts-copying}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: "user-{{ $key }}"}]
+"#;
+const FAILING: &str = r#"
+{{- $theirs := (lookup "v1" "Secret" "charts-copying-theirs" "key").data | default dict }}
+{{- range $theirs }}{{ fail (printf "%s %s %s" . (b64dec .) (b64dec . | upper)) }}{{ end }}
+"#;
+
+#[test]
+fn what_templates_would_read_elsewhere_is_in_no_output_before_it_is_accepted() {
+    let site = site("charts-copying");
+    let key = "Correct-Horse-Staple";
+    let theirs = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: charts-copying-theirs}}}}
+---
+{{apiVersion: v1, kind: Secret, metadata: {{name: key, namespace: charts-copying-theirs}}, stringData: {{k: {key}}}}}
+");
+    site.apply(&theirs).success();
+    let letters: Vec<String> = key.chars().map(String::from).collect();
+    let hash = Sha256::digest(key).iter().map(|byte| format!("{byte:02x}"));
+    let forms = [
+        key.to_owned(),
+        key.to_uppercase(),
+        key.to_lowercase(),
+        BASE64_STANDARD.encode(key),
+        BASE64_STANDARD.encode(BASE64_STANDARD.encode(key)),
+        letters.join("-"),
+        hash.collect(),
+    ];
+    let plan = "plan.json";
+    let (kubeconfig, registry, pulls) = (site.kubeconfig(), site.registry(), site.pull_registry());
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    for (version, template) in [("1.0.0", COPYING), ("1.1.0", FAILING)] {
+        let archive = pack(&site, version, &[("a", template)]);
+        let fleet = format!(
+            "apiVersion: solutions.metalk8s.scality.com/v1alpha1
+kind: SolutionFleet
+metadata: {{name: copying}}
+spec:
+  clusters: [{{name: lab, kubeconfig: '{kubeconfig}', registry: '{registry}', pullRegistry: '{pulls}'}}]
+  solutions: [{{name: shop, version: {version}, archive: {archive}, environment: prod}}]
+  waves: [{{name: all, clusters: [lab]}}]
+"
+        );
+        site.desk.write("fleet.yaml", fleet);
+        let render = |more: &[&str]| {
+            let of = ["render", &archive, "-e", "prod", "--key", "publisher.pub"];
+            solution(&site, &[&of[..], &["--registry", &registry], more].concat())
+        };
+        let export = |tool: &str| {
+            let of = [
+                "fleet",
+                "export",
+                "fleet.yaml",
+                "--to",
+                tool,
+                "--ca-file",
+                &ca,
+            ];
+            solution(&site, &[&of[..], &["--key", "publisher.pub"]].concat())
+        };
+        let answers = [
+            import(&site, &archive, &[]),
+            import(&site, &archive, &["--dry-run", "--diff"]),
+            import(
+                &site,
+                &archive,
+                &["--dry-run", "--diff", "--output", "json"],
+            ),
+            import(&site, &archive, &["--plan-out", plan]),
+            render(&[]),
+            render(&["--show-secrets"]),
+            render(&["--output", "json"]),
+            export("flux"),
+            export("fleet"),
+        ];
+        for answer in answers {
+            let output = format!("{}{}", answer.stdout, answer.stderr);
+            assert_eq!(answer.code, 1, "{output}");
+            let read = "secrets charts-copying-theirs/key";
+            assert!(output.contains(read), "{output}");
+            for form in &forms {
+                assert!(!output.contains(form), "{form}: {output}");
+            }
+        }
+        assert!(!site.desk.path("plan.json").exists());
+    }
+
+    // After that the text of a failure comes through, without the value as it is.
+    let refused = import(&site, "shop-1.1.0.iso", &["--dry-run"]).failure(1);
+    let accept = ["--accept", id_in(&refused)];
+    let refused = import(&site, "shop-1.1.0.iso", &accept).failure(1);
+    assert!(
+        refused.contains("execution error") && !refused.contains(key),
+        "{refused}"
+    );
 }
 
 /// What Helm stores of a release, as an API server returns it.

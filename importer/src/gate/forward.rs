@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::discovery;
 use super::policy::{GatePass, HelmDeletion, HelmRequest, Lookup, Phase, Shown, Verdict};
-use super::target::ObjectPath;
+use super::target::{Looked, ObjectPath};
 use super::wire::{self, WireRequest};
 use crate::limits;
 
@@ -158,7 +158,8 @@ impl Desk {
                 return self.changes(&group, &plural, request, to).await;
             }
             Verdict::Look => self.look(request).await,
-            Verdict::Discover(path) => self.discover(&path, request).await,
+            Verdict::Withhold => Ok(self.withhold(&request.target)),
+            Verdict::Discover => self.discover(request).await,
             Verdict::Show(shown) => self.show(&shown, request).await,
             Verdict::Answer(lookup) => Ok(Answer::json(lookup.status, &lookup.body)),
             Verdict::Absent => Ok(Answer::absent()),
@@ -238,6 +239,17 @@ impl Desk {
         };
         let is_of_stream = change["type"] == "BOOKMARK" || change["type"] == "ERROR";
         is_of_stream || self.passage().shows(group, plural, &change["object"])
+    }
+
+    /// Notes what is withheld, and answers that it is not there: a template that goes on without it may ask for more.
+    fn withhold(&self, target: &str) -> Answer {
+        let mut passage = self.passage();
+        if passage.withheld.len() >= limits::LOOKUPS {
+            drop(passage);
+            return self.refuse("its templates ask for more than is read".to_owned());
+        }
+        passage.withheld.insert(Looked::of(target).what);
+        Answer::absent()
     }
 
     /// Sends it, and notes what it is answered.

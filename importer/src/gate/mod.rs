@@ -12,6 +12,6 @@ mod target;
 mod wire;
 
 pub(crate) use forward::{Note, Writing};
-pub(crate) use policy::{GatePass, Lookups};
+pub(crate) use policy::{GatePass, Lookups, Readable};
 pub(crate) use serve::{Course, Gate};
 pub(crate) use target::{Looked, ObjectPath};

@@ -4,7 +4,7 @@
 //! so that Helm runs its hooks or deletes its objects with an administrator's rights. Helm sees no revision but those that
 //! are recorded, writes nothing but objects that were planned, and deletes nothing but objects whose uid was planned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use change::RevisionEntry;
 use helm::stored;
@@ -12,7 +12,7 @@ use schemas::{Namespace, ReleaseName};
 use serde_json::{Map, Value, json};
 
 use super::protobuf;
-use super::target::{ObjectPath, Query, RequestTarget};
+use super::target::{Looked, ObjectPath, Query, RequestTarget};
 pub(crate) use crate::model::lookups::{Lookup, Lookups};
 
 /// The labels by which Helm asks for revisions.
@@ -46,6 +46,48 @@ pub(crate) struct GatePass {
     pub(crate) lookups: Lookups,
     /// Definitions that will be there before the release, which templates are told of for the plan.
     pub(crate) coming: Vec<Value>,
+    /// The objects that templates may read for the plan.
+    pub(crate) readable: Readable,
+    /// The objects that templates asked for and did not get, since nobody has accepted that they read them.
+    pub(crate) withheld: BTreeSet<String>,
+}
+
+/// The objects of a cluster that templates may read.
+#[derive(Clone, Debug)]
+pub(crate) enum Readable {
+    /// All of them: those of a cluster that is only imagined.
+    Everything,
+    /// Those that somebody has accepted.
+    Accepted {
+        /// The namespaces of which everything may be read.
+        namespaces: BTreeSet<String>,
+        /// Objects elsewhere, as [`Looked::what`] names them.
+        elsewhere: BTreeSet<String>,
+    },
+}
+
+impl Default for Readable {
+    fn default() -> Self {
+        Self::Accepted {
+            namespaces: BTreeSet::new(),
+            elsewhere: BTreeSet::new(),
+        }
+    }
+}
+
+impl Readable {
+    fn has(&self, target: &str) -> bool {
+        let Self::Accepted {
+            namespaces,
+            elsewhere,
+        } = self
+        else {
+            return true;
+        };
+        let Looked { namespace, what } = Looked::of(target);
+        namespace.is_some_and(|namespace| namespaces.contains(&namespace))
+            || elsewhere.contains(&what)
+    }
 }
 
 /// The planned fate of an object.
@@ -73,8 +115,10 @@ pub(crate) enum Verdict {
     Pass,
     /// It is sent as it is, and the answer is noted.
     Look,
-    /// It is sent, and what is coming is added to the answer at this path.
-    Discover(String),
+    /// It is not sent, and is noted as withheld.
+    Withhold,
+    /// It is sent, and what is coming is added to the answer.
+    Discover,
     /// It is sent, and only this of the answer is shown.
     Show(Shown),
     /// It is answered from what was noted, and not sent.
@@ -121,6 +165,8 @@ impl GatePass {
             revisions: BTreeMap::new(),
             lookups: Lookups::new(),
             coming: Vec::new(),
+            readable: Readable::default(),
+            withheld: BTreeSet::new(),
         }
     }
 
@@ -197,6 +243,14 @@ impl GatePass {
         (stored::secret_name(&self.release, number) == place.name).then_some(number)
     }
 
+    fn look(&self, asked: &HelmRequest<'_>) -> Verdict {
+        if self.readable.has(asked.target) {
+            Verdict::Look
+        } else {
+            Verdict::Withhold
+        }
+    }
+
     fn read(&self, phase: Phase, place: &ObjectPath, asked: &HelmRequest<'_>) -> Verdict {
         if let Some(revision) = self.revision_at(place) {
             return if self.revisions.contains_key(&revision) {
@@ -206,7 +260,7 @@ impl GatePass {
             };
         }
         match phase {
-            Phase::Looking => Verdict::Look,
+            Phase::Looking => self.look(asked),
             Phase::Rendering => match self.lookups.get(asked.target) {
                 Some(lookup) => Verdict::Answer(lookup.clone()),
                 None => Verdict::Absent,
@@ -234,7 +288,7 @@ impl GatePass {
         }
         match phase {
             Phase::Looking | Phase::Rendering if query.watch => refuse(asked),
-            Phase::Looking => Verdict::Look,
+            Phase::Looking => self.look(asked),
             Phase::Rendering => match self.lookups.get(asked.target) {
                 Some(lookup) => Verdict::Answer(lookup.clone()),
                 None => Verdict::Absent,

@@ -1,5 +1,6 @@
 //! The server on loopback, and what Helm is told to find it.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::Ipv4Addr;
 use std::sync::{Arc, PoisonError};
@@ -88,6 +89,11 @@ impl Gate {
     /// Returns the requests of templates, and the answers that they were given.
     pub(crate) fn lookups(&self) -> Lookups {
         self.desk.passage().lookups.clone()
+    }
+
+    /// Returns the objects that templates asked for and did not get.
+    pub(crate) fn withheld(&self) -> BTreeSet<String> {
+        self.desk.passage().withheld.clone()
     }
 
     /// The revisions that there are, as they were stored.

@@ -353,6 +353,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) renderings: Renderings,
     /// The program that installs charts, once it has said its version.
     pub(crate) helm: OnceLock<Helm>,
+    /// Whether the cluster is only imagined: nothing of anybody is in it.
+    pub(crate) is_imagined: bool,
 }
 
 #[cfg(test)]

@@ -139,6 +139,9 @@ pub(crate) struct Line {
     pub(crate) danger: bool,
     /// The right that it is; another line is what its text says.
     pub(crate) grant: Option<Grant>,
+    /// Whether the request accepts it by another id than that of all lines.
+    #[serde(skip)]
+    pub(crate) is_accepted: bool,
 }
 
 impl Line {
@@ -148,6 +151,7 @@ impl Line {
             text,
             danger: false,
             grant: None,
+            is_accepted: false,
         }
     }
 
@@ -173,6 +177,7 @@ impl Line {
                 subject: subject.clone(),
                 right: right.clone(),
             }),
+            is_accepted: false,
         }
     }
 
@@ -354,7 +359,8 @@ impl Beyond {
 
     /// The lines that are not among those accepted before.
     pub(crate) fn new_lines(&self, before: Option<&Consent>) -> BTreeSet<&Line> {
-        let known = |line: &&Line| before.is_some_and(|before| line.is_in(before));
+        let known =
+            |line: &&Line| line.is_accepted || before.is_some_and(|before| line.is_in(before));
         self.lines.iter().filter(|line| !known(line)).collect()
     }
 
@@ -368,9 +374,12 @@ impl Beyond {
             return Ok(None);
         }
         let things = self.new_lines(before).len();
+        let accepts_more = self.lines.iter().any(|line| line.is_accepted);
         let (id, by, at) = match before {
-            Some(Consent { id, by, at, .. }) if things == 0 => (id, by, *at),
-            _ if request.accepted.contains(&self.id) => (&self.id, &request.by, request.now),
+            Some(Consent { id, by, at, .. }) if things == 0 && !accepts_more => (id, by, *at),
+            _ if things == 0 || request.accepted.contains(&self.id) => {
+                (&self.id, &request.by, request.now)
+            }
             _ => {
                 return Err(Obstacle::NotAccepted {
                     things,

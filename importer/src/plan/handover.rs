@@ -56,13 +56,22 @@ pub enum NotForOthers {
         /// The object.
         object: String,
     },
+    /// The templates of a chart have read an object outside of the environment.
+    #[error("{read}, and everyone who can read the registry could read what they make of it")]
+    Read {
+        /// The release, and the object that its templates read.
+        read: String,
+    },
 }
 
 impl RenderedManifests {
     /// Sorts what is rendered. It must have been rendered with words in the place of values that nobody is to see.
     pub fn hand_over(self) -> Result<Result<Handover, Vec<NotForOthers>>, Error> {
         let namespace = self.namespace.as_str();
-        let (mut handover, mut problems) = (Handover::default(), Vec::new());
+        let reads = self.reads.into_iter();
+        let mut problems: Vec<NotForOthers> =
+            reads.map(|read| NotForOthers::Read { read }).collect();
+        let mut handover = Handover::default();
         for mut manifest in self.manifests {
             let object = Object::new(manifest.object.clone())?;
             let name = object.reference().to_string();
@@ -146,6 +155,7 @@ mod tests {
             namespace: "prod".parse().unwrap(),
             pull_registry: "registry.test".parse().unwrap(),
             manifests,
+            reads: Vec::new(),
         }
     }
 
@@ -212,6 +222,17 @@ mod tests {
             object: "ConfigMap prod/b".to_owned(),
         };
         assert_eq!(refused.hand_over().unwrap(), Err(vec![sensitive, random]));
+    }
+
+    #[test]
+    fn what_templates_read_elsewhere_keeps_all_from_being_handed_over() {
+        let read = "the templates of the release prod/web read secrets kube-system/s".to_owned();
+        let refused = RenderedManifests {
+            reads: vec![read.clone()],
+            ..rendered(vec![map("a", &json!({}))])
+        };
+        let expected = Err(vec![NotForOthers::Read { read }]);
+        assert_eq!(refused.hand_over().unwrap(), expected);
     }
 
     #[test]

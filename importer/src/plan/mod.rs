@@ -453,6 +453,7 @@ impl<'a> Asked<'a> {
             digest_key: parameters::generate_key()?,
             renderings: Renderings::default(),
             helm: OnceLock::new(),
+            is_imagined: false,
         })
     }
 }

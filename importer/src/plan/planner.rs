@@ -21,7 +21,7 @@ use crate::model::request::{Asked, PullLogin};
 use crate::model::site::SitePatch;
 use crate::plan::carrying::{Carrying, Planned, PodsElsewhere, installed};
 use crate::plan::choices;
-use crate::plan::consent::{self, Beyond, ClusterView, Home, Line};
+use crate::plan::consent::{self, Beyond, ClusterView, Home};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::deployment::Deployment;
 use crate::plan::expand::Addresses;
@@ -79,6 +79,8 @@ impl Planner<'_> {
         self.check_own(&setting.place.namespace, &planned.change, obstacles);
         let judged = self.judged(&setting, &planned, &releases, obstacles);
         let (beyond, rights) = judged.await?;
+        // Not before: consent is to contents as they are, also where the archive itself makes a Secret that hides them.
+        setting.parameters.hidden.extend(releases.secrets());
         let going = going(self.cluster, solution, &planned.change).await?;
         Ok(Deployment {
             place: setting.place,
@@ -175,7 +177,7 @@ impl Planner<'_> {
         let before: Vec<Object> = before.cloned().collect();
         let view = ClusterView::read(self.cluster, home, &all, &before).await?;
         let mut lines = consent::lines(&all, home, &view)?;
-        lines.extend(releases.lines(namespace).map(Line::new));
+        lines.extend(releases.lines(namespace, home.hidden));
         let beyond = Beyond::new(&self.asked.id, &self.target.environment, namespace, lines);
         let after: Vec<Object> = change.objects().chain(sent()).cloned().collect();
         Ok((beyond, consent::compare(&before, &after, &view)?))
@@ -208,6 +210,10 @@ impl Planner<'_> {
             site: &setting.site,
             values: &setting.values,
             parameters: &setting.parameters,
+            consent: setting
+                .standing
+                .as_ref()
+                .and_then(|standing| standing.accepted.as_ref()),
             carried: change,
             patches: setting.site.patches(self.asked.id.name()),
             spaces: spaces(change),

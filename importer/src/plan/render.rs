@@ -108,6 +108,8 @@ pub struct RenderedManifests {
     /// The objects by where they come from: the namespace, the definitions, the operator and the sets in the order in which
     /// those are brought, and each release.
     pub manifests: Vec<RenderedManifest>,
+    /// What the templates of charts have read outside of the environment, a line for each object.
+    pub reads: Vec<String>,
 }
 
 /// The objects, or the obstacles to them.
@@ -155,7 +157,10 @@ impl RenderedManifests {
             ..ClusterState::default()
         };
         let planned = (request.writer.clock)();
-        let asked = Asked::new(accepted, None, request, Some(&state), planned)?;
+        let asked = Asked {
+            is_imagined: true,
+            ..Asked::new(accepted, None, request, Some(&state), planned)?
+        };
         let mut decision = Decision::make(&asked, state, cluster).await?;
         decision.obstacles.retain(|it| !is_about_a_cluster(it));
         decision.try_objects(&asked, cluster).await?;
@@ -245,7 +250,12 @@ fn rendered(
         let sent = release.objects.iter().filter(|it| !is_test(it));
         manifests.extend(sent.map(|it| shown.of_release(release, it)));
     }
+    let (namespace, hidden) = (deployment.namespace(), &deployment.parameters.hidden);
+    let releases = deployment.releases.all.iter();
+    let reads = releases.flat_map(|release| release.reads(namespace, hidden));
+    let reads = reads.collect();
     Ok(Ok(RenderedManifests {
+        reads,
         id: asked.id.clone(),
         namespace: deployment.namespace().clone(),
         pull_registry: asked.record.pull_registry()?,

@@ -60,6 +60,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     show_secrets: bool,
 
+    /// Let the templates of charts read what they ask for outside of the environment, by the id shown when it is refused
+    #[arg(long, value_name = "ID", conflicts_with = "no_cluster")]
+    pub(super) accept: Vec<String>,
+
     #[command(flatten)]
     pub(super) without: WithoutCluster,
 

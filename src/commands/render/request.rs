@@ -37,6 +37,7 @@ pub(super) fn request(arguments: &Arguments, images: ImagesAt) -> Result<Request
     let mut request = import::of_reader(target, images, &arguments.signers)?;
     request.helm = helm::installer(arguments.helm.as_deref());
     request.allowed.create = CreateEnvironment::Allow;
+    request.accepted = arguments.accept.iter().cloned().collect();
     request.helm_from = arguments.helm_from();
     Ok(request)
 }

@@ -422,10 +422,48 @@ fn templates_are_told_of_kinds_that_come_only_for_a_plan() {
 }
 
 #[test]
+fn templates_read_nothing_elsewhere_before_it_is_accepted() {
+    let decide = |readable: &Readable, target| {
+        let passage = GatePass {
+            readable: readable.clone(),
+            ..passage()
+        };
+        let asked = HelmRequest {
+            method: "GET",
+            target,
+            content_type: "",
+            body: b"",
+        };
+        passage.decide(Phase::Looking, &asked)
+    };
+    let own = Readable::Accepted {
+        namespaces: ["prod".to_owned()].into(),
+        elsewhere: ["secrets kube-system/s".to_owned()].into(),
+    };
+    for (target, is_accepted) in [
+        ("/api/v1/namespaces/prod/secrets/own", true),
+        ("/api/v1/namespaces/prod/secrets", true),
+        ("/api/v1/namespaces/kube-system/secrets/s", true),
+        ("/api/v1/namespaces/kube-system/secrets/t", false),
+        ("/api/v1/namespaces/kube-system/secrets", false),
+        ("/api/v1/namespaces/kube-system/configmaps/s", false),
+        ("/api/v1/secrets", false),
+        ("/api/v1/namespaces/prod", false),
+        ("/api/v1/nodes", false),
+    ] {
+        let verdicts = [Verdict::Withhold, Verdict::Look];
+        let expected = &verdicts[usize::from(is_accepted)];
+        assert_eq!(decide(&own, target), *expected, "{target}");
+        let none = Readable::default();
+        assert_eq!(decide(&none, target), Verdict::Withhold, "{target}");
+        assert_eq!(decide(&Readable::Everything, target), Verdict::Look);
+    }
+}
+
+#[test]
 fn templates_are_told_what_they_were_told_for_the_plan() {
     let target = "/api/v1/namespaces/kube-system/secrets/s";
     let look = |phase| decide(phase, "GET", target, &Value::Null);
-    assert_eq!(look(Phase::Looking), Verdict::Look);
     assert_eq!(look(Phase::Rendering), Verdict::Absent);
     assert!(matches!(look(Phase::Sending), Verdict::Refuse(_)));
     let lookup = Lookup {

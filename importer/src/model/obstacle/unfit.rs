@@ -138,6 +138,20 @@ pub enum Unfit {
         /// The id that takes it over.
         accept_id: String,
     },
+    /// The templates of a release read objects outside of the environment, which was not accepted. Nothing of these
+    /// objects is read before.
+    #[error(
+        "cannot render the {release}: its templates read {reads}, which is outside of the environment and was not accepted",
+        reads = named(reads.clone())
+    )]
+    ReadsNotAccepted {
+        /// The release, with its namespace.
+        release: String,
+        /// The objects.
+        reads: Vec<String>,
+        /// The id that lets the templates read them.
+        accept_id: String,
+    },
     /// An object has the name of one of a release, and does not belong to it.
     #[error("{object} already exists, and is not of the {release}")]
     NotOfRelease {

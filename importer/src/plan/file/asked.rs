@@ -18,6 +18,7 @@ use crate::model::request::{
 };
 use crate::model::verb::Verb;
 use crate::model::writer::Writer;
+use crate::plan::releases::accepts_reads;
 
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +36,12 @@ pub(super) struct FiledRequest {
     verb: Verb,
     from_site: BTreeSet<LeftOpen>,
     wait: Seconds,
+}
+
+/// Whether an id accepts nothing but what the plan shows. Reads of templates are among the lines of a plan in which they
+/// are accepted, and in no other plan does their id mean anything.
+fn accepts_only(id: &str, shown: Option<&str>) -> bool {
+    shown == Some(id) || accepts_reads(id)
 }
 
 /// A time to wait, in seconds.
@@ -79,13 +86,13 @@ impl FiledRequest {
     /// Returns the same request without ids that the plan does not show: they accept nothing of it, and nobody could
     /// say what.
     pub(super) fn accepting(mut self, shown: Option<&str>) -> Self {
-        self.accepted.retain(|id| shown == Some(id.as_str()));
+        self.accepted.retain(|id| accepts_only(id, shown));
         self
     }
 
     /// Whether nothing is accepted but what the plan shows.
     pub(super) fn accepts_only(&self, shown: Option<&str>) -> bool {
-        self.accepted.iter().all(|id| shown == Some(id.as_str()))
+        self.accepted.iter().all(|id| accepts_only(id, shown))
     }
 
     /// Returns the same request, asked by somebody else.

@@ -97,6 +97,7 @@ impl Releasing<'_> {
         let used: Vec<&Object> = written.iter().filter(is_used).collect();
         let all: Vec<Object> = used.iter().copied().chain(applied).cloned().collect();
         let conflicts = self.asked.request.allowed.conflicts;
+        let hidden = planned.hidden(&self.parameters.hidden);
         let tried = self.cluster.dry_run(&all, &manager, Conflicts::Force);
         let tried = all.iter().zip(tried.await?).skip(used.len());
         for (object, (reference, trial)) in tried {
@@ -110,7 +111,7 @@ impl Releasing<'_> {
                 Trial::Refused(deployer::Error::NoSuchKind(_) | deployer::Error::NotFound { .. })
             );
             if !is_coming {
-                let tried = summary::planned(object, trial, conflicts, &self.parameters.hidden);
+                let tried = summary::planned(object, trial, conflicts, &hidden);
                 obstacles.extend(tried.err().map(|it| of_release(object, it)));
             }
         }

@@ -8,6 +8,7 @@ mod checks;
 mod drift;
 mod hooks;
 mod planned;
+mod reads;
 mod rendering;
 mod sent;
 
@@ -31,21 +32,24 @@ use validator::CarriedChart;
 pub(crate) use self::drift::{Drifted, applied, manager};
 pub(crate) use self::hooks::{holds, is_test};
 pub(crate) use self::planned::PlannedRelease;
+pub use self::reads::accepts_reads;
 use self::rendering::Capabilities;
 pub(crate) use self::sent::{hook_events, is_hook, is_kept, sent, uninstalled};
 use crate::gate::Lookups;
 use crate::limits;
 use crate::model::authority::Authority;
 use crate::model::error::Error;
-use crate::model::namespace_record::NamespaceRecord;
+use crate::model::namespace_record::{Consent, NamespaceRecord};
 use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::parameters::ParameterValues;
 use crate::model::request::Asked;
 use crate::model::site::{HeldSite, SitePatch};
 use crate::model::state::ClusterState;
 use crate::plan::carrying::PodsElsewhere;
+use crate::plan::consent::Line;
 use crate::plan::crd::PlannedCrd;
 use crate::plan::finish::FinishInputs;
+use crate::plan::hidden::HiddenTexts;
 use crate::plan::parameters::Parameters;
 use crate::plan::program;
 use crate::plan::sets;
@@ -94,8 +98,18 @@ impl Releases {
     }
 
     /// Returns the lines about them that are to be accepted besides the objects themselves.
-    pub(crate) fn lines(&self, environment: &Namespace) -> impl Iterator<Item = String> {
-        self.all.iter().flat_map(|it| it.lines(environment))
+    pub(crate) fn lines(
+        &self,
+        environment: &Namespace,
+        hidden: &HiddenTexts,
+    ) -> impl Iterator<Item = Line> {
+        let all = self.all.iter();
+        all.flat_map(|release| release.lines(environment, hidden))
+    }
+
+    /// Returns the values of the Secrets that the templates of all releases have read.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = Value> {
+        self.all.iter().flat_map(PlannedRelease::secrets)
     }
 
     /// The namespaces in which pods of each release are, that are none of these, and that no release brings itself.
@@ -179,6 +193,8 @@ pub(crate) struct Releasing<'a> {
     /// The values of each release above the publisher's.
     pub(crate) values: &'a BTreeMap<ReleaseName, ReleaseValues>,
     pub(crate) parameters: &'a Parameters,
+    /// The consent to the version that is deployed.
+    pub(crate) consent: Option<&'a Consent>,
     /// The change to all other objects.
     pub(crate) carried: &'a change::Plan,
     /// The Secrets that pods log in to the registry with, by namespace.
@@ -422,6 +438,7 @@ impl Releasing<'_> {
             objects: before.clone(),
             random: Vec::new(),
             lookups: Lookups::new(),
+            accepted_reads: BTreeSet::new(),
             replaced: Vec::new(),
             redefined: Vec::new(),
             drift,

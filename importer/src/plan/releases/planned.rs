@@ -1,7 +1,7 @@
 //! A release, what is to be done about it, and what that changes, for people and programs.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use change::{Mend, ReleaseChange, ReleaseEntry, ReleaseStep};
@@ -12,9 +12,11 @@ use serde_json::{Map, Value, json};
 
 use super::drift::Drifted;
 use super::hooks::{self, Replaced};
+use super::reads;
 use super::sent::{is_hook, is_kept, is_test};
 use crate::gate::{Looked, Lookups};
 use crate::model::renderings::named_object;
+use crate::plan::consent::Line;
 use crate::plan::diff;
 use crate::plan::finish::FinishInputs;
 use crate::plan::hidden::HiddenTexts;
@@ -38,6 +40,8 @@ pub(crate) struct PlannedRelease {
     pub(crate) random: Vec<String>,
     /// The requests that its templates made to the cluster, with the answers: they are given again when it is sent.
     pub(crate) lookups: Lookups,
+    /// The lines about reads of its templates that were accepted with the request.
+    pub(crate) accepted_reads: BTreeSet<String>,
     /// The objects that Helm deletes before it makes the release's hooks.
     pub(crate) replaced: Vec<Replaced>,
     /// The objects that could not be tried, since the definitions of their kinds change before.
@@ -144,20 +148,38 @@ impl PlannedRelease {
 
     /// Returns the lines about it that are to be accepted besides its objects: the objects that its hooks take from
     /// others, and those that its templates read outside of its namespace and the environment's.
-    pub(crate) fn lines(&self, environment: &Namespace) -> Vec<String> {
-        let own = [environment, &self.recorded.namespace];
-        let looked = self.lookups.keys().map(|it| Looked::of(it));
-        let outside = looked.filter(|it| {
-            let mut own = own.iter().map(|it| it.as_str());
-            !own.any(|own| it.namespace.as_deref() == Some(own))
+    pub(crate) fn lines(&self, environment: &Namespace, hidden: &HiddenTexts) -> Vec<Line> {
+        let read = self.reads(environment, hidden).into_iter();
+        let read = read.map(|text| Line {
+            is_accepted: self.accepted_reads.contains(&text),
+            ..Line::new(text)
         });
-        let read = outside.map(|it| {
-            let what = it.what;
-            format!("the templates of the {} read {what}", self.recorded)
+        let replaced = hooks::lines(&self.recorded, &self.replaced);
+        replaced.into_iter().map(Line::new).chain(read).collect()
+    }
+
+    /// Returns a line for each object that its templates read outside of its namespace and the environment's.
+    pub(crate) fn reads(&self, environment: &Namespace, hidden: &HiddenTexts) -> Vec<String> {
+        let own = [environment, &self.recorded.namespace].map(Namespace::as_str);
+        let looked = self.lookups.keys().map(|target| Looked::of(target));
+        let outside = looked.filter(|looked| {
+            let namespace = looked.namespace.as_deref();
+            namespace.is_none_or(|namespace| !own.contains(&namespace))
         });
-        let mut lines = hooks::lines(&self.recorded, &self.replaced);
-        lines.extend(read);
-        lines
+        let lines = outside.map(|looked| reads::line(&self.recorded, &hidden.say(&looked.what)));
+        lines.collect()
+    }
+
+    /// Returns the values of the Secrets that its templates have read.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = Value> {
+        reads::secrets(&self.lookups, &self.values)
+    }
+
+    /// Returns these hidden texts, and the values of the Secrets that its templates have read.
+    pub(super) fn hidden(&self, hidden: &HiddenTexts) -> HiddenTexts {
+        let mut hidden = hidden.clone();
+        hidden.extend(self.secrets());
+        hidden
     }
 
     /// Returns the drift of this object.
@@ -281,6 +303,7 @@ mod tests {
             objects: vec![object("Service", "new"), object("ConfigMap", "new")],
             random: vec!["Secret web".to_owned()],
             lookups: Lookups::new(),
+            accepted_reads: BTreeSet::new(),
             replaced: Vec::new(),
             redefined: Vec::new(),
             drift,
@@ -292,7 +315,7 @@ mod tests {
                 logins: BTreeMap::new(),
                 release: recorded.name.clone(),
                 namespace: recorded.namespace.clone(),
-                wide: std::collections::BTreeSet::new(),
+                wide: BTreeSet::new(),
                 replicas: BTreeMap::new(),
                 choices: crate::model::site::PartChoices::default(),
                 patches: Vec::new(),

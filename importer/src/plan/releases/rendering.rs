@@ -14,6 +14,7 @@ use tokio::sync::Semaphore;
 use validator::CarriedChart;
 use watch::Cancel;
 
+use super::reads::AcceptedReads;
 use super::sent::{is_hook, objects};
 use super::{MANAGER, PlannedRelease, Releasing};
 use crate::gate::{Course, Gate, GatePass};
@@ -24,6 +25,7 @@ use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::renderings::{Rendered, named_object};
 use crate::model::site::SiteValue;
 use crate::plan::finish::{Finish, FinishProblems, kinds_of};
+use crate::plan::hidden::HiddenTexts;
 
 /// The capabilities of the cluster that a release finds when it is installed.
 pub(super) struct Capabilities {
@@ -65,26 +67,44 @@ impl Releasing<'_> {
         there: &Capabilities,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let release = &planned.recorded;
-        let mut passage = GatePass::new(&release.namespace, &release.name);
-        passage.coming.clone_from(&there.definitions);
-        let gate = Gate::open(self.cluster, passage, Course::Look).await?;
-        let rendering = Arc::new(OwnedRendering {
-            helm: helm.clone(),
-            release: chart.release.name.clone(),
-            namespace: planned.recorded.namespace.clone(),
-            chart: chart.archive.clone(),
-            values: planned.values.clone(),
-            kubernetes: there.kubernetes.clone(),
-            api_versions: there.api_versions.clone(),
-            revision: planned.coming(),
-            access: gate.access(),
-            turns: Arc::clone(&self.asked.request.helm.turns),
-        });
-        let rendered = match self.rendered(&rendering, &gate, chart, release).await? {
+        let release = planned.recorded.clone();
+        let mut reads = AcceptedReads::before(self, &release);
+        // Each round reads what was accepted, by which templates may come to ask for more.
+        let (gate, rendering, rendered) = loop {
+            let mut passage = GatePass::new(&release.namespace, &release.name);
+            passage.coming.clone_from(&there.definitions);
+            passage.readable = reads.readable(self);
+            let gate = Gate::open(self.cluster, passage, Course::Look).await?;
+            let rendering = Arc::new(OwnedRendering {
+                helm: helm.clone(),
+                release: chart.release.name.clone(),
+                namespace: release.namespace.clone(),
+                chart: chart.archive.clone(),
+                values: planned.values.clone(),
+                kubernetes: there.kubernetes.clone(),
+                api_versions: there.api_versions.clone(),
+                revision: planned.coming(),
+                reads: reads.elsewhere().clone(),
+                access: gate.access(),
+                turns: Arc::clone(&self.asked.request.helm.turns),
+            });
+            let rendered = self.rendered(&rendering, &gate, chart, &release).await;
+            let withheld = gate.withheld();
+            if withheld.is_empty() {
+                break (gate, rendering, rendered?);
+            }
+            if let Err(unfit) = reads.accept(self, &release, withheld) {
+                obstacles.push(unfit.into());
+                return Ok(());
+            }
+        };
+        planned.accepted_reads = reads.now;
+        planned.lookups = gate.lookups();
+        let rendered = match rendered {
             Ok(rendered) => rendered,
             Err(error) => {
-                obstacles.push(self.unrendered(release, &error).into());
+                let hidden = planned.hidden(&self.parameters.hidden);
+                obstacles.push(unrendered(&release, &error, &hidden).into());
                 return Ok(());
             }
         };
@@ -132,17 +152,6 @@ impl Releasing<'_> {
         self.check_owners(planned, obstacles).await?;
         self.check_definitions(planned, obstacles).await?;
         self.try_objects(planned, &there.written, obstacles).await
-    }
-
-    /// Why a chart does not come to objects. Templates and schemas may quote values.
-    fn unrendered(&self, release: &ReleaseEntry, error: &HelmError) -> Unfit {
-        let (hidden, release) = (&self.parameters.hidden, release.to_string());
-        if let Some(why) = error.refused_values() {
-            let why = hidden.say(why);
-            return Unfit::ChartValuesRefused { release, why };
-        }
-        let why = hidden.say(&error.to_string());
-        Unfit::NotRendered { release, why }
     }
 
     /// Returns the values of the site without any one of which fewer images are missing, each with where it comes from: no
@@ -287,6 +296,17 @@ impl Releasing<'_> {
     }
 }
 
+/// Returns why a chart does not come to objects. Templates and schemas may quote values.
+fn unrendered(release: &ReleaseEntry, error: &HelmError, hidden: &HiddenTexts) -> Unfit {
+    let release = release.to_string();
+    if let Some(why) = error.refused_values() {
+        let why = hidden.say(why);
+        return Unfit::ChartValuesRefused { release, why };
+    }
+    let why = hidden.say(&error.to_string());
+    Unfit::NotRendered { release, why }
+}
+
 /// A rendering that can go to another thread.
 #[derive(Clone)]
 struct OwnedRendering {
@@ -298,6 +318,8 @@ struct OwnedRendering {
     kubernetes: String,
     api_versions: Vec<String>,
     revision: u32,
+    /// The objects outside of the environment that its templates may read.
+    reads: BTreeSet<String>,
     access: ClusterAccess,
     turns: Arc<Semaphore>,
 }
@@ -321,6 +343,7 @@ impl OwnedRendering {
             "kubernetes": self.kubernetes,
             "apiVersions": self.api_versions,
             "revision": self.revision,
+            "reads": self.reads,
         });
         Digest::new(Sha256::digest(told.to_string()).into())
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use deployer::Cluster;
 use fleet::FleetFile;
-use importer::{Allowed, Goal, Nodes, Request, Verb, Writer};
+use importer::{Allowed, Goal, Nodes, Request, Verb, Writer, accepts_reads};
 use registry::RegistryAddress;
 use schemas::{FleetSolution, PlacedVersion, Version};
 
@@ -25,6 +25,8 @@ pub(in crate::commands::fleet) struct Asking<'a> {
     pub(in crate::commands::fleet) nodes: Nodes,
     /// The exceptions that are allowed in every cluster.
     pub(in crate::commands::fleet) allowed: Allowed,
+    /// The ids on the command line that accept something.
+    pub(in crate::commands::fleet) accept: &'a [String],
     pub(in crate::commands::fleet) writer: Writer,
     pub(in crate::commands::fleet) output: Output,
 }
@@ -68,9 +70,13 @@ impl Asking<'_> {
     ) -> Result<Request, Failure> {
         let writer = self.writer.clone();
         let request = import::of_writer(goal, registry, pull_registry, self.turn, writer)?;
-        // What one deployment would accept alone is not accepted: the consent of a fleet is to all that it shows.
+        // What one deployment would accept alone is not accepted: the consent of a fleet is to all that it shows. What
+        // templates read is accepted before there is anything to show.
+        let accept = self.accept.iter().chain(&self.file.spec().accept);
+        let accepted = accept.filter(|id| accepts_reads(id)).cloned().collect();
         Ok(Request {
             allowed: self.allowed,
+            accepted,
             nodes: self.nodes,
             ..request
         })

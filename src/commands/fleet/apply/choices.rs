@@ -29,7 +29,7 @@ pub(in crate::commands::fleet) struct RolloutArguments {
 
     /// Accept what the plan says reaches beyond environments, by the id shown there
     #[arg(long, value_name = "ID")]
-    pub(super) accept: Vec<String>,
+    pub(in crate::commands::fleet) accept: Vec<String>,
 
     #[command(flatten)]
     pub(in crate::commands::fleet) progress: ProgressArguments,

@@ -100,6 +100,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         turn: &choices.rollout.turn,
         nodes: import::nodes(&choices.rollout.arrival),
         allowed: arguments.allowed(),
+        accept: &choices.rollout.accept,
         writer,
         output,
     };

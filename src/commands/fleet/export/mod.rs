@@ -51,6 +51,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             turn: &turn,
             nodes: Nodes::AsTheyAre,
             allowed: arguments.allowed(),
+            accept: &[],
             writer: cluster::writer(&turn)?,
             output,
         },

@@ -83,7 +83,8 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         turn: &choices.rollout.turn,
         nodes: import::nodes(&choices.rollout.arrival),
         allowed: choices.allowed(),
-        writer: cluster::fleet_writer(&choices.rollout.turn, &file)?,
+        accept: &choices.rollout.accept,
+        writer: cluster::writer(&choices.rollout.turn)?,
         output,
     };
     let source = WaysBack {

@@ -1,0 +1,156 @@
+//! Consent to what the templates of a chart read outside of their environment.
+//!
+//! Nothing there is read before it is accepted. Templates can transform a value in any way, so no search for it in what
+//! they render is complete; a value that was never read cannot be in a plan, a message, a receipt or an export.
+
+use std::collections::BTreeSet;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use change::ReleaseEntry;
+use schemas::Digest;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::Releasing;
+use crate::gate::{Lookups, Readable};
+use crate::model::obstacle::Unfit;
+
+/// The first characters of an id that accepts reads. Such an id accepts nothing else.
+const PREFIX: &str = "read-";
+/// Hex digits of an id: 96 bits, so that nobody finds other reads with the same one.
+const ID_LENGTH: usize = 24;
+/// The shortest value of a Secret that is hidden in what is rendered: shorter ones occur in other texts by chance.
+const SHORTEST: usize = 8;
+
+/// Whether an id accepts reads of templates.
+#[must_use]
+pub fn accepts_reads(id: &str) -> bool {
+    id.starts_with(PREFIX)
+}
+
+/// The line of a consent that says that a release reads an object.
+pub(super) fn line(release: &ReleaseEntry, what: &str) -> String {
+    format!("the templates of the {release} read {what}")
+}
+
+/// The reads of a release's templates that are accepted.
+pub(super) struct AcceptedReads {
+    /// The namespaces that need no consent: those of the release and of the environment.
+    own: BTreeSet<String>,
+    /// The objects elsewhere.
+    elsewhere: BTreeSet<String>,
+    /// The lines that were accepted with this request.
+    pub(super) now: BTreeSet<String>,
+}
+
+impl AcceptedReads {
+    /// Returns the reads that were accepted for the version that is deployed.
+    pub(super) fn before(releasing: &Releasing<'_>, release: &ReleaseEntry) -> Self {
+        let own = [&releasing.place.namespace, &release.namespace];
+        let prefix = line(release, "");
+        // An earlier consent was to words alone, and is asked for again.
+        let consent = releasing.consent.filter(|consent| consent.grants.is_some());
+        let lines = consent.into_iter().flat_map(|consent| &consent.lines);
+        let elsewhere = lines.filter_map(|line| line.strip_prefix(&prefix));
+        Self {
+            own: own.map(ToString::to_string).into(),
+            elsewhere: elsewhere.map(str::to_owned).collect(),
+            now: BTreeSet::new(),
+        }
+    }
+
+    /// Returns the objects that templates may read.
+    pub(super) fn readable(&self, releasing: &Releasing<'_>) -> Readable {
+        if releasing.asked.is_imagined {
+            return Readable::Everything;
+        }
+        Readable::Accepted {
+            namespaces: self.own.clone(),
+            elsewhere: self.elsewhere.clone(),
+        }
+    }
+
+    /// Adds the reads that were withheld, if the request accepts them.
+    pub(super) fn accept(
+        &mut self,
+        releasing: &Releasing<'_>,
+        release: &ReleaseEntry,
+        withheld: BTreeSet<String>,
+    ) -> Result<(), Unfit> {
+        let hidden = &releasing.parameters.hidden;
+        let reads: BTreeSet<String> = withheld.iter().map(|what| hidden.say(what)).collect();
+        let environment = &releasing.place.environment;
+        let shown = json!([
+            releasing.asked.id.name(),
+            environment,
+            release.to_string(),
+            reads
+        ]);
+        let mut id = Digest::new(Sha256::digest(shown.to_string()).into()).hex();
+        id.truncate(ID_LENGTH);
+        let accept_id = format!("{PREFIX}{id}");
+        if !releasing.asked.request.accepted.contains(&accept_id) {
+            return Err(Unfit::ReadsNotAccepted {
+                release: release.to_string(),
+                reads: reads.into_iter().collect(),
+                accept_id,
+            });
+        }
+        self.now
+            .extend(reads.iter().map(|what| line(release, what)));
+        self.elsewhere.extend(withheld);
+        Ok(())
+    }
+
+    /// Returns the accepted objects, which decide what a rendering comes to.
+    pub(super) fn elsewhere(&self) -> &BTreeSet<String> {
+        &self.elsewhere
+    }
+}
+
+/// Returns the values of the Secrets that templates have read, but for those that are short or in the chart's values.
+pub(super) fn secrets<'a>(lookups: &'a Lookups, values: &'a str) -> impl Iterator<Item = Value> {
+    let bodies = lookups.values().map(|lookup| &lookup.body);
+    let secrets = bodies.flat_map(|body| match body["kind"].as_str() {
+        Some("Secret") => vec![body],
+        Some("SecretList") => body["items"].as_array().into_iter().flatten().collect(),
+        _ => Vec::new(),
+    });
+    let encoded = secrets.filter_map(|secret| secret["data"].as_object());
+    let encoded = encoded.flat_map(|data| data.values().filter_map(Value::as_str));
+    let texts = encoded.flat_map(|encoded| {
+        let decoded = STANDARD.decode(encoded).ok();
+        let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+        [decoded, Some(encoded.to_owned())]
+    });
+    let texts = texts.flatten();
+    let texts = texts.filter(move |text| text.len() >= SHORTEST && !values.contains(text.as_str()));
+    texts.map(Value::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::lookups::Lookup;
+    use crate::plan::hidden::HiddenTexts;
+
+    #[test]
+    fn values_of_secrets_that_templates_read_are_hidden_unless_the_archive_has_them() {
+        let encode = |text: &str| STANDARD.encode(text);
+        let data =
+            json!({ "a": encode("correct-horse"), "b": encode("postgres"), "c": encode("1") });
+        let list = json!({ "kind": "SecretList", "items": [{ "data": { "d": encode("battery-staple") } }] });
+        let map = json!({ "kind": "ConfigMap", "data": { "e": "plain-text-value" } });
+        let bodies = [json!({ "kind": "Secret", "data": data }), list, map];
+        let lookups = bodies.into_iter().enumerate();
+        let lookups = lookups.map(|(at, body)| (at.to_string(), Lookup { status: 200, body }));
+        let found: Vec<Value> = secrets(&lookups.collect(), "user: postgres").collect();
+        let hidden = HiddenTexts::of(&found);
+        let text = format!(
+            "correct-horse {} battery-staple postgres 1 plain-text-value",
+            encode("correct-horse")
+        );
+        assert_eq!(hidden.say(&text), "*** *** *** postgres 1 plain-text-value");
+    }
+}
