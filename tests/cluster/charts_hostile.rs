@@ -200,7 +200,8 @@ fn what_templates_would_read_elsewhere_is_in_no_output_before_it_is_accepted() {
 ");
     site.apply(&theirs).success();
     let letters: Vec<String> = key.chars().map(String::from).collect();
-    let hash = Sha256::digest(key).iter().map(|byte| format!("{byte:02x}"));
+    let hash = Sha256::digest(key).into_iter();
+    let hash = hash.map(|byte| format!("{byte:02x}"));
     let forms = [
         key.to_owned(),
         key.to_uppercase(),

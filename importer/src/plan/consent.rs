@@ -408,7 +408,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::model::request::PullLogin;
     use crate::model::space;
+    use crate::plan::file::tests::request;
 
     fn object(value: Value) -> Object {
         Object::new(value).unwrap()
@@ -773,6 +775,30 @@ mod tests {
         assert_eq!(asked(&before, &of(&all, "RoleBinding")), [""; 0]);
         assert_eq!(asked(&of(&all, "RoleBinding"), &before).len(), 1);
         assert_eq!(asked(&before, &of(&["update"], "RoleBinding")).len(), 1);
+    }
+
+    #[test]
+    fn reads_that_their_own_id_accepted_are_recorded_and_ask_nothing_more() {
+        let request = request(PullLogin::None, 1);
+        let read = Line {
+            is_accepted: true,
+            ..Line::new("the templates of the release ns/web read nodes a".to_owned())
+        };
+        let all = |lines: &[&Line]| {
+            let id = SolutionId::new("shop".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
+            let (environment, namespace) = ("prod".parse().unwrap(), "ns".parse().unwrap());
+            let lines = lines.iter().copied().cloned().collect();
+            Beyond::new(&id, &environment, &namespace, lines)
+        };
+        let consent = all(&[&read]).judge(None, &request).unwrap().unwrap();
+        assert_eq!(consent.lines, BTreeSet::from([read.text.clone()]));
+        // It is known after that, and the other lines have their own id.
+        let known = Line::new(read.text.clone());
+        let again = all(&[&known]).judge(Some(&consent), &request).unwrap();
+        assert_eq!(again.as_ref(), Some(&consent));
+        let more = Line::new("Service other/web is made".to_owned());
+        let refused = all(&[&read, &more]).judge(None, &request).unwrap_err();
+        assert!(matches!(refused, Obstacle::NotAccepted { things: 1, .. }));
     }
 
     #[test]

@@ -91,7 +91,7 @@ fn helm() -> HelmProgram {
     }
 }
 
-fn request(pull_login: PullLogin, wait: u64) -> Request {
+pub(crate) fn request(pull_login: PullLogin, wait: u64) -> Request {
     Request {
         registry: "push.test:5000/a".parse().unwrap(),
         pull_registry: None,
@@ -226,6 +226,12 @@ fn only_what_a_plan_shows_is_accepted_in_its_file() {
     };
     assert_eq!(accepted(Some("1234")), json!(["1234"]));
     assert_eq!(accepted(None), json!([]));
+    // What templates read is among the lines that a plan shows.
+    asked.accepted.insert("read-9abc".to_owned());
+    let accepted = |shown| FiledRequest::of(&asked).unwrap().accepting(shown);
+    let filed = serde_json::to_value(accepted(None)).unwrap();
+    assert_eq!(filed["accepted"], json!(["read-9abc"]));
+    assert!(accepted(None).accepts_only(None) && !accepted(Some("1234")).accepts_only(None));
 }
 
 #[test]
