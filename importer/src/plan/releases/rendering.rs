@@ -67,44 +67,10 @@ impl Releasing<'_> {
         there: &Capabilities,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let release = planned.recorded.clone();
-        let mut reads = AcceptedReads::before(self, &release);
-        // Each round reads what was accepted, by which templates may come to ask for more.
-        let (gate, rendering, rendered) = loop {
-            let mut passage = GatePass::new(&release.namespace, &release.name);
-            passage.coming.clone_from(&there.definitions);
-            passage.readable = reads.readable(self);
-            let gate = Gate::open(self.cluster, passage, Course::Look).await?;
-            let rendering = Arc::new(OwnedRendering {
-                helm: helm.clone(),
-                release: chart.release.name.clone(),
-                namespace: release.namespace.clone(),
-                chart: chart.archive.clone(),
-                values: planned.values.clone(),
-                kubernetes: there.kubernetes.clone(),
-                api_versions: there.api_versions.clone(),
-                revision: planned.coming(),
-                reads: reads.elsewhere().clone(),
-                access: gate.access(),
-                turns: Arc::clone(&self.asked.request.helm.turns),
-            });
-            let rendered = self.rendered(&rendering, &gate, chart, &release).await;
-            let withheld = gate.withheld();
-            if withheld.is_empty() {
-                break (gate, rendering, rendered?);
-            }
-            if let Err(unfit) = reads.accept(self, &release, withheld) {
+        let (_gate, rendering, rendered) = match self.read(helm, planned, chart, there).await? {
+            Ok(done) => done,
+            Err(unfit) => {
                 obstacles.push(unfit.into());
-                return Ok(());
-            }
-        };
-        planned.accepted_reads = reads.now;
-        planned.lookups = gate.lookups();
-        let rendered = match rendered {
-            Ok(rendered) => rendered,
-            Err(error) => {
-                let hidden = planned.hidden(&self.parameters.hidden);
-                obstacles.push(unrendered(&release, &error, &hidden).into());
                 return Ok(());
             }
         };
@@ -152,6 +118,56 @@ impl Releasing<'_> {
         self.check_owners(planned, obstacles).await?;
         self.check_definitions(planned, obstacles).await?;
         self.try_objects(planned, &there.written, obstacles).await
+    }
+
+    /// Renders a release with what its templates may read of the cluster. The gate is kept open for renderings by other
+    /// values.
+    async fn read(
+        &self,
+        helm: &Helm,
+        planned: &mut PlannedRelease,
+        chart: &CarriedChart,
+        there: &Capabilities,
+    ) -> Result<Result<(Gate, Arc<OwnedRendering>, Arc<Rendered>), Unfit>, Error> {
+        let release = planned.recorded.clone();
+        let mut reads = AcceptedReads::before(self, &release);
+        // Each round reads what was accepted, by which templates may come to ask for more.
+        let (gate, rendering, rendered) = loop {
+            let mut passage = GatePass::new(&release.namespace, &release.name);
+            passage.coming.clone_from(&there.definitions);
+            passage.readable = reads.readable(self);
+            let gate = Gate::open(self.cluster, passage, Course::Look).await?;
+            let rendering = Arc::new(OwnedRendering {
+                helm: helm.clone(),
+                release: chart.release.name.clone(),
+                namespace: release.namespace.clone(),
+                chart: chart.archive.clone(),
+                values: planned.values.clone(),
+                kubernetes: there.kubernetes.clone(),
+                api_versions: there.api_versions.clone(),
+                revision: planned.coming(),
+                reads: reads.elsewhere().clone(),
+                access: gate.access(),
+                turns: Arc::clone(&self.asked.request.helm.turns),
+            });
+            let rendered = self.rendered(&rendering, &gate, chart, &release).await;
+            let withheld = gate.withheld();
+            if withheld.is_empty() {
+                break (gate, rendering, rendered?);
+            }
+            if let Err(unfit) = reads.accept(self, &release, withheld) {
+                return Ok(Err(unfit));
+            }
+        };
+        planned.accepted_reads = reads.now;
+        planned.lookups = gate.lookups();
+        Ok(match rendered {
+            Ok(rendered) => Ok((gate, rendering, rendered)),
+            Err(error) => {
+                let hidden = planned.hidden(&self.parameters.hidden);
+                Err(unrendered(&release, &error, &hidden))
+            }
+        })
     }
 
     /// Returns the values of the site without any one of which fewer images are missing, each with where it comes from: no
