@@ -1,6 +1,7 @@
 //! The connection to a cluster, over which everything is asked.
 
 pub(crate) mod connect;
+mod identity;
 pub(crate) mod pass;
 pub(crate) mod resource;
 mod seen;

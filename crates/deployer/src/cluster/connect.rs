@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use watch::Listener;
 
 use super::wire::{Call, credentials_problem};
-use super::{Cluster, ServerVersion};
+use super::{Cluster, ServerVersion, identity};
 use crate::error::{Error, Source, bounded, cut};
 use crate::limits;
 
@@ -75,6 +75,9 @@ impl Cluster {
             Account::Kubeconfig { paths, .. } => paths.clone(),
             Account::Held(_) | Account::InCluster => Vec::new(),
         };
+        if let Some(what) = identity::problem(&config.auth_info) {
+            return Err(self::kubeconfig(what));
+        }
         // Retries and time limits are this crate's own: the same for every request, and named.
         config.default_retry = false;
         config.connect_timeout = Some(connect.timeout);
@@ -185,11 +188,11 @@ fn number(text: &str) -> Option<u32> {
 }
 
 /// Two providers may be compiled in by somebody else's choice of features, and then nothing is chosen by itself.
-fn install_crypto() {
+pub(super) fn install_crypto() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // An error means that the program has installed one already, which is as good.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        let _ = identity::provider().install_default();
     });
 }
 
