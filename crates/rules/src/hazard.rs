@@ -3,9 +3,18 @@
 //!
 //! What is accepted of an object is more than its name: [`acts`] is the content that decides what it does.
 
-use schemas::printable_within;
-use serde_json::{Map, Value, json};
+mod acts;
+mod ingress;
+mod webhook;
 
+use std::collections::BTreeSet;
+
+use schemas::printable_within;
+use serde_json::Value;
+
+pub use self::acts::acts;
+use self::ingress::{gateway_hosts, ingress_hosts, route_hosts, snippets};
+use self::webhook::{conversion, webhooks};
 use super::groups::{ADMISSION, RBAC};
 use super::pod::{beyond_namespace, quoted};
 use super::role::aggregates;
@@ -57,7 +66,8 @@ const fn row(
 
 static OBJECTS: &[Row] = &[
     row("", &["Namespace"], HazardWeight::Consent, lowered),
-    row("", &["Namespace"], HazardWeight::Notice, unguarded),
+    row("", &["Namespace"], HazardWeight::Consent, unguarded),
+    row("", &["Namespace"], HazardWeight::Notice, less_audited),
     row("", &["PersistentVolume"], HazardWeight::Consent, of_node),
     row("", &["Secret"], HazardWeight::Consent, token),
     row("", &["Service"], HazardWeight::Consent, external_addresses),
@@ -77,6 +87,47 @@ static OBJECTS: &[Row] = &[
     ),
     row("extensions", &["Ingress"], HazardWeight::Consent, snippets),
     row(
+        "networking.k8s.io",
+        &["Ingress"],
+        HazardWeight::Notice,
+        ingress_hosts,
+    ),
+    row(
+        "extensions",
+        &["Ingress"],
+        HazardWeight::Notice,
+        ingress_hosts,
+    ),
+    row(GATEWAY, &["Gateway"], HazardWeight::Notice, gateway_hosts),
+    row(
+        GATEWAY,
+        &["HTTPRoute", "GRPCRoute", "TLSRoute"],
+        HazardWeight::Notice,
+        route_hosts,
+    ),
+    row(
+        ADMISSION,
+        &[
+            "MutatingWebhookConfiguration",
+            "ValidatingWebhookConfiguration",
+        ],
+        HazardWeight::Consent,
+        webhooks,
+    ),
+    row(
+        "apiextensions.k8s.io",
+        &["CustomResourceDefinition"],
+        HazardWeight::Consent,
+        conversion,
+    ),
+    row(FLOW_CONTROL, &["FlowSchema"], HazardWeight::Consent, flow),
+    row(
+        FLOW_CONTROL,
+        &["PriorityLevelConfiguration"],
+        HazardWeight::Consent,
+        priority_level,
+    ),
+    row(
         "scheduling.k8s.io",
         &["PriorityClass"],
         HazardWeight::Consent,
@@ -90,6 +141,18 @@ static PODS: &[(HazardWeight, Find)] = &[
     (HazardWeight::Consent, beyond_namespace),
     (HazardWeight::Consent, system_priority),
     (HazardWeight::Notice, placed),
+    (HazardWeight::Notice, inline_volumes),
+    (HazardWeight::Notice, foreign_tokens),
+];
+
+const GATEWAY: &str = "gateway.networking.k8s.io";
+const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
+/// The audiences of tokens by which API servers are known inside of their clusters.
+const API_SERVER_AUDIENCES: [&str; 4] = [
+    "kubernetes.default.svc",
+    "https://kubernetes.default.svc",
+    "https://kubernetes.default.svc.cluster.local",
+    "https://kubernetes.default",
 ];
 
 /// The classes of pods that others have to make room for.
@@ -98,12 +161,14 @@ const SYSTEM_PRIORITIES: [&str; 2] = ["system-cluster-critical", "system-node-cr
 const LOWERED: [&str; 2] = ["privileged", "baseline"];
 const POD_SECURITY: &str = "pod-security.kubernetes.io/";
 /// The labels by which a namespace is left out by what guards it; some do so with one value only.
-const GUARDS: [(&str, Option<&str>); 6] = [
+const GUARDS: [(&str, Option<&str>); 8] = [
     ("admission.gatekeeper.sh/ignore", None),
     ("openpolicyagent.org/webhook", Some("ignore")),
     ("cert-manager.io/disable-validation", Some("true")),
     ("istio-injection", Some("disabled")),
+    ("istio.io/dataplane-mode", Some("none")),
     ("linkerd.io/admission-webhooks", Some("disabled")),
+    ("config.linkerd.io/admission-webhooks", Some("disabled")),
     (
         "security.openshift.io/scc.podSecurityLabelSync",
         Some("false"),
@@ -174,18 +239,28 @@ fn lowered(space: &Value) -> Vec<String> {
     level.map(words).into_iter().collect()
 }
 
-/// Returns which other guards of a namespace are switched off. Audits and warnings stop nobody, and an older version of
-/// the standard stops less.
+/// Returns the guards of a namespace that its labels switch off.
 fn unguarded(space: &Value) -> Vec<String> {
     let switches_off = |key: &str, value: &str| {
-        let mode = key.strip_prefix(POD_SECURITY);
-        mode.is_some_and(|it| it != "enforce" && LOWERED.contains(&value))
-            || mode == Some("enforce-version") && value != "latest"
-            || GUARDS
-                .iter()
-                .any(|(guard, only)| *guard == key && only.is_none_or(|only| only == value))
+        let mut guards = GUARDS.iter();
+        guards.any(|(guard, only)| *guard == key && only.is_none_or(|only| only == value))
     };
-    let off = labels(space).filter(|(key, value)| switches_off(key, value));
+    switched_off(space, switches_off)
+}
+
+/// Returns the labels of a namespace that make PodSecurity report or reject less. Audits and warnings stop nobody, and
+/// an older version of the standard stops less.
+fn less_audited(space: &Value) -> Vec<String> {
+    let lowers = |key: &str, value: &str| {
+        let mode = key.strip_prefix(POD_SECURITY);
+        mode.is_some_and(|mode| mode != "enforce" && LOWERED.contains(&value))
+            || mode == Some("enforce-version") && value != "latest"
+    };
+    switched_off(space, lowers)
+}
+
+fn switched_off(space: &Value, is_one: impl Fn(&str, &str) -> bool) -> Vec<String> {
+    let off = labels(space).filter(|(key, value)| is_one(key, value));
     off.map(|(key, value)| {
         format!(
             "has a guard switched off: {}",
@@ -263,25 +338,6 @@ fn chosen_address(address: &str) -> String {
     )
 }
 
-fn snippets(ingress: &Value) -> Vec<String> {
-    let annotations = ingress.pointer("/metadata/annotations");
-    let keys = annotations.and_then(Value::as_object).into_iter().flatten();
-    let keys = keys.filter(|(key, value)| is_snippet(key, value));
-    keys.map(|(key, _)| {
-        format!(
-            "writes into the ingress controller's own configuration: {}",
-            quoted(key)
-        )
-    })
-    .collect()
-}
-
-fn is_snippet(key: &str, value: &Value) -> bool {
-    let name = key.rsplit('/').next().unwrap_or(key);
-    let is_said = value.as_str().is_some_and(|it| !it.is_empty());
-    is_said && (name.contains("snippet") || name.starts_with("config-"))
-}
-
 fn priority(class: &Value) -> Vec<String> {
     let value = class
         .get("value")
@@ -326,113 +382,51 @@ fn placed(pod: &Value) -> Vec<String> {
     everything.into_iter().chain(node).collect()
 }
 
-/// Returns the content that decides what an object does, of those whose name does not say it: the rules, addresses and
-/// policies of webhooks, pods without what is theirs by version or by the site (images, size), sources of volumes. A
-/// version that a label names changes nothing of it. None where nothing of it acts beyond what is said of it elsewhere.
-#[must_use]
-pub fn acts(object: &Value) -> Option<Value> {
-    let specs = manifests::pod_specs(object);
-    if !specs.is_empty() {
-        let specs = specs.iter().filter_map(|spec| object.pointer(spec));
-        return Some(specs.map(of_pod).collect());
-    }
-    let field = |pointer: &str| object.pointer(pointer).map(acting);
-    match (group_of(object), kind_of(object).1) {
-        ("", "Namespace" | "ServiceAccount") => None,
-        ("", "Secret") => {
-            // Its values are nobody's to find out.
-            let keys = ["data", "stringData"].map(|it| object.get(it).and_then(Value::as_object));
-            let keys: Vec<&String> = keys.into_iter().flatten().flat_map(Map::keys).collect();
-            let account = "/metadata/annotations/kubernetes.io~1service-account.name";
-            Some(json!([text(object, "/type"), text(object, account), keys]))
-        }
-        (RBAC, _) => field("/aggregationRule"),
-        (ADMISSION, "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration") => {
-            field("/webhooks")
-        }
-        ("apiextensions.k8s.io", "CustomResourceDefinition") => field("/spec/conversion"),
-        ("networking.k8s.io" | "extensions", "Ingress") => {
-            let annotations = object.pointer("/metadata/annotations");
-            let annotations = annotations.and_then(Value::as_object).into_iter().flatten();
-            let written = annotations.filter(|(key, value)| is_snippet(key, value));
-            let written: Map<String, Value> = written
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect();
-            Some(json!([field("/spec"), written]))
-        }
-        _ => Some(whole(object)),
-    }
-}
-
-/// All but what an object is called and how it is.
-fn whole(object: &Value) -> Value {
-    let mut object = acting(object);
-    if let Some(fields) = object.as_object_mut() {
-        fields.retain(|field, _| {
-            !["apiVersion", "kind", "metadata", "status"].contains(&field.as_str())
-        });
-    }
-    // An autoscaler sets it as well.
-    if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
-        spec.remove("replicas");
-    }
-    object
-}
-
-/// Returns the content of pods, without their images and what a site sets.
-fn of_pod(spec: &Value) -> Value {
-    let mut spec = acting(spec);
-    let remove = |value: &mut Value, fields: &[&str]| {
-        if let Some(map) = value.as_object_mut() {
-            map.retain(|field, _| !fields.contains(&field.as_str()));
-        }
+/// Returns the CSI drivers whose volumes pods declare inline: a driver runs on the node, and the pod's author chooses
+/// its parameters, which a StorageClass would otherwise decide.
+fn inline_volumes(pod: &Value) -> Vec<String> {
+    let volumes = manifests::list(pod, "/spec/volumes").iter();
+    let drivers = volumes.filter_map(|volume| volume.get("csi").filter(|csi| !csi.is_null()));
+    let drivers = drivers.map(|csi| text(csi, "/driver").unwrap_or_default());
+    let words = |driver| {
+        format!(
+            "mount an inline volume of the CSI driver {}",
+            quoted(driver)
+        )
     };
-    remove(&mut spec, &["imagePullSecrets"]);
-    for containers in ["containers", "initContainers", "ephemeralContainers"] {
-        let containers = spec.get_mut(containers).and_then(Value::as_array_mut);
-        for container in containers.into_iter().flatten() {
-            remove(container, &["image", "imagePullPolicy", "resources"]);
-        }
-    }
-    spec
+    each_once(drivers).map(words).collect()
 }
 
-/// A value without authorities, which whoever serves injects, and without the versions of images, wherever they are named.
-fn acting(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let fields = fields.iter().filter(|(key, _)| *key != "caBundle");
-            fields
-                .map(|(key, value)| (key.clone(), acting(value)))
-                .collect()
-        }
-        Value::Array(items) => items.iter().map(acting).collect(),
-        Value::String(text) => Value::String(without_versions(text)),
-        other => other.clone(),
-    }
+/// Returns the audiences of the tokens that pods get for others than the API server.
+fn foreign_tokens(pod: &Value) -> Vec<String> {
+    let volumes = manifests::list(pod, "/spec/volumes").iter();
+    let sources = volumes.flat_map(|volume| manifests::list(volume, "/projected/sources"));
+    let audiences = sources.filter_map(|source| text(source, "/serviceAccountToken/audience"));
+    let is_foreign =
+        |audience: &&str| !audience.is_empty() && !API_SERVER_AUDIENCES.contains(audience);
+    let words = |audience| {
+        format!(
+            "get a token of their ServiceAccount for the audience {}",
+            quoted(audience)
+        )
+    };
+    each_once(audiences.filter(is_foreign)).map(words).collect()
 }
 
-/// A text without the `:TAG@sha256:DIGEST` of the images in it.
-fn without_versions(text: &str) -> String {
-    const DIGEST: &str = "@sha256:";
-    const HEX: usize = 64;
-    let is_of_tag = |it: char| it.is_ascii_alphanumeric() || ['.', '_', '-'].contains(&it);
-    let mut parts = text.split(DIGEST);
-    let mut whole = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let hex = part.bytes().take_while(u8::is_ascii_hexdigit).count();
-        if hex != HEX {
-            whole.push_str(DIGEST);
-            whole.push_str(part);
-            continue;
-        }
-        let named = whole.trim_end_matches(is_of_tag).strip_suffix(':');
-        if let Some(named) = named.map(str::len) {
-            whole.truncate(named);
-        }
-        whole.push_str(&part[HEX..]);
-    }
-    whole
+fn each_once<'a>(texts: impl Iterator<Item = &'a str>) -> impl Iterator<Item = &'a str> {
+    texts.collect::<BTreeSet<&str>>().into_iter()
+}
+
+fn flow(schema: &Value) -> Vec<String> {
+    let level = text(schema, "/spec/priorityLevelConfiguration/name").unwrap_or_default();
+    vec![format!(
+        "assigns requests to the API server to the priority level {}",
+        quoted(level)
+    )]
+}
+
+fn priority_level(_: &Value) -> Vec<String> {
+    vec!["changes how many requests the API server serves at once".to_owned()]
 }
 
 fn labels(object: &Value) -> impl Iterator<Item = (&str, &str)> {
@@ -450,6 +444,8 @@ fn texts<'a>(value: &'a Value, pointer: &str) -> impl Iterator<Item = &'a str> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn object(api_version: &str, kind: &str, mut rest: Value) -> Value {
@@ -615,10 +611,6 @@ mod tests {
                 "the pods of Deployment x choose the node `n` themselves",
             ),
             (
-                space("admission.gatekeeper.sh/ignore", "yes"),
-                "Namespace x has a guard switched off: `admission.gatekeeper.sh/ignore=yes`",
-            ),
-            (
                 space("pod-security.kubernetes.io/enforce-version", "v1.20"),
                 "Namespace x has a guard switched off: `pod-security.kubernetes.io/enforce-version=v1.20`",
             ),
@@ -628,6 +620,174 @@ mod tests {
             ),
         ] {
             let expected = hazard(HazardWeight::Notice, words.to_owned());
+            assert_eq!(hazards(&object), [expected], "{object}");
+        }
+    }
+
+    fn of_group(group: &str, kind: &str, spec: &Value) -> Value {
+        object(&format!("{group}/v1"), kind, json!({ "spec": spec }))
+    }
+
+    fn webhooks_of(webhook: &Value) -> Value {
+        object(
+            "admissionregistration.k8s.io/v1",
+            "ValidatingWebhookConfiguration",
+            json!({ "webhooks": [webhook] }),
+        )
+    }
+
+    #[test]
+    fn labels_that_switch_off_guards_of_a_namespace_are_to_be_accepted() {
+        for (guard, only) in GUARDS {
+            let value = only.unwrap_or("any");
+            let words = format!("Namespace x has a guard switched off: `{guard}={value}`");
+            let expected = hazard(HazardWeight::Consent, words);
+            assert_eq!(hazards(&space(guard, value)), [expected], "{guard}");
+            let other = hazards(&space(guard, "other"));
+            assert_eq!(other.len(), usize::from(only.is_none()), "{guard}");
+        }
+    }
+
+    #[test]
+    fn webhooks_that_match_everything_or_call_a_url_are_to_be_accepted_with_their_target() {
+        let service = json!({ "service": { "namespace": "ns", "name": "hook" } });
+        let url = json!({ "url": "https://evil.test/hook" });
+        let rules = |group: &str, resource: &str| json!([{ "apiGroups": [group], "resources": [resource] }]);
+        let selector = json!({ "matchLabels": { "a": "b" } });
+        let empty = json!({ "matchLabels": {}, "matchExpressions": [] });
+        let every = "requests about objects of every kind to the Service `ns/hook`";
+        let own =
+            "requests about Kubernetes' own objects in every namespace to the Service `ns/hook`";
+        for (webhook, words) in [
+            (
+                json!({ "clientConfig": service, "rules": rules("*", "*/*"), "namespaceSelector": selector }),
+                Some(every),
+            ),
+            (
+                json!({ "clientConfig": service, "rules": rules("*", "*") }),
+                Some(every),
+            ),
+            (
+                json!({ "clientConfig": service, "rules": rules("", "pods") }),
+                Some(own),
+            ),
+            (
+                json!({ "clientConfig": service, "rules": rules("apps", "*"), "namespaceSelector": empty }),
+                Some(own),
+            ),
+            (
+                json!({ "clientConfig": service, "rules": rules("", "pods"), "namespaceSelector": selector }),
+                None,
+            ),
+            (
+                json!({ "clientConfig": service, "rules": rules("shop.test", "*") }),
+                None,
+            ),
+            (
+                json!({ "clientConfig": url, "rules": rules("shop.test", "orders") }),
+                Some("requests to the URL `https://evil.test/hook`"),
+            ),
+        ] {
+            let mut webhook = webhook;
+            webhook["name"] = json!("w");
+            let expected = words.map(|words| {
+                let object = "ValidatingWebhookConfiguration x";
+                let words = format!("{object} has the API server send {words} (webhook `w`)");
+                hazard(HazardWeight::Consent, words)
+            });
+            let expected: Vec<Hazard> = expected.into_iter().collect();
+            assert_eq!(hazards(&webhooks_of(&webhook)), expected, "{webhook}");
+        }
+    }
+
+    #[test]
+    fn what_changes_the_api_server_is_to_be_accepted() {
+        let conversion = |client: Value| {
+            let conversion = json!({ "conversion": { "webhook": { "clientConfig": client } } });
+            of_group(
+                "apiextensions.k8s.io",
+                "CustomResourceDefinition",
+                &conversion,
+            )
+        };
+        let level = json!({ "priorityLevelConfiguration": { "name": "exempt" } });
+        for (object, words) in [
+            (
+                conversion(json!({ "url": "https://evil.test" })),
+                "CustomResourceDefinition x has the API server send its objects to the URL `https://evil.test` for conversion",
+            ),
+            (
+                of_group(FLOW_CONTROL, "FlowSchema", &level),
+                "FlowSchema x assigns requests to the API server to the priority level `exempt`",
+            ),
+            (
+                of_group(FLOW_CONTROL, "PriorityLevelConfiguration", &json!({})),
+                "PriorityLevelConfiguration x changes how many requests the API server serves at once",
+            ),
+        ] {
+            let expected = hazard(HazardWeight::Consent, words.to_owned());
+            assert_eq!(hazards(&object), [expected], "{object}");
+        }
+        let service = json!({ "service": { "namespace": "ns", "name": "hook" } });
+        assert_eq!(hazards(&conversion(service)), []);
+    }
+
+    #[test]
+    fn inline_volumes_and_tokens_for_others_are_shown() {
+        let token = |audience: &str| {
+            let source = json!({ "serviceAccountToken": { "audience": audience, "path": "t" } });
+            pod(&json!({ "volumes": [{ "projected": { "sources": [source] } }] }))
+        };
+        let notice = |words: &str| {
+            let words = format!("the pods of Deployment x {words}");
+            [hazard(HazardWeight::Notice, words)]
+        };
+        let csi = json!({ "csi": { "driver": "secrets.test" } });
+        let inline = pod(&json!({ "volumes": [csi, csi] }));
+        let words = "mount an inline volume of the CSI driver `secrets.test`";
+        assert_eq!(hazards(&inline), notice(words));
+        let words = "get a token of their ServiceAccount for the audience `vault`";
+        assert_eq!(hazards(&token("vault")), notice(words));
+        for audience in API_SERVER_AUDIENCES.into_iter().chain([""]) {
+            assert_eq!(hazards(&token(audience)), [], "{audience}");
+        }
+    }
+
+    #[test]
+    fn host_names_are_shown_as_they_are_shared_by_the_whole_cluster() {
+        let every = "answers for every host name that no other object claims";
+        let ingress = |spec: Value| of_group("networking.k8s.io", "Ingress", &spec);
+        let route = |spec: Value| of_group(GATEWAY, "HTTPRoute", &spec);
+        for (object, words) in [
+            (ingress(json!({ "rules": [{ "http": {} }] })), every),
+            (
+                ingress(json!({ "defaultBackend": { "service": {} } })),
+                every,
+            ),
+            (
+                ingress(json!({ "rules": [{ "host": "*.shop.test" }] })),
+                "answers for all host names that match `*.shop.test`",
+            ),
+            (
+                ingress(json!({ "rules": [{ "host": "a.test" }, { "host": "a.test" }] })),
+                "answers for the host name `a.test`",
+            ),
+            (route(json!({})), every),
+            (
+                route(json!({ "hostnames": ["b.test"] })),
+                "answers for the host name `b.test`",
+            ),
+            (
+                of_group(
+                    GATEWAY,
+                    "Gateway",
+                    &json!({ "listeners": [{ "port": 80 }] }),
+                ),
+                every,
+            ),
+        ] {
+            let kind = object["kind"].as_str().unwrap();
+            let expected = hazard(HazardWeight::Notice, format!("{kind} x {words}"));
             assert_eq!(hazards(&object), [expected], "{object}");
         }
     }
@@ -666,111 +826,5 @@ mod tests {
         assert_eq!(accounts(&pod(&json!({ "serviceAccount": "b" }))), ["b"]);
         assert_eq!(accounts(&pod(&json!({}))), ["default"]);
         assert!(accounts(&service(&json!({}))).is_empty());
-    }
-
-    /// A change that a chart's next version makes by itself gives the same content; one that acts otherwise does not.
-    #[test]
-    fn what_acts_is_told_from_what_every_version_changes() {
-        let digest = |byte: &str| format!("@sha256:{}", byte.repeat(32));
-        let web = |image: &str, argument: &str| {
-            pod(&json!({
-                "imagePullSecrets": [{ "name": image }],
-                "containers": [{ "image": image, "args": [argument], "resources": { "a": image } }],
-            }))
-        };
-        let named = |tag: &str, byte: &str| format!("--image=r.test/a:{tag}{}", digest(byte));
-        assert_eq!(
-            acts(&web("a:1", &named("1", "01"))),
-            acts(&web("a:2", &named("2", "02")))
-        );
-        assert_ne!(acts(&web("a:1", "--serve")), acts(&web("a:1", "--steal")));
-        let hook = |ca: &str, resource: &str, policy: &str, url: &str| {
-            let client = json!({ "caBundle": ca, "url": url });
-            let rules = json!([{ "resources": [resource] }]);
-            let webhook =
-                json!({ "clientConfig": client, "rules": rules, "failurePolicy": policy });
-            let kind = "ValidatingWebhookConfiguration";
-            let metadata = json!({ "labels": { "helm.sh/chart": ca } });
-            let fields = json!({ "webhooks": [webhook], "metadata": metadata });
-            acts(&object("admissionregistration.k8s.io/v1", kind, fields))
-        };
-        let usual = hook("a", "pods", "Ignore", "u");
-        assert_eq!(usual, hook("b", "pods", "Ignore", "u"));
-        for other in [
-            hook("a", "secrets", "Ignore", "u"),
-            hook("a", "pods", "Fail", "u"),
-            hook("a", "pods", "Ignore", "v"),
-        ] {
-            assert_ne!(usual, other);
-        }
-    }
-
-    #[test]
-    fn objects_that_say_the_same_and_act_otherwise_differ() {
-        for (one, other) in [
-            (
-                object(
-                    "admissionregistration.k8s.io/v1",
-                    "ValidatingAdmissionPolicy",
-                    json!({ "spec": { "validations": [{ "expression": "true" }] } }),
-                ),
-                object(
-                    "admissionregistration.k8s.io/v1",
-                    "ValidatingAdmissionPolicy",
-                    json!({ "spec": { "validations": [{ "expression": "false" }] } }),
-                ),
-            ),
-            (
-                object(
-                    "v1",
-                    "PersistentVolume",
-                    json!({ "spec": { "nfs": { "server": "a" } } }),
-                ),
-                object(
-                    "v1",
-                    "PersistentVolume",
-                    json!({ "spec": { "nfs": { "server": "b" } } }),
-                ),
-            ),
-            (
-                object("v1", "ConfigMap", json!({ "data": { "a": "1" } })),
-                object("v1", "ConfigMap", json!({ "data": { "a": "2" } })),
-            ),
-            (
-                object("v1", "Secret", json!({ "type": "a" })),
-                object("v1", "Secret", json!({ "type": "b" })),
-            ),
-        ] {
-            assert_ne!(acts(&one), acts(&other), "{one}");
-        }
-        let values = ["a", "b"].map(|it| object("v1", "Secret", json!({ "data": { "k": it } })));
-        assert_eq!(acts(&values[0]), acts(&values[1]));
-        let definition = |schema: &str, url: &str| {
-            let spec = json!({ "versions": schema, "conversion": { "webhook": url } });
-            let kind = "CustomResourceDefinition";
-            acts(&object(
-                "apiextensions.k8s.io/v1",
-                kind,
-                json!({ "spec": spec }),
-            ))
-        };
-        assert_eq!(definition("a", "u"), definition("b", "u"));
-        assert_ne!(definition("a", "u"), definition("a", "v"));
-    }
-
-    #[test]
-    fn versions_of_images_are_cut_out_of_texts_and_nothing_else() {
-        let digest = format!("@sha256:{}", "0a".repeat(32));
-        for (text, expected) in [
-            (format!("r.test:5000/a/b:v1{digest}"), "r.test:5000/a/b"),
-            (
-                format!("--x=r.test/a:1{digest},r.test/b{digest} end"),
-                "--x=r.test/a,r.test/b end",
-            ),
-            ("r.test/a:1".to_owned(), "r.test/a:1"),
-            ("a@sha256:0a".to_owned(), "a@sha256:0a"),
-        ] {
-            assert_eq!(without_versions(&text), expected);
-        }
     }
 }
