@@ -45,7 +45,7 @@ impl Ready<'_> {
                 None
             }
             Some(standing)
-                if *standing == deployment.deployed && !deployment.change.changes_releases() =>
+                if *standing == *deployment.deployed && !deployment.change.changes_releases() =>
             {
                 None
             }

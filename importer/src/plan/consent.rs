@@ -227,13 +227,6 @@ pub(crate) fn lines(
     Ok(borrowed.chain(rights).chain(of_each).collect())
 }
 
-/// Returns what objects do that is dangerous and reaches beyond nothing: it is shown, and asks for no consent.
-pub(crate) fn dangers<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeSet<String> {
-    let hazards = objects.flat_map(|object| rules::hazards(object.as_value()));
-    let notices = hazards.filter(|it| it.weight == HazardWeight::Notice);
-    notices.map(|it| it.words).collect()
-}
-
 fn is_within(right: &Right, namespace: &Namespace) -> bool {
     *right.reach() == Reach::Namespace(namespace.to_string())
 }

@@ -19,6 +19,7 @@ use crate::plan::consent::Beyond;
 use crate::plan::parameters::Parameters;
 use crate::plan::patches::Patched;
 use crate::plan::releases::Releases;
+use crate::plan::review::Reviewed;
 use crate::plan::withdrawal::Withdrawal;
 
 /// The deployment of a Solution in an environment's namespace.
@@ -27,17 +28,17 @@ pub(crate) struct Deployment {
     /// The record of the namespace, without this version.
     pub(crate) place: NamespaceRecord,
     /// The record of the Solution after the change.
-    pub(crate) deployed: Deployed,
+    pub(crate) deployed: Reviewed<Deployed>,
     /// The change to its objects.
-    pub(crate) change: Plan,
+    pub(crate) change: Reviewed<Plan>,
     /// The objects that go once all else is ready, and their callers, as they are taken back.
     pub(crate) going: Withdrawal,
     /// Its releases of charts.
-    pub(crate) releases: Releases,
+    pub(crate) releases: Reviewed<Releases>,
     /// The patches of the site's files, each with an object that it was applied to.
     pub(crate) patched: Vec<Patched>,
     /// The objects that are applied before it is removed.
-    pub(crate) cleanup: Cleanup,
+    pub(crate) cleanup: Reviewed<Cleanup>,
     /// Whether the site keeps another one.
     pub(crate) changes_cleanup: bool,
     pub(crate) solution: SolutionName,
@@ -48,6 +49,8 @@ pub(crate) struct Deployment {
     pub(crate) standing: Option<Deployed>,
     pub(crate) rights: RightsDifference,
     pub(crate) beyond: Beyond,
+    /// The dangerous effects that are shown and need no consent.
+    pub(crate) dangers: BTreeSet<String>,
     /// The obstacle that a part of it is not accepted.
     pub(crate) refused: Option<Obstacle>,
 }
@@ -151,7 +154,7 @@ impl Deployment {
 
     /// Whether the site has recorded what it chooses, its releases, and what is applied before it is removed.
     pub(crate) fn is_recorded(&self) -> bool {
-        self.standing.as_ref() == Some(&self.deployed)
+        self.standing.as_ref() == Some(&*self.deployed)
             && self.change.inventory.releases == self.change.before.releases
             && !self.changes_cleanup
     }
@@ -172,7 +175,7 @@ impl Deployment {
         let mut place = self.place.clone();
         let coming = Deployed {
             labels: self.labels(),
-            ..self.deployed.clone()
+            ..Deployed::clone(&self.deployed)
         };
         place.solutions.insert(self.solution.clone(), coming);
         place.space()
@@ -197,10 +200,12 @@ impl Deployment {
     /// Judges whether what reaches beyond the environment is accepted.
     pub(crate) fn judge(&mut self, request: &Request) {
         let judged = self.beyond.judge(self.accepted_before(), request);
-        (self.deployed.accepted, self.refused) = match judged {
+        let (accepted, refused) = match judged {
             Ok(accepted) => (accepted, None),
             Err(obstacle) => (None, Some(obstacle)),
         };
+        self.deployed.accept(accepted);
+        self.refused = refused;
     }
 }
 

@@ -42,6 +42,7 @@ pub(crate) mod readiness;
 pub(crate) mod releases;
 pub(crate) mod remaining;
 pub(crate) mod render;
+pub(crate) mod review;
 pub(crate) mod rights;
 mod room;
 mod schema;

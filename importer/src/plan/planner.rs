@@ -4,16 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use change::{DesiredObject, Entry, ObjectChange, Plan};
 use deployer::{Cluster, Object};
-use rules::RightsDifference;
 use schemas::{KubernetesName, Namespace, Operator, PartName, SolutionName};
-use serde_json::json;
 use shelf::Record;
 use validator::CarriedChart;
 
 use crate::model::authority::Authority;
 use crate::model::error::Error;
 use crate::model::labelled::service_monitor;
-use crate::model::namespace_record::Deployed;
 use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::own::OwnRecord;
 use crate::model::record;
@@ -21,7 +18,6 @@ use crate::model::request::{Asked, PullLogin};
 use crate::model::site::SitePatch;
 use crate::plan::carrying::{Carrying, Planned, PodsElsewhere, installed};
 use crate::plan::choices;
-use crate::plan::consent::{self, Beyond, ClusterView, Home};
 use crate::plan::default_account::DefaultAccount;
 use crate::plan::deployment::Deployment;
 use crate::plan::expand::Addresses;
@@ -30,7 +26,8 @@ use crate::plan::metrics::{Collector, Served};
 use crate::plan::operator::OperatorInputs;
 use crate::plan::parameters::number_of;
 use crate::plan::patches::Patched;
-use crate::plan::releases::{Releases, Releasing, is_test};
+use crate::plan::releases::{Releases, Releasing};
+use crate::plan::review::{Content, Review, ReviewContext, review};
 use crate::plan::sets;
 use crate::plan::setting::{Planner, Setting};
 use crate::plan::withdrawal::Withdrawal;
@@ -77,19 +74,38 @@ impl Planner<'_> {
         let own = self.own(&setting, obstacles).await?;
         let (planned, releases) = self.parts(&own, &mut setting, obstacles).await?;
         self.check_own(&setting.place.namespace, &planned.change, obstacles);
-        let judged = self.judged(&setting, &planned, &releases, obstacles);
-        let (beyond, rights) = judged.await?;
-        // Not before: consent is to contents as they are, also where the archive itself makes a Secret that hides them.
-        setting.parameters.hidden.extend(releases.secrets());
         let going = going(self.cluster, solution, &planned.change).await?;
-        Ok(Deployment {
-            place: setting.place,
+        let content = Content {
             deployed: setting.deployed,
             change: planned.change,
+            releases,
+            cleanup: planned.cleanup,
+        };
+        let context = ReviewContext {
+            cluster: self.cluster,
+            id: &self.asked.id,
+            environment: &self.target.environment,
+            namespace: &setting.place.namespace,
+            hidden: &setting.parameters.hidden,
+        };
+        // On the heap: it holds all objects once more.
+        let Review {
+            deployed,
+            change,
+            releases,
+            cleanup,
+            beyond,
+            rights,
+            dangers,
+        } = Box::pin(review(content, context, obstacles)).await?;
+        Ok(Deployment {
+            place: setting.place,
+            deployed,
+            change,
             going,
             releases,
             patched: planned.patched,
-            cleanup: planned.cleanup,
+            cleanup,
             changes_cleanup: planned.changes_cleanup,
             solution: solution.clone(),
             site: setting.site,
@@ -97,6 +113,7 @@ impl Planner<'_> {
             standing: setting.standing,
             rights,
             beyond,
+            dangers,
             refused: None,
         })
     }
@@ -148,39 +165,6 @@ impl Planner<'_> {
         let change = std::mem::take(&mut planned.change);
         planned.change = change.with_releases(releases.to_changes(), departing, releases.objects());
         Ok((planned, releases))
-    }
-
-    /// Returns the reach beyond the environment, and the changes to rights, by all objects and by those that Helm would
-    /// send.
-    async fn judged(
-        &self,
-        setting: &Setting,
-        planned: &Planned,
-        releases: &Releases,
-        obstacles: &mut Vec<Obstacle>,
-    ) -> Result<(Beyond, RightsDifference), Error> {
-        let (change, namespace) = (&planned.change, &setting.place.namespace);
-        let home = Home {
-            namespace,
-            hidden: &setting.parameters.hidden,
-            kept: &change.kept,
-        };
-        // Tests are made by whoever runs them, and have names by chance in charts in use.
-        let sent = || releases.objects().filter(|it| !is_test(it));
-        // Also of what is only applied when it is removed.
-        let cleanup = planned.cleanup.objects()?;
-        let all = change.objects().chain(&cleanup).chain(sent()).cloned();
-        let mut all: Vec<Object> = all.collect();
-        check_distinct(&all, obstacles);
-        all.push(labelled(namespace, &setting.deployed)?);
-        let before = change.live().chain(releases.objects_before());
-        let before: Vec<Object> = before.cloned().collect();
-        let view = ClusterView::read(self.cluster, home, &all, &before).await?;
-        let mut lines = consent::lines(&all, home, &view)?;
-        lines.extend(releases.lines(namespace, home.hidden));
-        let beyond = Beyond::new(&self.asked.id, &self.target.environment, namespace, lines);
-        let after: Vec<Object> = change.objects().chain(sent()).cloned().collect();
-        Ok((beyond, consent::compare(&before, &after, &view)?))
     }
 
     /// The releases of the charts, each behind those that it needs.
@@ -413,25 +397,6 @@ fn patched(patches: &[SitePatch], releases: &Releases) -> Vec<Patched> {
     patches.iter().flat_map(of_patch).collect()
 }
 
-/// The namespace with no more than the labels that a version gives it.
-fn labelled(namespace: &Namespace, deployed: &Deployed) -> Result<Object, Error> {
-    let metadata = json!({ "name": namespace, "labels": deployed.labels });
-    let space = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
-    Ok(Object::new(space)?)
-}
-
-/// Names of an archive may come to the same name of an object; then the last one would be all there is.
-fn check_distinct(objects: &[Object], obstacles: &mut Vec<Obstacle>) {
-    let mut seen = BTreeSet::new();
-    for object in objects {
-        if !seen.insert(object.reference().identity()) {
-            obstacles.push(Obstacle::SameName {
-                object: object.reference().to_string(),
-            });
-        }
-    }
-}
-
 /// Returns what goes of what was there before, as it was seen, and what calls it.
 async fn going(
     cluster: &Cluster,
@@ -441,27 +406,4 @@ async fn going(
     let (recorded, live) = change.dropped();
     let removal = recorded.removal(&live, solution, |_, _| true);
     Withdrawal::found(cluster, recorded, removal).await
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_that_come_to_one_are_in_the_way() {
-        let role = |name: &str| {
-            let metadata = json!({ "name": name, "namespace": "ns" });
-            let api_version = "rbac.authorization.k8s.io/v1";
-            let role = json!({ "apiVersion": api_version, "kind": "Role", "metadata": metadata });
-            Object::new(role).unwrap()
-        };
-        let mut obstacles = Vec::new();
-        check_distinct(&[role("a"), role("b")], &mut obstacles);
-        assert_eq!(obstacles, []);
-        check_distinct(&[role("a"), role("a")], &mut obstacles);
-        let twice = Obstacle::SameName {
-            object: "Role ns/a".to_owned(),
-        };
-        assert_eq!(obstacles, [twice]);
-    }
 }

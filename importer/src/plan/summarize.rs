@@ -6,7 +6,7 @@ use rules::{Right, When};
 use schemas::ParameterName;
 use serde_json::Value;
 
-use crate::plan::consent::{self, Line};
+use crate::plan::consent::Line;
 use crate::plan::deployment::Deployment;
 use crate::plan::diff;
 use crate::plan::hidden;
@@ -47,8 +47,6 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         rights.iter().map(planned).collect()
     };
     let running = deployment.standing.as_ref();
-    let written = deployment.change.objects();
-    let dangers = consent::dangers(written.chain(deployment.releases.objects()));
     let (stale, parameters) = (deployment.stale(), &deployment.parameters);
     PlannedTarget {
         environment: deployment.place.environment.to_string(),
@@ -56,7 +54,7 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
         running: running.map(|standing| standing.version.clone()),
         rights_gained: rights(&deployment.rights.gained),
         rights_lost: rights(&deployment.rights.lost),
-        dangers: dangers.into_iter().collect(),
+        dangers: deployment.dangers.iter().cloned().collect(),
         beyond: planned_beyond(deployment),
         pull_proof: proof.map(planned_proof),
         site: reach::values(deployment),

@@ -1,0 +1,209 @@
+//! The review of everything that a deployment writes: rights, effects that need consent, and effects that are shown.
+//!
+//! A deployment holds only reviewed content, and only [`review`] makes such content. Objects that are to be written
+//! therefore have to be part of [`Content`], and all of its objects pass the same rules.
+
+use std::collections::BTreeSet;
+use std::ops::Deref;
+
+use change::Plan;
+use deployer::{Cluster, Object};
+use rules::{HazardWeight, RightsDifference};
+use schemas::{EnvironmentName, Namespace, SolutionId};
+use serde_json::json;
+
+use crate::model::cleanup::Cleanup;
+use crate::model::error::Error;
+use crate::model::namespace_record::{Consent, Deployed};
+use crate::model::obstacle::Obstacle;
+use crate::plan::consent::{self, Beyond, ClusterView, Home, Line};
+use crate::plan::hidden::HiddenTexts;
+use crate::plan::releases::{Releases, is_test};
+
+/// Everything that a deployment writes.
+pub(crate) struct Content {
+    /// The record of the Solution, with the labels that it gives the environment's namespace.
+    pub(crate) deployed: Deployed,
+    /// The objects of the operator and of the sets.
+    pub(crate) change: Plan,
+    /// The releases of charts.
+    pub(crate) releases: Releases,
+    /// The objects that are applied before the Solution is removed.
+    pub(crate) cleanup: Cleanup,
+}
+
+/// Content that passed the review, and cannot change afterwards.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Reviewed<T>(T);
+
+impl<T> Deref for Reviewed<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl Reviewed<Deployed> {
+    /// Records the consent to all that was reviewed.
+    pub(crate) fn accept(&mut self, consent: Option<Consent>) {
+        self.0.accepted = consent;
+    }
+}
+
+/// The result of a review.
+pub(crate) struct Review {
+    pub(crate) deployed: Reviewed<Deployed>,
+    pub(crate) change: Reviewed<Plan>,
+    pub(crate) releases: Reviewed<Releases>,
+    pub(crate) cleanup: Reviewed<Cleanup>,
+    /// The effects that need consent.
+    pub(crate) beyond: Beyond,
+    /// The changes to rights.
+    pub(crate) rights: RightsDifference,
+    /// The dangerous effects that are shown and need no consent.
+    pub(crate) dangers: BTreeSet<String>,
+}
+
+/// The place that content is reviewed for.
+#[derive(Clone, Copy)]
+pub(crate) struct ReviewContext<'a> {
+    pub(crate) cluster: &'a Cluster,
+    pub(crate) id: &'a SolutionId,
+    pub(crate) environment: &'a EnvironmentName,
+    pub(crate) namespace: &'a Namespace,
+    /// The values that no text may show.
+    pub(crate) hidden: &'a HiddenTexts,
+}
+
+/// Reviews all content of a deployment together: an account in one part gets its rights from a role in another.
+pub(crate) async fn review(
+    content: Content,
+    context: ReviewContext<'_>,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<Review, Error> {
+    let namespace = context.namespace;
+    // Without a rest pattern, so that a further field cannot be left out.
+    let Content {
+        deployed,
+        change,
+        releases,
+        cleanup,
+    } = content;
+    let home = Home {
+        namespace,
+        hidden: context.hidden,
+        kept: &change.kept,
+    };
+    let space = labelled(namespace, &deployed)?;
+    let last = cleanup.objects()?;
+    let objects = written(&change, &releases, &last);
+    check_distinct(&objects, obstacles);
+    let all: Vec<Object> = objects.into_iter().chain([&space]).cloned().collect();
+    let before = change.live().chain(releases.objects_before());
+    let before: Vec<Object> = before.cloned().collect();
+    let view = ClusterView::read(context.cluster, home, &all, &before).await?;
+    let mut lines = consent::lines(&all, home, &view)?;
+    lines.extend(releases.lines(namespace).map(Line::new));
+    // The objects that are applied before a removal give no rights until then.
+    let after: Vec<Object> = written(&change, &releases, &[])
+        .into_iter()
+        .cloned()
+        .collect();
+    let rights = consent::compare(&before, &after, &view)?;
+    // Whoever runs a test of a chart is told of it by this plan alone.
+    let tests = releases.objects().filter(|object| is_test(object));
+    let dangers = notices(all.iter().chain(tests));
+    Ok(Review {
+        beyond: Beyond::new(context.id, context.environment, namespace, lines),
+        rights,
+        dangers,
+        deployed: Reviewed(deployed),
+        change: Reviewed(change),
+        releases: Reviewed(releases),
+        cleanup: Reviewed(cleanup),
+    })
+}
+
+/// The objects that are applied or sent. Tests are created by whoever runs them, and have names by chance in charts in
+/// use.
+fn written<'a>(change: &'a Plan, releases: &'a Releases, last: &'a [Object]) -> Vec<&'a Object> {
+    let sent = releases.objects().filter(|object| !is_test(object));
+    change.objects().chain(last).chain(sent).collect()
+}
+
+/// Returns the dangerous effects of objects that are shown and need no consent.
+fn notices<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeSet<String> {
+    let hazards = objects.flat_map(|object| rules::hazards(object.as_value()));
+    let notices = hazards.filter(|hazard| hazard.weight == HazardWeight::Notice);
+    notices.map(|hazard| hazard.words).collect()
+}
+
+/// The namespace with no more than the labels that a version gives it.
+fn labelled(namespace: &Namespace, deployed: &Deployed) -> Result<Object, Error> {
+    let metadata = json!({ "name": namespace, "labels": deployed.labels });
+    let space = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
+    Ok(Object::new(space)?)
+}
+
+/// Names of an archive may come to the same name of an object; then the last one would be all there is.
+fn check_distinct(objects: &[&Object], obstacles: &mut Vec<Obstacle>) {
+    let mut seen = BTreeSet::new();
+    for object in objects {
+        if !seen.insert(object.reference().identity()) {
+            obstacles.push(Obstacle::SameName {
+                object: object.reference().to_string(),
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::namespace_record::tests::deployed;
+
+    #[test]
+    fn names_that_come_to_one_are_in_the_way() {
+        let role = |name: &str| {
+            let metadata = json!({ "name": name, "namespace": "ns" });
+            let api_version = "rbac.authorization.k8s.io/v1";
+            let role = json!({ "apiVersion": api_version, "kind": "Role", "metadata": metadata });
+            Object::new(role).unwrap()
+        };
+        let mut obstacles = Vec::new();
+        check_distinct(&[&role("a"), &role("b")], &mut obstacles);
+        assert_eq!(obstacles, []);
+        check_distinct(&[&role("a"), &role("a")], &mut obstacles);
+        let twice = Obstacle::SameName {
+            object: "Role ns/a".to_owned(),
+        };
+        assert_eq!(obstacles, [twice]);
+    }
+
+    #[test]
+    fn labels_that_switch_off_guards_of_the_environments_namespace_need_consent() {
+        let namespace: Namespace = "prod".parse().unwrap();
+        let label = (
+            "admission.gatekeeper.sh/ignore".to_owned(),
+            "yes".to_owned(),
+        );
+        let deployed = Deployed {
+            labels: [label].into(),
+            ..deployed("1.0.0")
+        };
+        let home = Home {
+            namespace: &namespace,
+            hidden: &HiddenTexts::default(),
+            kept: &[],
+        };
+        let space = labelled(&namespace, &deployed).unwrap();
+        let lines = consent::lines(&[space], home, &ClusterView::default()).unwrap();
+        let lines: Vec<(&str, bool)> = lines
+            .iter()
+            .map(|line| (line.text.as_str(), line.danger))
+            .collect();
+        let words = "Namespace prod has a guard switched off: `admission.gatekeeper.sh/ignore=yes`";
+        assert_eq!(lines, [(words, true)]);
+    }
+}
