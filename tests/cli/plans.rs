@@ -248,7 +248,7 @@ fn a_receipt_proves_a_change_of_the_cluster_that_it_names_and_of_no_other() {
     let desk = desk();
     let here = "00000000-0000-4000-8000-000000000001";
     let other = "00000000-0000-4000-8000-000000000002";
-    let named = format!(r#""user":"alice","cluster":"{here}","fleet":"shops","#);
+    let named = format!(r#""user":"alice","clusterUid":"{here}","fleet":"shops","#);
     write_receipt(&desk, "named.json", &named);
     write_receipt(&desk, "earlier.json", "");
     let verify = |file: &str, more: &[&str]| {
@@ -266,7 +266,7 @@ fn a_receipt_proves_a_change_of_the_cluster_that_it_names_and_of_no_other() {
     }
     let json = verify("named.json", &["--cluster", here, "--output", "json"]).json();
     assert_eq!(json["cluster"], json!({"uid": here, "matches": true}));
-    assert_eq!(json["change"]["cluster"], here, "{json}");
+    assert_eq!(json["change"]["clusterUid"], here, "{json}");
 
     let text = verify("named.json", &["--cluster", other]).failure(1);
     assert!(

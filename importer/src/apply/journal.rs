@@ -65,7 +65,7 @@ impl<'a> Journal<'a> {
         let origin = ChangeOrigin {
             by: self.writer.by.clone(),
             user: self.cluster.username().await,
-            cluster: identity(self.cluster).await?,
+            cluster_uid: identity(self.cluster).await?,
             fleet: self.writer.fleet.clone(),
         };
         for attempt in 1.. {

@@ -86,7 +86,7 @@ pub struct ChangeOrigin {
     /// The UID of the cluster, which is that of its namespace kube-system; absent if the user could not read that
     /// namespace, and in receipts of earlier versions of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<ClusterUid>,
+    pub cluster_uid: Option<ClusterUid>,
     /// The fleet that the change was made for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<KubernetesName>,
@@ -526,7 +526,7 @@ pub(crate) mod tests {
         ChangeOrigin {
             by: "me@here".to_owned(),
             user: None,
-            cluster: None,
+            cluster_uid: None,
             fleet: None,
         }
     }
@@ -593,7 +593,7 @@ pub(crate) mod tests {
     fn a_receipt_names_the_cluster_the_fleet_and_the_authenticated_user_and_an_earlier_one_none() {
         let mut receipt = receipt(1, [None, Some(ran("1.0.0"))], Outcome::Done);
         let earlier = receipt.text();
-        for field in ["user", "cluster", "fleet"] {
+        for field in ["user", "clusterUid", "fleet"] {
             assert!(!earlier.contains(&format!("\"{field}\":")), "{earlier}");
         }
         let read = ChangeReceipt::from_slice(earlier.as_bytes()).unwrap();
@@ -602,16 +602,16 @@ pub(crate) mod tests {
         let cluster = "00000000-0000-4000-8000-000000000001";
         receipt.origin = ChangeOrigin {
             user: Some("alice".to_owned()),
-            cluster: Some(cluster.parse().unwrap()),
+            cluster_uid: Some(cluster.parse().unwrap()),
             fleet: Some("shops".parse().unwrap()),
             ..receipt.origin
         };
         let text: Value = serde_json::from_str(&receipt.text()).unwrap();
-        let shown = json!([text["by"], text["user"], text["cluster"], text["fleet"]]);
+        let shown = json!([text["by"], text["user"], text["clusterUid"], text["fleet"]]);
         assert_eq!(shown, json!(["me@here", "alice", cluster, "shops"]));
         assert_eq!(receipt.origin.person(), "alice (me@here)");
         let all = receipts(std::slice::from_ref(&receipt));
-        assert_eq!(all.foreign(receipt.origin.cluster.as_ref()), [0; 0]);
+        assert_eq!(all.foreign(receipt.origin.cluster_uid.as_ref()), [0; 0]);
         let other = "00000000-0000-4000-8000-000000000002".parse().unwrap();
         assert_eq!(all.foreign(Some(&other)), [1]);
         assert_eq!(all.foreign(None), [0; 0]);

@@ -115,7 +115,7 @@ impl Receipts {
 
     /// Returns the receipts that name another cluster than this one: somebody has copied them here.
     pub(crate) fn foreign(&self, here: Option<&ClusterUid>) -> Vec<Revision> {
-        let is_foreign = |receipt: &&ChangeReceipt| match (&receipt.origin.cluster, here) {
+        let is_foreign = |receipt: &&ChangeReceipt| match (&receipt.origin.cluster_uid, here) {
             (Some(cluster), Some(here)) => cluster != here,
             _ => false,
         };

@@ -1,5 +1,6 @@
 //! `solution receipt`: the receipt of a change, away from the cluster that was changed.
 
+pub(super) mod show;
 pub(super) mod verify;
 
 use clap::Subcommand;

@@ -1,18 +1,16 @@
 //! `solution receipt verify`: whether one of the keys signed a receipt, which cluster it is of, and what it says.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use clap::Args;
 use importer::{ChangeReceipt, Sealed};
-use schemars::JsonSchema;
 use schemas::{ClusterUid, Envelope, PayloadType, limits};
-use serde::Serialize;
 
+use super::show::{ExpectedCluster, VerifiedReceipt, show};
 use crate::args::{Output, ReadArguments, choose};
 use crate::commands::history::shown::ShownChange;
 use crate::commands::history::signature::{self, Signature};
-use crate::commands::history::table;
 use crate::failure::{self, Failure, Outcome};
 use crate::{cluster, render};
 
@@ -52,29 +50,6 @@ pub(crate) struct Verify {
     reading: ReadArguments,
 }
 
-/// The cluster that a receipt is expected to be of.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct ExpectedCluster {
-    /// The UID of the cluster's namespace kube-system.
-    uid: ClusterUid,
-    /// Whether the receipt is of this cluster; null if it does not name its cluster.
-    matches: Option<bool>,
-}
-
-/// What a receipt proves.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct VerifiedReceipt<'a> {
-    /// The file that was read.
-    file: &'a Path,
-    /// Whether one of the keys signed it.
-    valid: bool,
-    /// The cluster that it was compared with, if that was asked for.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    cluster: Option<ExpectedCluster>,
-    /// What was changed; null if none of the keys signed it.
-    change: Option<ShownChange<'a>>,
-}
-
 impl Verify {
     /// Returns the UID of the cluster that the receipt is to be of, if any is asked for.
     fn expected(&self) -> Result<Option<ClusterUid>, Failure> {
@@ -110,7 +85,7 @@ pub(super) fn run(arguments: &Verify, output: Output) -> Result<Outcome, Failure
         (true, receipt) => receipt,
         (false, _) => None,
     };
-    let named = receipt.as_ref().map(|receipt| &receipt.origin.cluster);
+    let named = receipt.as_ref().map(|receipt| &receipt.origin.cluster_uid);
     let expected = match (named, arguments.expected()?) {
         (Some(named), Some(uid)) => Some(ExpectedCluster {
             matches: named.as_ref().map(|named| *named == uid),
@@ -134,41 +109,4 @@ pub(super) fn run(arguments: &Verify, output: Output) -> Result<Outcome, Failure
     };
     render::result(output, &verified, show);
     Ok(choose(is_valid && is_of_cluster, Outcome::Yes, Outcome::No))
-}
-
-fn show(verified: &VerifiedReceipt<'_>) {
-    let file = verified.file.display();
-    let Some(change) = &verified.change else {
-        render::note!("error: `{file}` is not as one of these keys signed it");
-        render::note(
-            "hint: get the file again from the site, and its public key through another channel",
-        );
-        return;
-    };
-    table::table(table::TITLES, &[change], |_, cells| cells);
-    render::lines("written     ", &change.receipt.written);
-    render::lines("removed     ", &change.receipt.removed);
-    let origin = &change.receipt.origin;
-    let named = origin.cluster.as_ref().map(ClusterUid::as_str);
-    render::line!("cluster     {}", named.unwrap_or("not recorded"));
-    render::lines("fleet       ", &origin.fleet);
-    render::line!("valid: `{file}` is as it was signed");
-    show_cluster(verified.cluster.as_ref(), named);
-}
-
-/// Shows why a receipt is not of the cluster that was asked for.
-fn show_cluster(expected: Option<&ExpectedCluster>, named: Option<&str>) {
-    match (expected, named) {
-        (Some(expected), Some(named)) if expected.matches == Some(false) => {
-            let uid = &expected.uid;
-            render::note!("error: the receipt is of another cluster: UID {named}, not {uid}");
-            render::note("hint: get the receipt from the cluster in question");
-        }
-        None => {
-            render::note!("error: `{file}` is not as one of these keys signed it");
-            render::note(
-                "hint: get the file again from the site, and its public key through another channel",
-            );
-        }
-    }
 }
