@@ -383,7 +383,7 @@ fn placed(pod: &Value) -> Vec<String> {
 }
 
 /// Returns the CSI drivers whose volumes pods declare inline: a driver runs on the node, and the pod's author chooses
-/// its parameters, which a StorageClass would otherwise decide.
+/// its parameters, which a `StorageClass` would otherwise decide.
 fn inline_volumes(pod: &Value) -> Vec<String> {
     let volumes = manifests::list(pod, "/spec/volumes").iter();
     let drivers = volumes.filter_map(|volume| volume.get("csi").filter(|csi| !csi.is_null()));

@@ -159,7 +159,7 @@ impl Desk {
             }
             Verdict::Look => self.look(request).await,
             Verdict::Withhold => Ok(self.withhold(&request.target)),
-            Verdict::Discover => self.discover(request).await,
+            Verdict::Discover(path) => self.discover(&path, request).await,
             Verdict::Show(shown) => self.show(&shown, request).await,
             Verdict::Answer(lookup) => Ok(Answer::json(lookup.status, &lookup.body)),
             Verdict::Absent => Ok(Answer::absent()),

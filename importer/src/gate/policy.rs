@@ -117,8 +117,8 @@ pub(crate) enum Verdict {
     Look,
     /// It is not sent, and is noted as withheld.
     Withhold,
-    /// It is sent, and what is coming is added to the answer.
-    Discover,
+    /// It is sent, and what is coming is added to the answer at this path.
+    Discover(String),
     /// It is sent, and only this of the answer is shown.
     Show(Shown),
     /// It is answered from what was noted, and not sent.

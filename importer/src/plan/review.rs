@@ -16,7 +16,7 @@ use crate::model::cleanup::Cleanup;
 use crate::model::error::Error;
 use crate::model::namespace_record::{Consent, Deployed};
 use crate::model::obstacle::Obstacle;
-use crate::plan::consent::{self, Beyond, ClusterView, Home, Line};
+use crate::plan::consent::{self, Beyond, ClusterView, Home};
 use crate::plan::hidden::HiddenTexts;
 use crate::plan::releases::{Releases, is_test};
 
@@ -79,10 +79,10 @@ pub(crate) struct ReviewContext<'a> {
 /// Reviews all content of a deployment together: an account in one part gets its rights from a role in another.
 pub(crate) async fn review(
     content: Content,
-    context: ReviewContext<'_>,
+    reviewed_for: ReviewContext<'_>,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<Review, Error> {
-    let namespace = context.namespace;
+    let namespace = reviewed_for.namespace;
     // Without a rest pattern, so that a further field cannot be left out.
     let Content {
         deployed,
@@ -92,7 +92,7 @@ pub(crate) async fn review(
     } = content;
     let home = Home {
         namespace,
-        hidden: context.hidden,
+        hidden: reviewed_for.hidden,
         kept: &change.kept,
     };
     let space = labelled(namespace, &deployed)?;
@@ -102,9 +102,9 @@ pub(crate) async fn review(
     let all: Vec<Object> = objects.into_iter().chain([&space]).cloned().collect();
     let before = change.live().chain(releases.objects_before());
     let before: Vec<Object> = before.cloned().collect();
-    let view = ClusterView::read(context.cluster, home, &all, &before).await?;
+    let view = ClusterView::read(reviewed_for.cluster, home, &all, &before).await?;
     let mut lines = consent::lines(&all, home, &view)?;
-    lines.extend(releases.lines(namespace).map(Line::new));
+    lines.extend(releases.lines(namespace, home.hidden));
     // The objects that are applied before a removal give no rights until then.
     let after: Vec<Object> = written(&change, &releases, &[])
         .into_iter()
@@ -115,7 +115,7 @@ pub(crate) async fn review(
     let tests = releases.objects().filter(|object| is_test(object));
     let dangers = notices(all.iter().chain(tests));
     Ok(Review {
-        beyond: Beyond::new(context.id, context.environment, namespace, lines),
+        beyond: Beyond::new(reviewed_for.id, reviewed_for.environment, namespace, lines),
         rights,
         dangers,
         deployed: Reviewed(deployed),

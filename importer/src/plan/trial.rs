@@ -94,11 +94,11 @@ impl Tried {
                 unknown.add(kind, object);
                 continue;
             }
-            let sent = AppliedObject {
+            let applied_object = AppliedObject {
                 sent: diff::digest(&diff::masked(object, &hidden)),
                 is_dry_run: !matches!(trial, Trial::Later { .. }),
             };
-            applied.insert(object.reference().to_string(), sent);
+            applied.insert(object.reference().to_string(), applied_object);
             if let Trial::Redefined(_) = &trial {
                 redefined.push(reference);
             }

@@ -117,8 +117,9 @@ impl SupportFiles {
         match cluster.list(&secrets, Some(namespace), None).await {
             Ok(secrets) => self.add_secrets(&secrets, &path),
             Err(error) => {
-                let pods = cluster.list(&Gvk::new("v1", "Pod"), Some(namespace), None);
-                let pods = pods.await.unwrap_or_default();
+                let pod = Gvk::new("v1", "Pod");
+                let pods = cluster.list(&pod, Some(namespace), None).await;
+                let pods = pods.unwrap_or_default();
                 let mut unread = BTreeSet::new();
                 for name in named_secrets(space, &pods) {
                     let secret = ObjectRef::namespaced("v1", "Secret", namespace, &name);
@@ -163,12 +164,15 @@ impl SupportFiles {
 
     /// Adds a report of this program.
     pub fn add_report(&mut self, path: impl Into<String>, report: &impl Serialize) {
-        let report = serde_json::to_value(report);
-        let mut report = report.expect("a report has a JSON form");
-        if !self.has_text() {
-            mask_free_fields(&mut report);
+        match serde_json::to_value(report) {
+            Ok(mut report) => {
+                if !self.has_text() {
+                    mask_free_fields(&mut report);
+                }
+                self.add_value(path, &report);
+            }
+            Err(error) => self.miss(path, &error.to_string()),
         }
-        self.add_value(path, &report);
     }
 
     fn has_text(&self) -> bool {
@@ -241,10 +245,10 @@ fn used_secrets(spec: &Value, names: &mut BTreeSet<String>) {
                         continue;
                     }
                 };
-                let named = references
+                let secrets = references
                     .iter()
                     .flat_map(|reference| fields_of_names.map(|name| reference[name].as_str()));
-                names.extend(named.flatten().map(str::to_owned));
+                names.extend(secrets.flatten().map(str::to_owned));
             }
         }
         Value::Array(items) => items.iter().for_each(|item| used_secrets(item, names)),
@@ -563,7 +567,7 @@ mod tests {
                 .files
                 .iter()
                 .map(|file| String::from_utf8_lossy(&file.bytes));
-            let mut written: Vec<String> = written.map(|text| text.into_owned()).collect();
+            let mut written: Vec<String> = written.map(std::borrow::Cow::into_owned).collect();
             written.extend([redactions.redact(text), files.unread[0].why.clone()]);
             for written in written {
                 assert!(

@@ -84,7 +84,7 @@ impl PlanSummary {
             let Some(shown) = shown.find(|shown| shown.object == object.object) else {
                 continue;
             };
-            let [before, now] = [&self.applied, &sent].map(|all| all.get(&object.object));
+            let [before, now] = [&self.applied, sent].map(|all| all.get(&object.object));
             let is_sent_alike = before.is_some_and(|before| {
                 let may_differ = !before.is_dry_run || run.mutates;
                 may_differ && now.is_some_and(|now| now.sent == before.sent)

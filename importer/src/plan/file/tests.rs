@@ -437,11 +437,12 @@ fn what_an_earlier_plan_of_the_run_created_is_no_change_by_others() {
     let shop = first_of_namespace("+metadata:\n+  labels:\n+    a: b\n", &objects);
     let labels = "-  a: c\n+  a: b\n+  level: low\n";
     let mut again = next_of_namespace(&shop, labels);
-    again.target.as_mut().unwrap().objects[1].action = "change".to_owned();
+    // Kubernetes has created the default account.
+    let account = "ServiceAccount prod/default";
+    again.target.as_mut().unwrap().objects[1] = object(account, "change", "+  size: 3\n");
     assert_eq!(shop.differences(&again, &[&cart]), [""; 0]);
 
     // Without an earlier plan that created it, others did.
-    let account = "ServiceAccount prod/default";
     assert_eq!(shop.differences(&again, &[]), ["Namespace prod", account]);
 
     // What neither plan shows is named.

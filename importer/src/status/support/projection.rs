@@ -607,12 +607,9 @@ fn object(fields: &Map<String, Value>, tables: &[&[(&str, Shape)]]) -> Value {
             .filter(|(known, _)| known == name)
             .map(|(_, shape)| shape)
             .next();
-        match shape {
-            Some(Drop) => continue,
-            shape => {
-                let field = shaped(field, shape.unwrap_or(&Hide), fields);
-                shown.insert(name.clone(), field);
-            }
+        let shape = shape.unwrap_or(&Hide);
+        if !matches!(shape, Drop) {
+            shown.insert(name.clone(), shaped(field, shape, fields));
         }
     }
     Value::Object(shown)

@@ -40,7 +40,7 @@ static CREDENTIALS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"(?i)(\b(?:proxy-)?authorization\b\W{1,4})[^\r\n]+", "${1}***"),
         (r"(?i)(\bbearer\s+)\S+", "${1}***"),
         // `curl -u user:password`.
-        (r#"((?:^|\s)(?:-u|--user)[ =]?)\S+:\S+"#, "${1}***"),
+        (r"((?:^|\s)(?:-u|--user)[ =]?)\S+:\S+", "${1}***"),
         // `password=…`, `"token": "…"`, `--pass …`.
         (
             r#"(?i)((?:pass(?:word|wd|phrase)?|pwd|secret|token|credentials?|(?:api|access|private|secret)[_-]?key)\\?["']?\s*[=:]\s*)(?:\\?"[^"\r\n]*"?|'[^'\r\n]*'?|[^\s"',;]+)"#,
@@ -175,9 +175,12 @@ impl Redactions {
         }
         let quoted = Value::from(text).to_string();
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-        let escaped = |byte: u8| match plain(byte) {
-            true => char::from(byte).to_string(),
-            false => format!("%{byte:02X}"),
+        let escaped = |byte: u8| {
+            if plain(byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
         };
         let in_url: String = text.bytes().map(escaped).collect();
         let in_json = quoted.get(1..quoted.len() - 1).unwrap_or_default();
