@@ -55,13 +55,12 @@ pub(crate) fn is_complete() -> bool {
 /// Writes a line of the result. A reader that has gone away is not an error; a full disk is.
 fn write_line(line: fmt::Arguments<'_>) {
     let mut out = io::stdout().lock();
-    match writeln!(out, "{line}").and_then(|()| out.flush()) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            if !INCOMPLETE.swap(true, Ordering::Relaxed) {
-                note!("error: cannot write to standard output: {error}");
-            }
-        }
-        _ => {}
+    let written = writeln!(out, "{line}").and_then(|()| out.flush());
+    if let Err(error) = written
+        && error.kind() != io::ErrorKind::BrokenPipe
+        && !INCOMPLETE.swap(true, Ordering::Relaxed)
+    {
+        note!("error: cannot write to standard output: {error}");
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn remove_confirmed<T, E>(
     question: &str,
     show: impl Fn(&T),
     is_same: impl Fn(&T, &T) -> bool,
-    act: impl AsyncFn(&Change<'_>) -> Result<Result<T, Box<Hindered>>, E>,
+    act: &impl AsyncFn(&Change<'_>) -> Result<Result<T, Box<Hindered>>, E>,
 ) -> Result<ConfirmedRemoval<T>, Failure>
 where
     Failure: From<E>,

@@ -1,6 +1,7 @@
 //! `solution deactivate`: removes the CRDs of a Solution.
 
 use clap::Args;
+use importer::Change;
 use schemas::SolutionName;
 
 use super::hindered::free;
@@ -35,8 +36,14 @@ impl Arguments {
         let name = self.solution.as_str();
         let even_if_used = self.uses.choice(name)?;
         let forced = format!("`--even-if-used {name}` deletes custom resources with their CRDs");
-        undo(&self.removal, output, &done, &forced, async |change| {
-            free(importer::deactivate(change, &self.solution, even_if_used).await)
-        })
+        undo(
+            &self.removal,
+            output,
+            &done,
+            &forced,
+            &async |change: &Change<'_>| {
+                free(importer::deactivate(change, &self.solution, even_if_used).await)
+            },
+        )
     }
 }

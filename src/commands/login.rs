@@ -101,9 +101,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 fn show(logged_in: &LoggedIn) {
     let (registry, file) = (&logged_in.registry, logged_in.file.display());
     render::line!("logged in to  {registry} as {}", logged_in.username);
-    match &logged_in.helper {
-        Some(helper) => render::line!("kept by       {helper}, as {file} says"),
-        None => render::line!("kept in       {file}"),
+    if let Some(helper) = &logged_in.helper {
+        render::line!("kept by       {helper}, as {file} says");
+    } else {
+        render::line!("kept in       {file}");
     }
     if let Some(server) = &logged_in.token_server {
         render::line!("checked by    {server}, the registry's token server");

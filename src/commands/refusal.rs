@@ -1,5 +1,6 @@
 //! What is in the way, all of it at once.
 
+use fleet::FleetProblem;
 use importer::Obstacle;
 use rules::catalogue::Severity;
 use schemars::JsonSchema;
@@ -60,6 +61,12 @@ impl From<&shelf::RegistryObstacle> for InTheWay {
 impl From<&Unprunable> for InTheWay {
     fn from(why: &Unprunable) -> Self {
         Self::new(why.to_string(), failure::unprunable(why))
+    }
+}
+
+impl From<&FleetProblem> for InTheWay {
+    fn from(problem: &FleetProblem) -> Self {
+        Self::new(problem.to_string(), failure::fleet_fix(&problem.fault))
     }
 }
 

@@ -1,5 +1,6 @@
 //! `solution status`: what is imported and what runs where.
 
+mod connections;
 pub(super) mod incomplete;
 mod metrics;
 mod served;

@@ -1,7 +1,7 @@
 //! `solution undeploy`: stops an operator in an environment, and removes what was deployed with it.
 
 use clap::{ArgGroup, Args};
-use importer::Undeployment;
+use importer::{Change, Undeployment};
 use schemas::{EnvironmentName, Namespace, SolutionName};
 
 use super::hindered::free;
@@ -47,23 +47,29 @@ impl Arguments {
     pub(crate) fn run(&self, output: Output) -> Result<Outcome, Failure> {
         let done = format!("{} is undeployed", self.solution);
         let place = (&self.environment, &self.namespace);
-        undo(&self.removal, output, &done, "", async |change| {
-            free(match place {
-                (Some(environment), namespace) => {
-                    let undeployment = Undeployment {
-                        solution: &self.solution,
-                        environment,
-                        namespace: namespace.as_ref(),
-                        sets: self.sets.choice(),
-                        brought: None,
-                    };
-                    undeployment.carry_out(&self.sets.accepting(change)).await
-                }
-                (None, Some(namespace)) => {
-                    importer::undeploy_alone(change, &self.solution, namespace).await
-                }
-                (None, None) => unreachable!("clap asks for one of both"),
-            })
-        })
+        undo(
+            &self.removal,
+            output,
+            &done,
+            "",
+            &async |change: &Change<'_>| {
+                free(match place {
+                    (Some(environment), namespace) => {
+                        let undeployment = Undeployment {
+                            solution: &self.solution,
+                            environment,
+                            namespace: namespace.as_ref(),
+                            sets: self.sets.choice(),
+                            brought: None,
+                        };
+                        undeployment.carry_out(&self.sets.accepting(change)).await
+                    }
+                    (None, Some(namespace)) => {
+                        importer::undeploy_alone(change, &self.solution, namespace).await
+                    }
+                    (None, None) => unreachable!("clap asks for one of both"),
+                })
+            },
+        )
     }
 }

@@ -66,7 +66,7 @@ pub(super) fn undo<E>(
     output: Output,
     done: &str,
     forced: &str,
-    undo: impl AsyncFn(&Change<'_>) -> Result<Result<Undone, Box<Hindered>>, E>,
+    undo: &impl AsyncFn(&Change<'_>) -> Result<Result<Undone, Box<Hindered>>, E>,
 ) -> Result<Outcome, Failure>
 where
     Failure: From<E>,

@@ -64,9 +64,13 @@ impl Arguments {
         let id = format!("{}-{}", self.solution, self.version);
         let even_if_used = self.uses.choice(&id)?;
         let forced = format!("`--even-if-used {id}` forgets it all the same");
-        undo(&self.removal, output, &done, &forced, async |change| {
-            self.unimport(change, even_if_used).await
-        })
+        undo(
+            &self.removal,
+            output,
+            &done,
+            &forced,
+            &async |change: &Change<'_>| self.unimport(change, even_if_used).await,
+        )
     }
 
     async fn unimport(

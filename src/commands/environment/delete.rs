@@ -1,7 +1,7 @@
 //! `solution environment delete`.
 
 use clap::Args;
-use importer::{DeletedEnvironment, Left, Resources, Run};
+use importer::{Change, DeletedEnvironment, Left, Resources, Run};
 use schemars::JsonSchema;
 use schemas::EnvironmentName;
 use serde::Serialize;
@@ -57,7 +57,7 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
         &question,
         |plan| show(plan, Run::Dry),
         |shown, now| shown == now,
-        async |change| {
+        &async |change: &Change<'_>| {
             free(importer::delete_environment(change, &arguments.environment, resources).await)
         },
     )?;

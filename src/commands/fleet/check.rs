@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
-use fleet::{FleetChecked, FleetFile, FleetProblem};
+use fleet::{FleetChecked, FleetFile};
 use schemars::JsonSchema;
 use schemas::ClusterName;
 use serde::Serialize;
 
 use super::order::{OrderedWave, ordered};
-use super::pin::{self, PinnedCluster, RepinnedCluster};
+use super::pin::{self, PinnedCluster};
+use super::repin::{self, RepinnedCluster};
 use crate::args::{Output, ReadArguments};
-use crate::commands::refusal::{InTheWay, found, refuse};
-use crate::failure::{self, Failure, Outcome};
+use crate::commands::refusal::{found, refuse};
+use crate::failure::{Failure, Outcome};
 use crate::{disk, render};
 
 /// Check a fleet's file, and show which clusters change when
@@ -22,18 +23,16 @@ use crate::{disk, render};
     mut_arg("kubeconfig", |argument| argument.requires("asks")),
     mut_arg("context", |argument| argument.requires("asks")),
     after_help = "\
-No cluster is asked, unless with --pin or --repin. All that is wrong is said at once.
+All problems are reported together. Only --pin and --repin ask clusters.
 
-A context can be renamed, and a name can come to mean another cluster. --pin asks each cluster for the
-UID of its namespace kube-system (of its object, where Cluster API manages it), and writes it into the
-file beside the name; a cluster with another UID than the one in the file is never touched.
+A context can be renamed, so that a name refers to another cluster. --pin asks each cluster for the UID
+of its namespace kube-system (of its object, where Cluster API manages it) and writes it into the file.
+A cluster with another UID than the one in the file is never changed.
 
 Where the file has no UID, the first `solution fleet apply` stores the UID of each cluster in the
-journal beside the file. A cluster that contradicts it is refused, until --repin confirms that it is
-the one that you mean.
+journal next to the file. A cluster that contradicts it is refused until --repin confirms it.
 
 Examples:
-  solution fleet check fleet.yaml
   solution fleet check fleet.yaml --pin
   solution fleet check fleet.yaml --repin paris
   solution fleet check fleet.yaml --output json"
@@ -80,8 +79,7 @@ pub(crate) struct ReadFleet<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let path = &arguments.file;
-    let file = read(path)?;
+    let (path, file) = (&arguments.file, read(&arguments.file)?);
     let FleetChecked { problems, notes } = fleet::check(&file);
     let mut read = of(&file, path, notes);
     if !problems.is_empty() {
@@ -91,22 +89,18 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return Ok(found(output, read, &problems));
     }
     let mut outcome = Outcome::Yes;
-    if !arguments.repin.is_empty() {
-        let (names, confirmed) = (&arguments.repin, arguments.yes);
-        let repinned = pin::repin(&file, path, &arguments.cluster, names, confirmed, output)?;
-        let Some(repinned) = repinned else {
-            let message = "nobody confirmed the new UIDs";
-            let why = InTheWay::new(message, "compare the UIDs; `--yes` confirms them");
-            return Ok(refuse(output, read, [why]));
-        };
-        read.repinned = repinned;
-    }
+    let (names, confirmed) = (&arguments.repin, arguments.yes);
+    let repinned = repin::repin(&file, path, &arguments.cluster, names, confirmed, output)?;
+    let Some(repinned) = repinned else {
+        return Ok(refuse(output, read, [repin::unconfirmed()]));
+    };
+    read.repinned = repinned;
     if arguments.pin {
         (read.pinned, outcome) = pin::pin(&file, path, &arguments.cluster)?;
     }
     render::result(output, &read, |read| {
         show(read);
-        pin::show_repinned(&read.repinned);
+        repin::show(&read.repinned);
         pin::show(&read.pinned);
         if outcome == Outcome::Yes {
             render::line!("`{}` can be used as a fleet's file", path.display());
@@ -156,10 +150,4 @@ fn show(read: &ReadFleet<'_>) {
         wave.clusters.iter().for_each(|it| render::line!("  {it}"));
     }
     render::notes("note: ", &read.notes);
-}
-
-impl From<&FleetProblem> for InTheWay {
-    fn from(problem: &FleetProblem) -> Self {
-        Self::new(problem.to_string(), failure::fleet_fix(&problem.fault))
-    }
 }

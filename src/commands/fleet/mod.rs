@@ -20,6 +20,7 @@ mod outcome;
 pub(super) mod pause;
 pub(super) mod pin;
 mod reach;
+mod repin;
 mod rollback;
 mod selection;
 mod standing;

@@ -5,16 +5,14 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::{fs, io};
 
-use fleet::{FleetFile, KnownCluster};
+use fleet::FleetFile;
 use schemars::JsonSchema;
-use schemas::{ClusterName, ClusterUid};
+use schemas::ClusterUid;
 use serde::Serialize;
 
-use super::journal::JournalFile;
 use super::outcome::worst;
 use super::reach::Reaching;
-use crate::args::{Output, ReadArguments};
-use crate::commands::question::agreed;
+use crate::args::ReadArguments;
 use crate::commands::refusal::InTheWay;
 use crate::failure::{self, Failure, Outcome, cannot};
 use crate::own::{self, Modes, Write};
@@ -114,97 +112,6 @@ fn check(file: &FleetFile, text: &str) -> Result<(), Failure> {
         Some(problem) => Err(Failure::no(anyhow::anyhow!("{problem}"))
             .context("nothing was pinned")
             .hint(failure::fleet_fix(&problem.fault))),
-    }
-}
-
-/// A cluster that is known by another identity than before.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct RepinnedCluster {
-    /// The cluster's name.
-    name: String,
-    /// The UID by which it is known now.
-    uid: String,
-    /// How that contradicts what was known before; null if nothing was known.
-    conflict: Option<String>,
-}
-
-/// Lets these clusters be known by the UIDs that they have now, once somebody confirms it. None if nobody does.
-pub(super) fn repin(
-    file: &FleetFile,
-    path: &Path,
-    arguments: &ReadArguments,
-    names: &[ClusterName],
-    confirmed: bool,
-    output: Output,
-) -> Result<Option<Vec<RepinnedCluster>>, Failure> {
-    let places = names.iter().map(|name| place(file, name));
-    let places: Vec<usize> = places.collect::<Result<_, _>>()?;
-    let reaching = Reaching::to_repin(file, path, arguments)?;
-    let journal = JournalFile::of(file, path)?;
-    cluster::block_on(async {
-        let uids = reaching.each(&places, async |_, member| Ok(member.uid.clone()));
-        let uids: Vec<ClusterUid> = uids.await.into_iter().collect::<Result<_, _>>()?;
-        let clusters = || names.iter().zip(&uids);
-        let known = journal.read()?;
-        let mut repinned = Vec::new();
-        for (name, uid) in clusters() {
-            let cluster = KnownCluster { name, uid };
-            if !known.knows(cluster) {
-                let conflict = known.identify(cluster).err();
-                repinned.push(RepinnedCluster {
-                    name: name.to_string(),
-                    uid: uid.to_string(),
-                    conflict: conflict.map(|conflict| conflict.to_string()),
-                });
-            }
-        }
-        if repinned.is_empty() {
-            return Ok(Some(repinned));
-        }
-        if output == Output::Human {
-            for RepinnedCluster {
-                name,
-                uid,
-                conflict,
-            } in &repinned
-            {
-                match conflict {
-                    Some(conflict) => render::note!("{conflict}"),
-                    None => render::note!("`{name}` leads to the cluster with the UID {uid}"),
-                }
-            }
-        }
-        let question = "know these clusters by their new UIDs?";
-        if !confirmed && !agreed(question, output).await? {
-            return Ok(None);
-        }
-        let clusters: Vec<_> = clusters()
-            .map(|(name, uid)| KnownCluster { name, uid })
-            .collect();
-        journal.change(|journal| journal.repin(&clusters))?;
-        Ok(Some(repinned))
-    })
-}
-
-/// The place of a cluster that the file does not pin itself.
-fn place(file: &FleetFile, name: &ClusterName) -> Result<usize, Failure> {
-    let clusters = &file.spec().clusters;
-    let Some(at) = clusters.iter().position(|cluster| cluster.name == *name) else {
-        return Err(Failure::usage(format!("the fleet has no cluster `{name}`"))
-            .hint("`solution fleet check` lists the clusters"));
-    };
-    match &clusters[at].uid {
-        None => Ok(at),
-        Some(uid) => {
-            let pinned = format!("the file pins the cluster `{name}` by the UID {uid}");
-            Err(Failure::usage(pinned).hint("correct or remove `uid` in the file"))
-        }
-    }
-}
-
-pub(super) fn show_repinned(repinned: &[RepinnedCluster]) {
-    for RepinnedCluster { name, uid, .. } in repinned {
-        render::line!("{name} is known by the UID {uid} now");
     }
 }
 

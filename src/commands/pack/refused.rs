@@ -83,12 +83,11 @@ fn refuse(
             let (what, text) = (LINES, text.clone());
             Quote { what, text }.lines().for_each(render::note);
         }
-        match refused.archive {
-            Some(archive) => {
-                let archive = archive.display();
-                render::note!("refused: `{archive}` was not written, {why}");
-            }
-            None => render::note!("refused: no archive was written, {why}"),
+        if let Some(archive) = refused.archive {
+            let archive = archive.display();
+            render::note!("refused: `{archive}` was not written, {why}");
+        } else {
+            render::note!("refused: no archive was written, {why}");
         }
     });
     asked.review(arguments.checked(), judged);

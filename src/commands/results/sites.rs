@@ -76,12 +76,12 @@ pub(super) fn add(all: &mut Results) {
     all.verb("status", &[status]);
     let version = &all.own::<program::version::ProgramVersion>();
     all.verb("version", &[version]);
-    let bundle = &all.own::<support_bundle::WrittenBundle<'_>>();
-    let unwritten = &all.own::<Refused<support_bundle::UnwrittenBundle<'_>>>();
+    let bundle = &all.own::<support_bundle::written::WrittenBundle<'_>>();
+    let unwritten = &all.own::<Refused<support_bundle::written::UnwrittenBundle<'_>>>();
     all.verb("support-bundle", &[bundle, unwritten]);
     let history = &all.own::<history::shown::ShownHistory>();
     let written = &all.own::<history::written::WrittenReceipt<'_>>();
     all.verb("history", &[history, written]);
-    let verified = &all.own::<receipt::verify::VerifiedReceipt<'_>>();
+    let verified = &all.own::<receipt::show::VerifiedReceipt<'_>>();
     all.verb("receipt-verify", &[verified]);
 }

@@ -5,10 +5,8 @@
 //! from: each connection has a short time for its request, each peer has few connections, and a new connection closes an
 //! old one instead of waiting for it.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,9 +14,9 @@ use anyhow::Context as _;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
 
+use super::connections::Connections;
 use super::{Arguments, metrics};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
@@ -33,10 +31,6 @@ const HEAD: u64 = 8 * 1024;
 const HEAD_WITHIN: Duration = Duration::from_secs(2);
 /// How long a client may take to read its answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// The connections that are open at the same time.
-const CONNECTIONS: usize = 64;
-/// The connections of one peer among them: a collector has one, and several may share an address.
-const CONNECTIONS_OF_ONE: usize = 8;
 /// How long nothing is accepted while the process may open no more files.
 const NO_ROOM: Duration = Duration::from_secs(1);
 
@@ -89,50 +83,13 @@ async fn answer_all(listener: &TcpListener, shown: &LatestMetrics) -> Infallible
             sleep(NO_ROOM).await;
             continue;
         };
-        let peer = peer(address.ip());
-        connections.make_room(peer);
+        let peer = connections.make_room(address.ip());
         let shown = shown.clone();
         let task = tokio::spawn(async move {
             // A client that is slow or disconnects gets no answer.
             let _ = answer(stream, &shown).await;
         });
-        connections.0.push_back((peer, task.abort_handle()));
-    }
-}
-
-/// The open connections with their peers, the oldest first.
-#[derive(Default)]
-struct Connections(VecDeque<(IpAddr, AbortHandle)>);
-
-impl Connections {
-    /// Closes the oldest connection of a peer that has as many as it may, or of the peer that has most if all together are
-    /// as many as may be.
-    fn make_room(&mut self, peer: IpAddr) {
-        self.0.retain(|(_, task)| !task.is_finished());
-        let crowded = if self.of(peer) >= CONNECTIONS_OF_ONE {
-            Some(peer)
-        } else if self.0.len() >= CONNECTIONS {
-            let peers = self.0.iter().map(|(other, _)| *other);
-            peers.max_by_key(|other| self.of(*other))
-        } else {
-            None
-        };
-        let oldest = self.0.iter().position(|(other, _)| Some(*other) == crowded);
-        if let Some((_, task)) = oldest.and_then(|oldest| self.0.remove(oldest)) {
-            task.abort();
-        }
-    }
-
-    fn of(&self, peer: IpAddr) -> usize {
-        self.0.iter().filter(|(other, _)| *other == peer).count()
-    }
-}
-
-/// Returns the address by which a peer's connections are counted. One machine has all addresses of an IPv6 subnet.
-fn peer(address: IpAddr) -> IpAddr {
-    match address.to_canonical() {
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
-        address @ IpAddr::V4(_) => address,
+        connections.add(peer, task.abort_handle());
     }
 }
 
@@ -185,6 +142,7 @@ mod tests {
     use tokio::net::TcpSocket;
     use tokio::time::Instant;
 
+    use super::super::connections::CONNECTIONS;
     use super::*;
 
     const TEXT: &str = "solution_unseen 0\n";
@@ -249,15 +207,6 @@ mod tests {
         let closed = timeout(2 * HEAD_WITHIN, idle.read_to_end(&mut answer)).await;
         assert!(closed.is_ok() && answer.is_empty(), "{answer:?}");
         assert!(began.elapsed() >= HEAD_WITHIN, "{:?}", began.elapsed());
-    }
-
-    #[test]
-    fn a_subnet_of_ipv6_is_one_peer() {
-        let of = |address: &str| peer(address.parse().unwrap());
-        assert_eq!(of("2001:db8::1"), of("2001:db8::ffff:1"));
-        assert_ne!(of("2001:db8::1"), of("2001:db8:0:1::1"));
-        assert_eq!(of("::ffff:192.0.2.1"), of("192.0.2.1"));
-        assert_ne!(of("192.0.2.1"), of("192.0.2.2"));
     }
 
     #[test]

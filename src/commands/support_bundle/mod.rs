@@ -1,22 +1,23 @@
 //! `solution support-bundle`: one file with what somebody elsewhere needs to see what is wrong in an environment.
 
 mod archive;
+pub(super) mod written;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
-use importer::{FreeText, SupportFiles, UnreadFile, Wanted};
-use schemars::JsonSchema;
+use importer::{FreeText, SupportFiles, Wanted};
 use schemas::EnvironmentName;
 use serde::Serialize;
 
-use super::give;
+use self::written::UnwrittenBundle;
+use self::written::show;
 use super::history::shown::shown;
 use super::question::agreed;
 use super::refusal::{InTheWay, refuse};
 use crate::args::{Output, ReadArguments};
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, disk, environment, render};
+use crate::{cluster, disk, environment};
 
 /// The question before free text is written.
 const QUESTION: &str = "Include arguments, variables, annotations, volume options, paths of probes, values of \
@@ -26,9 +27,10 @@ const QUESTION: &str = "Include arguments, variables, annotations, volume option
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The file is a tar. CONTENTS.json lists its files, and those that are missing with the reason.
-The file contains the versions of this program and of the cluster, the output of `solution
-environment describe` and `solution history`, the environment's workloads, pods and events, and
-the end of each container's log (1 MiB of each run and of the one before; 64 MiB in all).
+The file contains the versions of this program and of the cluster, the output of
+`solution environment describe` and `solution history`, the environment's workloads, pods and
+events, and the end of each container's log (1 MiB of each run and of the one before; 64 MiB in
+all).
 Resources that you may not read are missing.
 
 Only structural fields are written as they are: names, images, ports, resources, states,
@@ -64,28 +66,6 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     cluster: ReadArguments,
-}
-
-/// A support bundle was written.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct WrittenBundle<'a> {
-    /// The file.
-    written: &'a Path,
-    /// Bytes of it.
-    size: usize,
-    /// How many files it has.
-    files: usize,
-    /// The files that are missing.
-    unread: &'a [UnreadFile],
-}
-
-/// A support bundle that was not written.
-#[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct UnwrittenBundle<'a> {
-    /// The file that was not written.
-    unwritten: &'a Path,
 }
 
 /// What made the bundle, and of what.
@@ -137,25 +117,5 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let bytes = archive::tar(&files, now).map_err(Failure::unknown)?;
     // Logs may hold what only their owner should see.
     disk::write_new(&arguments.out, 0o600, &bytes)?;
-    Ok(tell(arguments, &files, bytes.len(), output))
-}
-
-fn tell(arguments: &Arguments, files: &SupportFiles, size: usize, output: Output) -> Outcome {
-    let written = WrittenBundle {
-        written: &arguments.out,
-        size,
-        files: files.files.len(),
-        unread: &files.unread,
-    };
-    give(output, &written, |written| {
-        for UnreadFile { path, why } in written.unread {
-            render::note!("missing: {path}: {why}");
-        }
-        let (file, size) = (written.written.display(), render::bytes(size as u64));
-        let count = render::count(written.files, "file");
-        render::line!("written     {file} ({count}, {size})");
-        render::note!(
-            "next: inspect the logs in it before you send it; they may contain secrets that are not known"
-        );
-    })
+    Ok(show(&arguments.out, &files, bytes.len(), output))
 }

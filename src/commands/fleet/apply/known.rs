@@ -25,7 +25,10 @@ impl Rollout<'_> {
                 let (name, uid) = (&plan.name, &plan.uid);
                 let cluster = KnownCluster { name, uid };
                 match &self.file.spec().clusters[plan.at].uid {
-                    Some(_) => Ok(journal.pin(cluster)),
+                    Some(_) => {
+                        journal.pin(cluster);
+                        Ok(())
+                    }
                     None => journal.know(cluster),
                 }
             });

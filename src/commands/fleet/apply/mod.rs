@@ -31,6 +31,7 @@ mod planned;
 mod planned_member;
 mod planned_wave;
 mod progress;
+mod recorded;
 mod removal;
 pub(in crate::commands) mod result;
 mod roll;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::anyhow;
-use importer::EnvironmentNamespace;
-use schemas::{ClusterName, KubernetesName, PlacedVersion, Solution, WaveName};
+use schemas::{PlacedVersion, Solution, WaveName};
 
 use super::super::member::Member;
 use super::foresee::foresee;
@@ -12,9 +10,10 @@ use super::last_first::{last_first, no_longer_needing};
 use super::look::look;
 use super::place::DeploymentPlace;
 use super::planned::{Deployable, DeploymentPlan, MemberPlan, Unplannable};
+use super::recorded::check_recorded;
 use super::removal::FoundDeparture;
 use super::rollout::Rollout;
-use crate::failure::{self, Failure};
+use crate::failure::Failure;
 
 /// Says what the clusters of a fleet are planned from.
 pub(in crate::commands::fleet) trait DeployableSource {
@@ -113,27 +112,6 @@ pub(super) async fn plan(
     })
 }
 
-/// Fails if the records of a cluster say that the fleet knows it by another name.
-fn check_recorded(
-    fleet: &KubernetesName,
-    name: &ClusterName,
-    spaces: &[EnvironmentNamespace],
-) -> Result<(), Failure> {
-    for space in spaces {
-        let of_fleet = |solution| space.fleets.get(solution) == Some(fleet);
-        let mut recorded = space.fleet_clusters.iter();
-        let other = recorded.find(|(solution, other)| of_fleet(*solution) && *other != name);
-        if let Some((_, other)) = other {
-            let environment = &space.environment;
-            let conflict = anyhow!(
-                "cannot use the cluster as `{name}`: its environment {environment} is recorded for the cluster `{other}` of the fleet {fleet}"
-            );
-            return Err(Failure::no(conflict).hint(failure::repin(name)));
-        }
-    }
-    Ok(())
-}
-
 /// Each behind those that it needs.
 pub(in crate::commands::fleet) fn in_order(
     deployables: Vec<Deployable>,
@@ -143,32 +121,4 @@ pub(in crate::commands::fleet) fn in_order(
     let order = importer::import_order(&manifests).map_err(Failure::no)?;
     let mut open: Vec<Option<Deployable>> = deployables.into_iter().map(Some).collect();
     Ok(order.into_iter().filter_map(|at| open[at].take()).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::super::standing::tests::space;
-    use super::*;
-
-    #[test]
-    fn a_cluster_whose_records_name_another_one_of_the_fleet_is_refused() {
-        let mut prod = space(
-            "prod",
-            &["shop-1.0.0 shops", "web-1.0.0 others", "cart-1.0.0 shops"],
-        );
-        let name = |name: &str| name.parse().unwrap();
-        for (solution, cluster) in [("shop", "paris"), ("web", "rome")] {
-            let solution = solution.parse().unwrap();
-            prod.fleet_clusters.insert(solution, name(cluster));
-        }
-        let check = |cluster| {
-            let spaces = [space("test", &["shop-1.0.0 shops"]), prod.clone()];
-            let fleet = "shops".parse().unwrap();
-            check_recorded(&fleet, &name(cluster), &spaces).map_err(|it| it.in_one_line())
-        };
-        assert!(check("paris").is_ok());
-        let refused = check("rome").unwrap_err();
-        let words = "cannot use the cluster as `rome`: its environment prod is recorded for the cluster `paris`";
-        assert!(refused.starts_with(words), "{refused}");
-    }
 }

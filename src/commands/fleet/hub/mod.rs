@@ -4,6 +4,7 @@
 //! whenever the hub answers, so that one that is away delays nothing.
 
 pub(super) mod decide;
+mod exchange;
 pub(super) mod follow;
 pub(in crate::commands) mod prepare;
 
@@ -11,20 +12,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use fleet::{FleetFile, FleetJournal, FleetProgress};
+use fleet::FleetFile;
 use importer::{HeldRollout, Hub, HubError};
 use tokio::sync::OnceCell;
 use tokio::time::timeout;
 
 use super::journal::JournalFile;
 use crate::args::ClusterArguments;
+use crate::cluster;
 use crate::failure::{self, Failure};
-use crate::{cluster, environment};
 
 /// How long the hub may take for one exchange.
 const EXCHANGE: Duration = Duration::from_secs(5);
-/// How often an exchange is tried while somebody else is quicker.
-const ATTEMPTS: usize = 5;
 
 /// The hub of a fleet.
 pub(super) struct FleetHub<'a> {
@@ -33,13 +32,6 @@ pub(super) struct FleetHub<'a> {
     file: &'a FleetFile,
     journal: JournalFile<'a>,
     reached: OnceCell<Hub>,
-}
-
-/// Whether what was read was still so when it was to be written.
-#[derive(PartialEq, Eq)]
-enum Exchanged {
-    Yes,
-    No,
 }
 
 impl<'a> FleetHub<'a> {
@@ -73,64 +65,6 @@ impl<'a> FleetHub<'a> {
         match looked {
             Ok(_) => Ok(None),
             Err(error) if error.is_away() => Ok(Some(self.failed(error))),
-            Err(error) => Err(self.failed(error)),
-        }
-    }
-
-    /// Makes the journal and the object one, and says in the object how far the fleet is. A decision that was made before
-    /// is made again where the object has news, so that it is later than those.
-    async fn exchange(
-        &self,
-        progress: Option<&FleetProgress>,
-        decide: impl Fn(&mut FleetJournal),
-    ) -> Result<(), Failure> {
-        let exchange = async {
-            for _ in 0..ATTEMPTS {
-                if self.exchange_once(progress, &decide).await? == Exchanged::Yes {
-                    return Ok(());
-                }
-            }
-            let busy = anyhow!("somebody else changes the object all the time");
-            Err(self.named(Failure::unknown(busy)))
-        };
-        let exchanged = timeout(EXCHANGE, exchange).await;
-        exchanged.unwrap_or_else(|_| Err(self.late()))
-    }
-
-    async fn exchange_once(
-        &self,
-        progress: Option<&FleetProgress>,
-        decide: impl Fn(&mut FleetJournal),
-    ) -> Result<Exchanged, Failure> {
-        let held = self.read().await.map_err(|it| self.failed(it))?;
-        let now = environment::now().map_err(Failure::unknown)?;
-        let theirs = held.journal.clone();
-        let merge = |ours: &mut FleetJournal| {
-            if let Some(theirs) = theirs.clone() {
-                ours.merge(theirs, now);
-            }
-        };
-        // The hub keeps what it has of waves that this file does not have.
-        let mut journal = self.journal.change(|ours| {
-            let before = ours.clone();
-            merge(ours);
-            if *ours != before {
-                decide(ours);
-            }
-        })?;
-        merge(&mut journal);
-        let exchanged = async {
-            let hub = self.reached().await?;
-            let held = hub.decide(held, &journal).await?;
-            if let Some(progress) = progress {
-                let status = progress.status(&held.conditions(), held.generation(), now);
-                hub.tell(&held, &status).await?;
-            }
-            Ok(())
-        };
-        match exchanged.await {
-            Ok(()) => Ok(Exchanged::Yes),
-            Err(HubError::Changed(_)) => Ok(Exchanged::No),
             Err(error) => Err(self.failed(error)),
         }
     }

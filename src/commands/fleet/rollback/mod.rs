@@ -84,7 +84,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         nodes: import::nodes(&choices.rollout.arrival),
         allowed: choices.allowed(),
         accept: &choices.rollout.accept,
-        writer: cluster::writer(&choices.rollout.turn)?,
+        writer: cluster::fleet_writer(&choices.rollout.turn, &file)?,
         output,
     };
     let source = WaysBack {
