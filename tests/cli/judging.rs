@@ -112,7 +112,7 @@ fn nobody_judges_an_error_or_a_signature() {
         &desk,
         "  severities:\n    operator.yaml: note\n  ignores:\n  - {id: signature.skipped, reason: x}\n",
     );
-    let said = run(&desk, &PACK, &[]).failure(1);
+    let said = run(&desk, &PACK, &[]).failure(2);
     for words in [
         "line 5: `operator.yaml` is an error",
         "line 7: `signature.skipped` is about who",

@@ -440,7 +440,7 @@ const DOWNGRADE: [&str; 6] = [
     "faults",
     "--allow-downgrade",
 ];
-const UNDEPLOY: [&str; 4] = ["undeploy", "--yes", "small", "-e", "faults"];
+const UNDEPLOY: [&str; 5] = ["undeploy", "--yes", "small", "-e", "faults"];
 
 /// A release is killed while it comes or goes, is told and completes: at every third write, since what each write leaves is
 /// tried without a cluster in `crates/change`, and an upgrade is killed at each.

@@ -190,6 +190,22 @@ const FAILING: &str = r#"
 {{- range $theirs }}{{ fail (printf "%s %s %s" . (b64dec .) (b64dec . | upper)) }}{{ end }}
 "#;
 
+/// A value and what templates can make of it.
+fn forms(key: &str) -> [String; 7] {
+    let letters: Vec<String> = key.chars().map(String::from).collect();
+    let hash = Sha256::digest(key).into_iter();
+    let hash = hash.map(|byte| format!("{byte:02x}"));
+    [
+        key.to_owned(),
+        key.to_uppercase(),
+        key.to_lowercase(),
+        BASE64_STANDARD.encode(key),
+        BASE64_STANDARD.encode(BASE64_STANDARD.encode(key)),
+        letters.join("-"),
+        hash.collect(),
+    ]
+}
+
 #[test]
 fn what_templates_would_read_elsewhere_is_in_no_output_before_it_is_accepted() {
     let site = site("charts-copying");
@@ -199,18 +215,7 @@ fn what_templates_would_read_elsewhere_is_in_no_output_before_it_is_accepted() {
 {{apiVersion: v1, kind: Secret, metadata: {{name: key, namespace: charts-copying-theirs}}, stringData: {{k: {key}}}}}
 ");
     site.apply(&theirs).success();
-    let letters: Vec<String> = key.chars().map(String::from).collect();
-    let hash = Sha256::digest(key).into_iter();
-    let hash = hash.map(|byte| format!("{byte:02x}"));
-    let forms = [
-        key.to_owned(),
-        key.to_uppercase(),
-        key.to_lowercase(),
-        BASE64_STANDARD.encode(key),
-        BASE64_STANDARD.encode(BASE64_STANDARD.encode(key)),
-        letters.join("-"),
-        hash.collect(),
-    ];
+    let forms = forms(key);
     let plan = "plan.json";
     let (kubeconfig, registry, pulls) = (site.kubeconfig(), site.registry(), site.pull_registry());
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
@@ -232,25 +237,15 @@ spec:
             solution(&site, &[&of[..], &["--registry", &registry], more].concat())
         };
         let export = |tool: &str| {
-            let of = [
-                "fleet",
-                "export",
-                "fleet.yaml",
-                "--to",
-                tool,
-                "--ca-file",
-                &ca,
-            ];
-            solution(&site, &[&of[..], &["--key", "publisher.pub"]].concat())
+            let of = ["fleet", "export", "fleet.yaml", "--to", tool];
+            let reach = ["--ca-file", &ca, "--key", "publisher.pub"];
+            solution(&site, &[&of[..], &reach].concat())
         };
+        let json = ["--dry-run", "--diff", "--output=json"];
         let answers = [
             import(&site, &archive, &[]),
             import(&site, &archive, &["--dry-run", "--diff"]),
-            import(
-                &site,
-                &archive,
-                &["--dry-run", "--diff", "--output", "json"],
-            ),
+            import(&site, &archive, &json),
             import(&site, &archive, &["--plan-out", plan]),
             render(&[]),
             render(&["--show-secrets"]),

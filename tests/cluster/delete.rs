@@ -91,7 +91,7 @@ fn nothing_stays_but_what_is_remembered() {
         "CustomResourceDefinition versionservers.example.metalk8s.test",
         "environment two stays, in namespace two",
         &format!("under {}/example-1.0.0", site.registry()),
-        "`--yes` confirms it",
+        "the removal was not confirmed",
     ] {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }
@@ -288,7 +288,8 @@ fn killed_anywhere_it_completes_when_it_is_run_again() {
 #[test]
 fn every_verb_that_removes_names_what_goes_and_needs_a_confirmation() {
     let site = Site::new("delete-confirmed");
-    let environment = ["--environment", "confirmed", "--create-environment"];
+    site.environment("confirmed");
+    let environment = ["-e", "confirmed", "--pull-secret", "login"];
     site.import("1.0.0.iso", &environment).success();
     let variables = [("KUBECONFIG", site.kubeconfig().to_owned())];
     for (verb, named) in [

@@ -35,7 +35,7 @@ const DOWNGRADE: [&str; 6] = [
     PLACE,
     "--allow-downgrade",
 ];
-const UNDEPLOY: [&str; 4] = ["undeploy", "--yes", "example", "-e", PLACE];
+const UNDEPLOY: [&str; 5] = ["undeploy", "--yes", "example", "-e", PLACE];
 
 /// The kills at random.
 const KILLS: usize = 50;

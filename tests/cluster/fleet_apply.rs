@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::carried::pack;
+use crate::carried::{pack, pack_as};
 use crate::charts::{HELM, site, solution};
 use crate::common::{Answer, results};
 use crate::fleet::{Members, kubectl};
@@ -171,6 +171,25 @@ fn a_fleet_is_planned_whole_accepted_once_and_completed_by_running_again() {
     let all = ["get", "namespaces", "--output=name"];
     let lab = kubectl(&fleet.members[0], &all).success();
     assert!(!lab.contains("/prod"), "{lab}");
+    two_solutions_come_to_one_new_environment(&fleet);
+}
+
+/// Applies two Solutions to an environment that the run itself creates: what the first one creates is no change by others
+/// to the plan of the second.
+fn two_solutions_come_to_one_new_environment(fleet: &Fleet) {
+    let board = CONFIG.replace("name: shop,", "name: board,");
+    pack_as(&fleet.site, "board", "1.0.0", SETS, &board);
+    let path = fleet.site.desk.path("fleet.yaml");
+    let file = std::fs::read_to_string(&path).unwrap();
+    let both = "environment: both}, {name: board, version: 1.0.0, archive: board-1.0.0.iso, environment: both}]";
+    let file = file.replace("environment: prod}]", both);
+    fleet.site.desk.write("fleet.yaml", file);
+    fleet.apply_accepting(&[]).success();
+    for kubeconfig in fleet.members.iter() {
+        let get = ["--namespace=both", "get", "configmap", "shop", "board"];
+        kubectl(kubeconfig, &get).success();
+    }
+    fleet.apply(&[]).success();
 }
 
 /// Has somebody else approve the plan of the file, and carries that out.

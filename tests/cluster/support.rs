@@ -80,27 +80,25 @@ fn a_support_bundle_has_structure_and_logs_but_neither_free_text_nor_known_secre
     assert_eq!(contents["missing"], json!([]));
     for (path, text) in &files {
         for secret in ["hunter2", "known4711", "Zu7fr31t"] {
-            let is_logged = secret == "Zu7fr31t" && path.ends_with(".log");
+            let is_logged = secret == "Zu7fr31t" && path.contains("/logs/");
             assert!(is_logged || !text.contains(secret), "{path} has {secret}");
         }
     }
-    let full = [
-        "support-bundle",
-        "-e",
-        "prod",
-        "--out",
-        "full.tar",
-        "--include-text",
-    ];
+    free_text_is_included_once_it_is_confirmed(&site);
+    let absent = ["support-bundle", "-e", "nowhere", "--out", "nowhere.tar"];
+    site.solution(&absent).failure(1);
+    assert!(!site.desk.path("nowhere.tar").exists());
+}
+
+fn free_text_is_included_once_it_is_confirmed(site: &Site) {
+    let full = ["support-bundle", "-e", "prod", "--out", "full.tar"];
+    let full = [&full[..], &["--include-text"]].concat();
     site.solution(&full).failure(1);
     assert!(!site.desk.path("full.tar").exists());
     site.solution(&[&full[..], &["--yes"]].concat()).success();
-    let full = unpacked(&site, "full.tar");
+    let full = unpacked(site, "full.tar");
     assert!(full["prod/pods.json"].contains("hunter2"));
     for (path, text) in &full {
         assert!(!text.contains("known4711"), "{path}");
     }
-    let absent = ["support-bundle", "-e", "nowhere", "--out", "nowhere.tar"];
-    site.solution(&absent).failure(1);
-    assert!(!site.desk.path("nowhere.tar").exists());
 }

@@ -267,10 +267,10 @@ fn solutions_in_one_namespace_leave_each_other_alone() {
 
     let (shop, elsewhere) = (own("shop"), shops_own(&site));
     for verb in [
-        ["undeploy", "--yes", "example", "--environment=both"],
-        ["delete", "example", "--yes"],
+        &["undeploy", "--yes", "example", "--environment=both"][..],
+        &["delete", "example", "--yes"],
     ] {
-        site.solution(&verb).success();
+        site.solution(verb).success();
         assert_eq!(own("example"), BTreeMap::new());
         assert_eq!(difference(&shop, &own("shop")), "", "{verb:?}");
         assert_eq!(shops_own(&site), elsewhere, "{verb:?}");
