@@ -298,8 +298,8 @@ fn every_verb_that_removes_names_what_goes_and_needs_a_confirmation() {
             "Deployment confirmed/example",
         ),
         ("deactivate example", "CustomResourceDefinition"),
-        ("environment delete confirmed", "namespace confirmed"),
-        ("unimport example 1.0.0", "ConfigMap metalk8s-solutions/"),
+        ("environment delete confirmed", "confirmed"),
+        ("unimport example 1.0.0", "solution-example-1.0.0"),
     ] {
         let before = site.snapshot();
         let words: Vec<&str> = verb.split(' ').collect();
