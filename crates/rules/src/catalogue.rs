@@ -121,7 +121,7 @@ catalogue! {
             "add it to spec.images, which `solution pack --add-images` does, or leave out what names it, with a patch or by values; what a chart names and nothing pulls can stand in its `unusedImages`";
         IMAGE_SOURCE: Error, "source.image-source",
             "an image cannot be taken from its source",
-            "correct the image's `source` or `platforms` in solution.yaml, or copy the image there again";
+            "check the name and the tag in the image's `source`, and its `platforms`, in solution.yaml, or copy the image to its source again";
         PATCH: Error, "source.patch",
             "a patch of a set cannot be applied",
             "correct the patch, or its `target`, in spec.manifests of solution.yaml";
