@@ -376,7 +376,7 @@ fn a_name_stands_for_one_cluster(all: &Fleet) {
     let repin = ["check", "fleet.yaml", "--repin=rome"];
     let refused = fleet(all, &repin).failure(1);
     assert!(
-        refused.contains("nobody confirmed the new UIDs"),
+        refused.contains("the new UIDs were not confirmed"),
         "{refused}"
     );
 
