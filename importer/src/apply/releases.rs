@@ -10,7 +10,7 @@ use std::time::Duration;
 use change::{
     Adopt, Holder, Inverse, Mend, ReleaseEntry, ReleaseStep, holder, intercepts, vocabulary as v,
 };
-use deployer::{Cluster, Conflicts, Goal, Object, ObjectRef, Standing, Unsettled};
+use deployer::{Cluster, Conflicts, Goal, Object, ObjectRef, Settled, Standing, Unsettled};
 use helm::{ClusterAccess, Helm, HelmError, Home, PostRenderer, Release, Upgrade};
 use manifests::is_definition;
 use schemas::{Namespace, SolutionName};
@@ -292,8 +292,10 @@ impl Ready<'_> {
         let release_at = hand.at(&deployment.place.namespace, before(deployment, release));
         let look = async |leased: &Leased<'_>| watching.look(leased).await;
         let run = through::run(leased, &hand.helm, &release_at, Some(sending), work, look);
-        let (done, seen) = (run.await?, watching.seen);
+        let done = run.await?;
+        let seen = watching.seen.take();
         let Err(said) = done else {
+            watching.tell_ready(leased).await;
             return Ok(());
         };
         Err(match (seen, said) {
@@ -524,14 +526,9 @@ impl Watching {
         leased.lock.check()?;
         self.behind.look(leased).await;
         let there = existing(leased, &self.objects).await;
-        let tell = |standing: Standing| {
-            let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-            let text = standing.to_string();
-            if told.insert(standing.object.clone(), text.clone()) != Some(text) {
-                (leased.tell)(Event::Standing(standing));
-            }
-        };
-        let there: Vec<Goal> = there.into_iter().map(Goal::Settled).collect();
+        let tell = |standing: Standing| self.tell(leased, standing);
+        let there = there.iter().map(|live| Goal::Settled(live.reference().clone()));
+        let there: Vec<Goal> = there.collect();
         let settled = leased
             .cluster
             .wait(&there, limits::RELEASE_LOOK, &tell)
@@ -546,15 +543,37 @@ impl Watching {
         sleep(limits::SERVED_POLL).await;
         Ok(())
     }
+
+    /// Tells which objects are ready once Helm has succeeded: it may see that before a look does, and then ends the looks.
+    async fn tell_ready(&self, leased: &Leased<'_>) {
+        for live in existing(leased, &self.objects).await {
+            let state = deployer::settled(&live);
+            if state == Settled::Ready {
+                let object = live.reference().clone();
+                let standing = Standing {
+                    object,
+                    state,
+                    awaited: None,
+                };
+                self.tell(leased, standing);
+            }
+        }
+    }
+
+    /// Tells the state of an object, unless it was told last.
+    fn tell(&self, leased: &Leased<'_>, standing: Standing) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = standing.to_string();
+        if told.insert(standing.object.clone(), text.clone()) != Some(text) {
+            (leased.tell)(Event::Standing(standing));
+        }
+    }
 }
 
 /// Returns the objects that are there by now: hooks come and go.
-async fn existing(leased: &Leased<'_>, objects: &[ObjectRef]) -> Vec<ObjectRef> {
+async fn existing(leased: &Leased<'_>, objects: &[ObjectRef]) -> Vec<Object> {
     let wanted: Vec<&ObjectRef> = objects.iter().collect();
     // Whatever cannot be seen is left to Helm.
     let found = leased.cluster.get_all(&wanted).await.unwrap_or_default();
-    let there = objects.iter().zip(found);
-    there
-        .filter_map(|(object, live)| live.map(|_| object.clone()))
-        .collect()
+    found.into_iter().flatten().collect()
 }
