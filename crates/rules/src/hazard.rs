@@ -448,14 +448,14 @@ mod tests {
 
     use super::*;
 
-    fn object(api_version: &str, kind: &str, mut rest: Value) -> Value {
+    pub(super) fn object(api_version: &str, kind: &str, mut rest: Value) -> Value {
         rest["apiVersion"] = json!(api_version);
         rest["kind"] = json!(kind);
         rest["metadata"]["name"] = json!("x");
         rest
     }
 
-    fn pod(spec: &Value) -> Value {
+    pub(super) fn pod(spec: &Value) -> Value {
         object(
             "apps/v1",
             "Deployment",
@@ -628,14 +628,6 @@ mod tests {
         object(&format!("{group}/v1"), kind, json!({ "spec": spec }))
     }
 
-    fn webhooks_of(webhook: &Value) -> Value {
-        object(
-            "admissionregistration.k8s.io/v1",
-            "ValidatingWebhookConfiguration",
-            json!({ "webhooks": [webhook] }),
-        )
-    }
-
     #[test]
     fn labels_that_switch_off_guards_of_a_namespace_are_to_be_accepted() {
         for (guard, only) in GUARDS {
@@ -645,58 +637,6 @@ mod tests {
             assert_eq!(hazards(&space(guard, value)), [expected], "{guard}");
             let other = hazards(&space(guard, "other"));
             assert_eq!(other.len(), usize::from(only.is_none()), "{guard}");
-        }
-    }
-
-    #[test]
-    fn webhooks_that_match_everything_or_call_a_url_are_to_be_accepted_with_their_target() {
-        let service = json!({ "service": { "namespace": "ns", "name": "hook" } });
-        let url = json!({ "url": "https://evil.test/hook" });
-        let rules = |group: &str, resource: &str| json!([{ "apiGroups": [group], "resources": [resource] }]);
-        let selector = json!({ "matchLabels": { "a": "b" } });
-        let empty = json!({ "matchLabels": {}, "matchExpressions": [] });
-        let every = "requests about objects of every kind to the Service `ns/hook`";
-        let own =
-            "requests about Kubernetes' own objects in every namespace to the Service `ns/hook`";
-        for (webhook, words) in [
-            (
-                json!({ "clientConfig": service, "rules": rules("*", "*/*"), "namespaceSelector": selector }),
-                Some(every),
-            ),
-            (
-                json!({ "clientConfig": service, "rules": rules("*", "*") }),
-                Some(every),
-            ),
-            (
-                json!({ "clientConfig": service, "rules": rules("", "pods") }),
-                Some(own),
-            ),
-            (
-                json!({ "clientConfig": service, "rules": rules("apps", "*"), "namespaceSelector": empty }),
-                Some(own),
-            ),
-            (
-                json!({ "clientConfig": service, "rules": rules("", "pods"), "namespaceSelector": selector }),
-                None,
-            ),
-            (
-                json!({ "clientConfig": service, "rules": rules("shop.test", "*") }),
-                None,
-            ),
-            (
-                json!({ "clientConfig": url, "rules": rules("shop.test", "orders") }),
-                Some("requests to the URL `https://evil.test/hook`"),
-            ),
-        ] {
-            let mut webhook = webhook;
-            webhook["name"] = json!("w");
-            let expected = words.map(|words| {
-                let object = "ValidatingWebhookConfiguration x";
-                let words = format!("{object} has the API server send {words} (webhook `w`)");
-                hazard(HazardWeight::Consent, words)
-            });
-            let expected: Vec<Hazard> = expected.into_iter().collect();
-            assert_eq!(hazards(&webhooks_of(&webhook)), expected, "{webhook}");
         }
     }
 

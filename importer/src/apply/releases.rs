@@ -527,7 +527,9 @@ impl Watching {
         self.behind.look(leased).await;
         let there = existing(leased, &self.objects).await;
         let tell = |standing: Standing| self.tell(leased, standing);
-        let there = there.iter().map(|live| Goal::Settled(live.reference().clone()));
+        let there = there
+            .iter()
+            .map(|live| Goal::Settled(live.reference().clone()));
         let there: Vec<Goal> = there.collect();
         let settled = leased
             .cluster

@@ -117,22 +117,8 @@ fn without_versions(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tests::{object, pod};
     use super::*;
-
-    fn object(api_version: &str, kind: &str, mut rest: Value) -> Value {
-        rest["apiVersion"] = json!(api_version);
-        rest["kind"] = json!(kind);
-        rest["metadata"]["name"] = json!("x");
-        rest
-    }
-
-    fn pod(spec: &Value) -> Value {
-        object(
-            "apps/v1",
-            "Deployment",
-            json!({ "spec": { "template": { "spec": spec } } }),
-        )
-    }
 
     /// A change that a chart's next version makes by itself gives the same content; one that acts otherwise does not.
     #[test]

@@ -5,6 +5,9 @@ use serde_json::Value;
 use super::super::pod::quoted;
 use super::{text, texts};
 
+/// The label that the API server gives every namespace.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+
 /// Returns the webhooks that receive more than the objects of one release, or whose requests leave the cluster, each
 /// with its target.
 pub(super) fn webhooks(configuration: &Value) -> Vec<String> {
@@ -56,17 +59,24 @@ fn matches_of_kubernetes(rule: &Value) -> bool {
     texts(rule, "/apiGroups").any(is_own)
 }
 
-/// Whether a webhook is asked only about some namespaces or objects. An empty selector selects everything.
+/// Whether a webhook is asked only about namespaces or objects that somebody labelled for it. Terms that exclude some
+/// (`NotIn`, `DoesNotExist`) can exclude next to nothing, and every namespace has the label with its name.
 fn is_limited(webhook: &Value) -> bool {
     let selectors = ["/namespaceSelector", "/objectSelector"].into_iter();
-    let mut terms = selectors.flat_map(|selector| {
-        ["matchLabels", "matchExpressions"].map(|terms| format!("{selector}/{terms}"))
-    });
-    terms.any(|terms| match webhook.pointer(&terms) {
-        Some(Value::Object(labels)) => !labels.is_empty(),
-        Some(Value::Array(expressions)) => !expressions.is_empty(),
-        _ => false,
-    })
+    selectors
+        .filter_map(|selector| webhook.pointer(selector))
+        .any(|selector| {
+            let labels = selector.get("matchLabels").and_then(Value::as_object);
+            let expressions = manifests::list(selector, "/matchExpressions").iter();
+            let mut operators =
+                expressions.map(|term| (text(term, "/key"), text(term, "/operator")));
+            labels.is_some_and(|labels| !labels.is_empty())
+                || operators.any(|(key, operator)| match operator {
+                    Some("In") => true,
+                    Some("Exists") => key != Some(NAME_LABEL),
+                    _ => false,
+                })
+        })
 }
 
 /// The target of a webhook's requests.
@@ -78,4 +88,86 @@ fn target(client: Option<&Value>) -> String {
     let [namespace, name] =
         ["/service/namespace", "/service/name"].map(|pointer| field(pointer).unwrap_or_default());
     format!("the Service {}", quoted(&format!("{namespace}/{name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::tests::object;
+    use super::super::{Hazard, HazardWeight, hazard, hazards};
+    use super::*;
+
+    fn webhooks_of(webhook: &Value) -> Value {
+        object(
+            "admissionregistration.k8s.io/v1",
+            "ValidatingWebhookConfiguration",
+            json!({ "webhooks": [webhook] }),
+        )
+    }
+
+    #[test]
+    fn webhooks_that_match_everything_or_call_a_url_are_to_be_accepted_with_their_target() {
+        let service = json!({ "service": { "namespace": "ns", "name": "hook" } });
+        let url = json!({ "url": "https://evil.test/hook" });
+        let rules = |group: &str, resource: &str| json!([{ "apiGroups": [group], "resources": [resource] }]);
+        let selector = json!({ "matchLabels": { "a": "b" } });
+        let term = |key: &str, operator: &str| json!({ "matchExpressions": [{ "key": key, "operator": operator }] });
+        let empty = json!({ "matchLabels": {}, "matchExpressions": [] });
+        let every = "requests about objects of every kind to the Service `ns/hook`";
+        let own =
+            "requests about Kubernetes' own objects in every namespace to the Service `ns/hook`";
+        for (webhook, words) in [
+            (
+                json!({ "clientConfig": service, "rules": rules("*", "*/*"), "namespaceSelector": selector }),
+                Some(every),
+            ),
+            (
+                json!({ "clientConfig": service, "rules": rules("*", "*") }),
+                Some(every),
+            ),
+            (
+                json!({ "clientConfig": service, "rules": rules("", "pods") }),
+                Some(own),
+            ),
+            (
+                json!({ "clientConfig": service, "rules": rules("apps", "*"), "namespaceSelector": empty }),
+                Some(own),
+            ),
+            (
+                json!({ "clientConfig": service, "rules": rules("", "pods"), "namespaceSelector": selector }),
+                None,
+            ),
+            (
+                json!({ "clientConfig": service, "rules": rules("", "pods"), "objectSelector": term("a", "Exists") }),
+                None,
+            ),
+            (
+                json!({ "clientConfig": service, "rules": rules("", "pods"), "objectSelector": term("a", "DoesNotExist") }),
+                Some(own),
+            ),
+            (
+                json!({ "clientConfig": service, "rules": rules("", "pods"), "namespaceSelector": term(NAME_LABEL, "Exists") }),
+                Some(own),
+            ),
+            (
+                json!({ "clientConfig": service, "rules": rules("shop.test", "*") }),
+                None,
+            ),
+            (
+                json!({ "clientConfig": url, "rules": rules("shop.test", "orders") }),
+                Some("requests to the URL `https://evil.test/hook`"),
+            ),
+        ] {
+            let mut webhook = webhook;
+            webhook["name"] = json!("w");
+            let expected = words.map(|words| {
+                let object = "ValidatingWebhookConfiguration x";
+                let words = format!("{object} has the API server send {words} (webhook `w`)");
+                hazard(HazardWeight::Consent, words)
+            });
+            let expected: Vec<Hazard> = expected.into_iter().collect();
+            assert_eq!(hazards(&webhooks_of(&webhook)), expected, "{webhook}");
+        }
+    }
 }
