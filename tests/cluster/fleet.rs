@@ -165,7 +165,13 @@ fn each_cluster_gets_values_of_its_own_and_one_that_fails_hides_no_other() {
         value(&found, "rome", "/charts/shop/net/values/home"),
         "${HOME}"
     );
-    let shown = values(&site, &["--cluster", "par*"]).success();
+    let shown = values(&site, &[]).success();
+    let documents: Vec<&str> = shown.split("---\n").skip(1).collect();
+    assert_eq!(documents.len(), 2, "{shown}");
+    let head = "# shop 1.0.0 in prod on paris\napiVersion: 'solutions.metalk8s.scality.com/v1alpha1'\nkind: 'Site'\nspec:\n";
+    assert!(documents[0].starts_with(head), "{shown}");
+    assert!(documents[1].contains("host: 'shop.rome.test'\n"), "{shown}");
+    let shown = values(&site, &["--explain", "--cluster", "par*"]).success();
     for words in [
         "paris\n  shop 1.0.0 in prod\n",
         "/parameters/shop/host \"shop.paris.test\" (fleet, line 13: shop.${facts.domain})\n",
@@ -182,7 +188,7 @@ fn each_cluster_gets_values_of_its_own_and_one_that_fails_hides_no_other() {
     let answer = values(&site, &[]);
     assert_eq!(answer.code, 1, "{answer:?}");
     let words = "fleet.yaml, line 13, cluster oslo: `shop.${facts.domain}` needs `facts.domain`, which is not known of it";
-    assert!(answer.stdout.contains(words), "{answer:?}");
+    assert!(answer.stderr.contains(words), "{answer:?}");
     assert!(answer.stdout.contains("shop.rome.test"), "{answer:?}");
     assert!(
         answer
@@ -281,7 +287,7 @@ fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
         "{answer:?}"
     );
     assert!(
-        answer.stdout.contains("rome\n  shop 1.0.0 in prod\n"),
+        answer.stdout.contains("# shop 1.0.0 in prod on rome\n"),
         "{answer:?}"
     );
 }

@@ -1,5 +1,6 @@
 //! What the clusters of a fleet choose, for programs.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use fleet::{ComputedSite, FleetFile, ValueOrigin};
@@ -42,6 +43,9 @@ pub(crate) struct ComputedValues {
     pub(super) deployment: String,
     /// The values, each with where it comes from.
     pub(super) values: Vec<ComputedValue>,
+    /// The values as the `spec` of a site's file. In JSON `values` has them.
+    #[serde(skip)]
+    pub(super) spec: Value,
     /// The values that cannot be computed.
     pub(super) errors: Vec<String>,
 }
@@ -92,22 +96,28 @@ impl ComputedCluster {
 impl ComputedValues {
     fn of(file: &FleetFile, computed: ComputedDeployment) -> Self {
         let deployment = file.spec().solutions[computed.solution].to_string();
-        let (values, errors) = match computed.values {
-            Ok(site) => (values(site), Vec::new()),
-            Err(errors) => (Vec::new(), errors.iter().map(ToString::to_string).collect()),
-        };
-        Self {
-            deployment,
-            values,
-            errors,
+        match computed.values {
+            Ok(ComputedSite { site, origins }) => {
+                let spec = serde_json::to_value(site).unwrap_or_default();
+                Self {
+                    deployment,
+                    values: values(&spec, origins),
+                    spec,
+                    errors: Vec::new(),
+                }
+            }
+            Err(errors) => Self {
+                deployment,
+                values: Vec::new(),
+                spec: Value::Null,
+                errors: errors.iter().map(ToString::to_string).collect(),
+            },
         }
     }
 }
 
 /// The values of a site, one by one.
-fn values(computed: ComputedSite) -> Vec<ComputedValue> {
-    let ComputedSite { site, origins } = computed;
-    let site = serde_json::to_value(site).unwrap_or_default();
+fn values(site: &Value, origins: BTreeMap<String, ValueOrigin>) -> Vec<ComputedValue> {
     // What is empty, or as it is by default, chooses nothing.
     let value = |(pointer, origin): (String, ValueOrigin)| {
         Some(ComputedValue {

@@ -18,12 +18,13 @@ use crate::args::{Output, ReadArguments};
 use crate::cluster;
 use crate::failure::{Failure, Outcome};
 
-/// Show the values that each cluster of a fleet gets, and where each comes from
+/// Show the values that each cluster of a fleet gets
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each cluster is asked for what expressions may need, sixteen at a time, each for no longer than
---timeout; one that cannot be reached hides no other. Nothing is written. Equal values of several
-clusters are shown once.
+Prints a site's file (YAML) for each Solution in an environment; clusters with equal values share
+one. Reads from each cluster what expressions may need, sixteen clusters at a time, each for no
+longer than --timeout. A cluster that cannot be reached does not hide the others. Nothing is
+written.
 
 --kubeconfig and --context are those of the cluster with the objects of Cluster API, where the file
 names any.
@@ -33,10 +34,15 @@ Exits with 1 if a value cannot be computed or a cluster is another one than the 
 
 Examples:
   solution fleet values fleet.yaml
+  solution fleet values fleet.yaml --explain
   solution fleet values fleet.yaml --cluster 'par*' --group prod")]
 pub(crate) struct Arguments {
     /// The file
     file: PathBuf,
+
+    /// Show where each value comes from, and the expression that it was computed from
+    #[arg(long)]
+    explain: bool,
 
     #[command(flatten)]
     selection: SelectionArguments,
@@ -62,5 +68,5 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let all = places.iter().zip(found);
     let all = all.map(|(at, computed)| ComputedCluster::of(&file, *at, computed));
     let all: Vec<ComputedCluster> = all.collect();
-    Ok(show(&file, &all, output))
+    Ok(show(&file, &all, arguments.explain, output))
 }
