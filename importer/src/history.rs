@@ -1,7 +1,7 @@
 //! The history of changes to a cluster, by its receipts, and the way back from there.
 
 use deployer::Cluster;
-use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, Version};
+use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, StatementTime, Version};
 
 use crate::model::error::Error;
 use crate::model::evidence::{Gap, Sealed};
@@ -116,8 +116,6 @@ pub enum Known {
 pub enum BackTo {
     /// What ran before that which runs now, be it the same version with other choices.
     Before,
-    /// What ran before this version came, with whatever choices it ran.
-    BeforeVersion(Version),
     /// What a change brought.
     Revision(Revision),
 }
@@ -141,22 +139,97 @@ pub async fn way_back(
             let now = now.map(|deployed| Ran::of(&state, solution, deployed));
             before(&receipts, solution, &namespace, unlike(now.as_ref()))?
         }
-        BackTo::BeforeVersion(version) => {
-            let is_other = |from: &Ran| from.version != *version;
-            before(&receipts, solution, &namespace, is_other)?
-        }
     };
     check_imported(&state, solution, ran)?;
-    Ok(WayBack {
-        version: ran.version.clone(),
-        pull_secret: ran.pull_secret.clone(),
-        parameters: ran.parameters.clone(),
-        secret: ran
-            .secret
-            .filter(|_| !was_undeployed(&receipts, solution, &namespace, known)),
-        namespace,
-        known,
-    })
+    Ok(WayBack::new(&receipts, solution, namespace, ran, known))
+}
+
+/// The changes that one revision of a fleet has made.
+#[derive(Clone, Copy, Debug)]
+pub struct ChangesOfFleet<'a> {
+    /// The name of the fleet.
+    pub fleet: &'a KubernetesName,
+    /// The revision.
+    pub revision: StatementTime,
+}
+
+impl ChangesOfFleet<'_> {
+    fn include(&self, receipt: &ChangeReceipt) -> bool {
+        receipt.origin.fleet.as_ref() == Some(self.fleet)
+            && receipt.subject.fleet_revision == Some(self.revision)
+    }
+}
+
+/// The reason why the rollback of a fleet's revision leaves a deployment as it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Skipped {
+    /// The revision did not change it.
+    NotChanged,
+    /// No version is deployed.
+    NotDeployed,
+    /// Another version runs than the one that the revision deployed: the change failed, was rolled back, or others changed
+    /// it since.
+    Other {
+        /// The version that runs.
+        running: Version,
+        /// The version that the revision deployed.
+        deployed: Version,
+    },
+    /// No version ran before the one that the revision deployed.
+    First {
+        /// That version.
+        deployed: Version,
+    },
+    /// The same version ran before, with other values. A receipt has only a digest of the values that a fleet chose.
+    Values,
+}
+
+/// Finds what to go back to in an environment so that the changes of a fleet's revision are taken back, and no others.
+pub async fn way_back_of_fleet(
+    cluster: &Cluster,
+    solution: &SolutionName,
+    environment: &EnvironmentName,
+    changes: ChangesOfFleet<'_>,
+) -> Result<Result<WayBack, Skipped>, Error> {
+    let state = ClusterState::read(cluster).await?;
+    if state.environment(environment).next().is_none() {
+        return Ok(Err(Skipped::NotDeployed));
+    }
+    let namespace = only_namespace(&state, environment, None)?;
+    let Some(running) = state.deployed(&namespace, solution) else {
+        return Ok(Err(Skipped::NotDeployed));
+    };
+    let receipts = Receipts::read(cluster).await?;
+    let running = &running.version;
+    Ok(
+        match before_revision(&receipts, solution, &namespace, running, changes) {
+            Err(skipped) => Err(skipped),
+            Ok((ran, known)) => {
+                check_imported(&state, solution, ran)?;
+                Ok(WayBack::new(&receipts, solution, namespace, ran, known))
+            }
+        },
+    )
+}
+
+impl WayBack {
+    fn new(
+        receipts: &Receipts,
+        solution: &SolutionName,
+        namespace: Namespace,
+        ran: &Ran,
+        known: Known,
+    ) -> Self {
+        let is_gone = was_undeployed(receipts, solution, &namespace, known);
+        Self {
+            version: ran.version.clone(),
+            pull_secret: ran.pull_secret.clone(),
+            parameters: ran.parameters.clone(),
+            secret: ran.secret.filter(|_| !is_gone),
+            namespace,
+            known,
+        }
+    }
 }
 
 /// The namespace that is meant: the one that is named, else the only one of the environment.
@@ -203,6 +276,46 @@ fn before<'a>(
         solution: solution.clone(),
         namespace: namespace.clone(),
     })
+}
+
+/// Returns what ran before a fleet's revision changed a deployment that runs this version now. Several runs of a revision
+/// may have changed it, one after the other, and values may have been changed by others in between.
+fn before_revision<'a>(
+    receipts: &'a Receipts,
+    solution: &SolutionName,
+    namespace: &Namespace,
+    running: &Version,
+    changes: ChangesOfFleet<'_>,
+) -> Result<(&'a Ran, Known), Skipped> {
+    let all = receipts.all.iter().rev();
+    let here = all.filter_map(|receipt| Some((receipt, receipt.place(solution, namespace)?)));
+    let mut here = here.skip_while(|(receipt, _)| !changes.include(receipt));
+    let (newest, place) = here.next().ok_or(Skipped::NotChanged)?;
+    let to = place.to.as_ref().ok_or(Skipped::NotChanged)?;
+    if to.version != *running {
+        return Err(Skipped::Other {
+            running: running.clone(),
+            deployed: to.version.clone(),
+        });
+    }
+    let version = |ran: &Option<Ran>| ran.as_ref().map(|ran| ran.version.clone());
+    let keeps_version =
+        |place: &Passage| place.from.is_some() && version(&place.from) == version(&place.to);
+    let (mut revision, mut from) = (newest.revision, &place.from);
+    for (receipt, place) in here {
+        if changes.include(receipt) {
+            (revision, from) = (receipt.revision, &place.from);
+        } else if !keeps_version(place) {
+            break;
+        }
+    }
+    match from {
+        None => Err(Skipped::First {
+            deployed: to.version.clone(),
+        }),
+        Some(from) if from.version == to.version => Err(Skipped::Values),
+        Some(from) => Ok((from, Known::Before(revision))),
+    }
 }
 
 /// Whether a Solution was undeployed since: its Secrets went with it, and the next ones have the same numbers.
@@ -325,6 +438,101 @@ mod tests {
         );
         all.push(receipt(6, [new, None], Outcome::Done));
         assert_eq!(back(&receipts(&all), None), before_revision("1.1.0", 6));
+    }
+
+    /// A change of the fleet `shops`, which belongs to a revision if it has one.
+    fn of_fleet(
+        number: Revision,
+        revision: Option<StatementTime>,
+        versions: [Option<&str>; 2],
+    ) -> ChangeReceipt {
+        let mut receipt = receipt(number, versions.map(|it| it.map(ran)), Outcome::Done);
+        receipt.origin.fleet = Some("shops".parse().unwrap());
+        receipt.subject.fleet_revision = revision;
+        receipt
+    }
+
+    fn back_before(
+        all: &[ChangeReceipt],
+        revision: StatementTime,
+        running: &str,
+    ) -> Result<(String, Known), Skipped> {
+        let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
+        let fleet = &"shops".parse().unwrap();
+        let changes = ChangesOfFleet { fleet, revision };
+        let all = receipts(all);
+        let found = before_revision(&all, &shop, &prod, &running.parse().unwrap(), changes);
+        found.map(|(ran, known)| (ran.version.to_string(), known))
+    }
+
+    #[test]
+    fn the_rollback_of_a_revision_takes_back_its_changes_and_no_others() {
+        let [first, second] =
+            [1, 2].map(|at| StatementTime::from_unix(1_700_000_000 + at).unwrap());
+        let mut all = vec![
+            of_fleet(1, Some(first), [None, Some("1.0.0")]),
+            of_fleet(2, Some(second), [Some("1.0.0"), Some("1.1.0")]),
+        ];
+        let to = |version: &str, revision| Ok((version.to_owned(), Known::Before(revision)));
+        assert_eq!(back_before(&all, second, "1.1.0"), to("1.0.0", 2));
+        let other = |running: &str, deployed: &str| {
+            let [running, deployed] = [running, deployed].map(|it| it.parse().unwrap());
+            Err(Skipped::Other { running, deployed })
+        };
+        assert_eq!(back_before(&all, first, "1.1.0"), other("1.1.0", "1.0.0"));
+        assert_eq!(
+            back_before(&all[..1], second, "1.0.0"),
+            Err(Skipped::NotChanged)
+        );
+        let deployed = || "1.0.0".parse().unwrap();
+        let no_earlier = Err(Skipped::First {
+            deployed: deployed(),
+        });
+        assert_eq!(back_before(&all[..1], first, "1.0.0"), no_earlier);
+
+        // Another fleet may have begun in the same second.
+        let mut foreign = all.clone();
+        foreign[1].origin.fleet = Some("carts".parse().unwrap());
+        assert_eq!(
+            back_before(&foreign, second, "1.1.0"),
+            Err(Skipped::NotChanged)
+        );
+
+        // Once it went back, it goes no further; and it can come again.
+        all.push(of_fleet(3, None, [Some("1.1.0"), Some("1.0.0")]));
+        assert_eq!(back_before(&all, second, "1.0.0"), other("1.0.0", "1.1.0"));
+        all.push(of_fleet(4, Some(second), [Some("1.0.0"), Some("1.1.0")]));
+        assert_eq!(back_before(&all, second, "1.1.0"), to("1.0.0", 4));
+
+        // Another administrator deploys a version in between.
+        all.push(of_fleet(5, None, [Some("1.1.0"), Some("1.0.5")]));
+        all.push(of_fleet(6, Some(second), [Some("1.0.5"), Some("1.1.0")]));
+        assert_eq!(back_before(&all, second, "1.1.0"), to("1.0.5", 6));
+    }
+
+    #[test]
+    fn runs_of_one_revision_and_other_values_in_between_are_taken_back_as_one() {
+        let [first, second] =
+            [1, 2].map(|at| StatementTime::from_unix(1_700_000_000 + at).unwrap());
+        let mut failed = of_fleet(2, Some(second), [Some("1.0.0"), Some("1.1.0")]);
+        failed.outcome = Outcome::RolledBack("not ready".to_owned());
+        let all = [
+            of_fleet(1, Some(first), [None, Some("1.0.0")]),
+            failed,
+            of_fleet(3, Some(second), [Some("1.0.0"), Some("1.1.0")]),
+            of_fleet(4, None, [Some("1.1.0"), Some("1.1.0")]),
+            of_fleet(5, Some(second), [Some("1.1.0"), Some("1.1.0")]),
+        ];
+        let back = Ok(("1.0.0".to_owned(), Known::Before(2)));
+        for end in 3..=5 {
+            assert_eq!(back_before(&all[..end], second, "1.1.0"), back, "{end}");
+        }
+        // A revision that changes only values.
+        let third = StatementTime::from_unix(1_700_000_003).unwrap();
+        let values = of_fleet(6, Some(third), [Some("1.1.0"), Some("1.1.0")]);
+        let all = [&all[..], &[values]].concat();
+        assert_eq!(back_before(&all, third, "1.1.0"), Err(Skipped::Values));
+        assert_eq!(back_before(&all, second, "1.1.0"), back);
     }
 
     #[test]

@@ -34,7 +34,10 @@ pub use apply::undeploy::{Brought, NoLongerNeeding, Undeployment, undeploy_alone
 pub use apply::unimport::{ImageTreatment, unimport};
 pub use apply::uninstall::{Deletion, Leaving, Registries, registries};
 pub use change::{Adopt, NotOurs, Recreate};
-pub use history::{BackTo, History, Known, KnownChange, Wanted, WayBack, history, way_back};
+pub use history::{
+    BackTo, ChangesOfFleet, History, Known, KnownChange, Skipped, Wanted, WayBack, history,
+    way_back, way_back_of_fleet,
+};
 pub use hub::definition::{hub_definition, prepare_hub};
 pub use hub::{HeldRollout, Hub, HubError};
 pub use imported::{imported, imported_or_newest, mirrors, records};

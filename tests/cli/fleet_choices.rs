@@ -96,6 +96,7 @@ fn request(fleet: FleetChoices, parameters: AskedParameters) -> Request {
         authority: Authority::Cluster,
         verb: Verb::Deploy,
         wave: None,
+        fleet_revision: None,
         fleet_cluster: None,
         from_site: [].into(),
         by: "me@here".to_owned(),

@@ -1,4 +1,4 @@
-//! A fleet of real API servers goes back: only what the file brought, and running again takes nothing of it back.
+//! A fleet of real API servers goes back: only what a revision changed, and running again takes nothing of it back.
 
 use serde_json::Value;
 
@@ -36,16 +36,21 @@ fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
     of.apply_accepting(&[]).success();
     let before = of.configs();
 
-    // Nothing is known from before.
-    let refused = fleet(&of, "rollback", &["--wave", "rest"]).failure(1);
-    let words = "error: paris, rome, shop 1.0.0 in prod: the history knows nothing of shop";
-    assert!(refused.contains(words), "{refused}");
+    // No version ran before.
+    let first = rollback(&of, &["--wave", "rest"]);
+    assert_eq!(states(&first)[1].1, "done", "{first:#}");
+    assert_eq!(of.configs(), before);
+    let first = revision(&of);
 
-    // The new version comes to two of three.
+    // A later revision brings the next version and a second Solution to two of three, in two runs.
     of.pack("1.1.0");
-    of.write("1.1.0", "", "");
-    of.apply(&["--cluster", "lab", "--cluster", "rome"])
-        .success();
+    pack_board(&of);
+    write_with_board(&of, "1.1.0");
+    of.apply(&["--cluster", "lab"]).success();
+    let second = revision(&of);
+    of.apply(&["--cluster", "rome"]).success();
+    assert_eq!(revision(&of), second);
+    assert_ne!(first, second);
     let [lab, paris, rome] = of.configs();
     assert_eq!(
         [lab.as_str(), &paris, &rome],
@@ -75,12 +80,19 @@ fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
     ];
     let plan = fleet(&of, "rollback", &dry).stdout;
     for words in [
-        "  rollback  nothing: shop 1.0.0 is deployed, the file says 1.1.0 [paris]\n",
+        format!("revision  {second}\n").as_str(),
+        &format!("  rollback  nothing: revision {second} did not change shop [paris]\n"),
         "  rollback  to shop 1.0.0 (it ran before revision ",
+        "  rollback  nothing: no board is deployed [paris]\n",
+        "  rollback  nothing: no version of board ran before 1.0.0 [rome]\n",
         "+  text: 'hello rome, 3, 1.0.0'\n",
     ] {
         assert!(plan.contains(words), "{words}: {plan}");
     }
+    let chosen = ["--solution", "shop", "--revision", &first];
+    let plan = fleet(&of, "rollback", &[&dry[..], &chosen].concat()).success();
+    let words = format!("nothing: shop 1.1.0 runs, revision {first} deployed 1.0.0 [rome]\n");
+    assert!(plan.contains(&words) && !plan.contains("board"), "{plan}");
     let done = ["paris", "rome"].map(|name| (name.to_owned(), "done".to_owned()));
     let applied = rollback(&of, &["--wave", "rest"]);
     assert_eq!(states(&applied), done, "{applied:#}");
@@ -106,8 +118,24 @@ fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
         NAMES.map(|name| format!("hello {name}, 3, 1.0.0"))
     );
 
-    all_stands_in_one_table(&of);
+    all_stands_in_one_table(&of, &second);
     what_the_fleet_brought_goes(&of);
+}
+
+/// The last revision that changed clusters, by the journal.
+fn revision(of: &Fleet) -> String {
+    let journal = of.site.desk.read("fleet.journal.json");
+    let journal: Value = serde_json::from_slice(&journal).unwrap();
+    journal["revision"]["at"].as_str().unwrap().to_owned()
+}
+
+/// Writes the fleet's file with a second Solution.
+fn write_with_board(of: &Fleet, version: &str) {
+    of.write(version, "", "");
+    let path = of.site.desk.path("fleet.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let board = "environment: prod}, {name: board, version: 1.0.0, archive: board-1.0.0.iso, environment: prod}]";
+    std::fs::write(&path, text.replace("environment: prod}]", board)).unwrap();
 }
 
 /// Packs a Solution that needs the other one.
@@ -133,12 +161,7 @@ fn removed(answer: &Value) -> Vec<String> {
 
 /// The fleet is taken away: the last cluster first, what needs others before them, and nothing that others deployed.
 fn what_the_fleet_brought_goes(of: &Fleet) {
-    pack_board(of);
-    of.write("1.0.0", "", "");
-    let path = of.site.desk.path("fleet.yaml");
-    let text = std::fs::read_to_string(&path).unwrap();
-    let board = "environment: prod}, {name: board, version: 1.0.0, archive: board-1.0.0.iso, environment: prod}]";
-    std::fs::write(&path, text.replace("environment: prod}]", board)).unwrap();
+    write_with_board(of, "1.0.0");
     fleet(of, "resume", &[]).success();
     of.apply(&["--cluster", "paris", "--cluster", "rome"])
         .success();
@@ -162,6 +185,9 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
     ];
     let at_lab = ["--kubeconfig", &of.members[0]];
     let import = [&import[..], &to, &at_lab, &["--no-pull-proof"]].concat();
+    let undeploy = ["undeploy", "--yes", "board", "-e", "prod"];
+    let undeploy = [&undeploy[..], &at_lab].concat();
+    solution(&of.site, &undeploy).success();
     solution(&of.site, &import).success();
 
     // What somebody else deployed stays, and what it needs is in the way.
@@ -193,14 +219,13 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
         [format!("rome: {both}"), format!("paris: {both}")]
     );
     assert_eq!(of.configs(), [before[0].as_str(), "", ""]);
-    let undeploy = ["undeploy", "--yes", "board", "-e", "prod"];
-    solution(&of.site, &[&undeploy[..], &at_lab].concat()).success();
+    solution(&of.site, &undeploy).success();
     let all = ["--all", "--yes", "--output", "json"];
     let gone = fleet(of, "delete", &all).json();
     let expected = ["rome: ", "paris: ", "lab: shop 1.0.0 in prod"];
     assert_eq!(removed(&gone), expected, "{gone:#}");
     assert_eq!(of.configs(), [""; 3]);
-    let journal = std::fs::read_to_string(path.with_extension("journal.json")).unwrap();
+    let journal = std::fs::read_to_string(of.site.desk.path("fleet.journal.json")).unwrap();
     assert!(!journal.contains("clusters"), "{journal}");
     let again = fleet(of, "delete", &["--all"]).success();
     assert!(
@@ -210,13 +235,20 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
 }
 
 /// Of what was done to the clusters the newest stands first.
-fn all_stands_in_one_table(of: &Fleet) {
+fn all_stands_in_one_table(of: &Fleet, revision: &str) {
     let history = fleet(of, "history", &["--output", "json"]).json();
     let changes = history["changes"].as_array().unwrap();
     assert_eq!(changes[0]["verb"], "rollback", "{history:#}");
     assert_eq!(changes[0]["cluster"], "lab", "{history:#}");
     assert_eq!(changes[0]["wave"], "first", "{history:#}");
     let brought = changes.iter().find(|it| it["verb"] != "rollback").unwrap();
+    assert_eq!(changes[0]["fleetRevision"], Value::Null, "{history:#}");
+    let is_of_revision = |change: &&Value| change["fleetRevision"] == revision;
+    assert_eq!(
+        changes.iter().filter(is_of_revision).count(),
+        4,
+        "{history:#}"
+    );
     let brought = &brought["places"][0]["to"];
     assert_eq!(brought["fleet"], "shops", "{history:#}");
     assert!(brought["fleetValues"].is_string(), "{history:#}");
@@ -229,6 +261,7 @@ fn all_stands_in_one_table(of: &Fleet) {
     assert!(times.is_sorted_by(|one, next| one >= next), "{times:?}");
     let newest = fleet(of, "history", &["--cluster", "lab", "--limit", "1"]).success();
     let rows: Vec<&str> = newest.lines().collect();
-    assert!(rows[0].starts_with("CLUSTER  REVISION"), "{newest}");
+    let titles = rows[0].starts_with("CLUSTER  REVISION") && rows[0].ends_with("FLEET REVISION");
+    assert!(titles, "{newest}");
     assert!(rows[1].starts_with("lab ") && rows.len() == 2, "{newest}");
 }

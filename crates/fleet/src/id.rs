@@ -1,6 +1,6 @@
 //! An id that stands for something of many clusters at once: for all that is to be accepted, for the plan of a wave.
 
-use schemas::{ClusterName, ClusterUid, PlacedVersion};
+use schemas::{ClusterName, ClusterUid, Digest, FleetSpec, PlacedVersion};
 use sha2::{Digest as _, Sha256};
 
 /// Bytes of an id: 96 bits, so that nobody makes something else with the same one.
@@ -41,9 +41,41 @@ pub fn fleet_id<'a>(parts: impl IntoIterator<Item = IdPart<'a>>) -> String {
     digits.collect()
 }
 
+/// Returns the digest of what a fleet's file asks for. When and in which order clusters are changed is no part of it, nor
+/// is what was accepted.
+#[must_use]
+pub fn goal_of(spec: &FleetSpec) -> Digest {
+    let goal = FleetSpec {
+        waves: Vec::new(),
+        paused: false,
+        accept: Vec::new(),
+        ..spec.clone()
+    };
+    let text = serde_json::to_vec(&goal).expect("a fleet has a JSON form");
+    Digest::new(Sha256::digest(text).into())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_goal_is_what_is_asked_for_and_not_when_it_is_done() {
+        let of = |more: &str| {
+            let solution = r#"{"name": "shop", "version": "1.0.0", "environment": "prod"}"#;
+            let spec = format!(r#"{{"solutions": [{solution}]{more}}}"#);
+            goal_of(&serde_json::from_str(&spec).unwrap())
+        };
+        let goal = of("");
+        let wave = r#", "waves": [{"name": "all", "approve": true}]"#;
+        for same in [wave, r#", "paused": true"#, r#", "accept": ["5c"]"#] {
+            assert_eq!(of(same), goal, "{same}");
+        }
+        let values = r#", "site": {"parameters": {"shop": {"size": 1}}}"#;
+        for other in [values, r#", "clusters": [{"name": "lab"}]"#] {
+            assert_ne!(of(other), goal, "{other}");
+        }
+    }
 
     #[test]
     fn an_id_stands_for_what_is_where_and_nothing_else() {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use schemas::limits::FLEET_WAVES;
 use schemas::{
-    ClusterName, ClusterUid, FleetSpec, FleetWave, KubernetesName, StatementTime, WaveName,
+    ClusterName, ClusterUid, Digest, FleetSpec, FleetWave, KubernetesName, StatementTime, WaveName,
 };
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -50,6 +50,24 @@ pub struct FleetJournal {
     /// The clusters that were made as the file says, by the UIDs that pin them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     clusters: BTreeMap<ClusterUid, ClusterName>,
+    /// The last revision of the fleet that changed clusters from here.
+    #[serde(
+        default,
+        deserialize_with = "present",
+        skip_serializing_if = "Option::is_none"
+    )]
+    revision: Option<FleetRevision>,
+}
+
+/// A revision of a fleet: all changes that runs of `apply` make one after the other for one goal. A wave that waits for its
+/// approval, and a cluster that failed, are changed by a later run than the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FleetRevision {
+    /// The time at which its first run began, which is its name.
+    pub at: StatementTime,
+    /// The digest of the goal.
+    goal: Digest,
 }
 
 /// A cluster that was made as the file says.
@@ -153,7 +171,31 @@ impl FleetJournal {
             approvals: BTreeMap::new(),
             good: BTreeMap::new(),
             clusters: BTreeMap::new(),
+            revision: None,
         }
+    }
+
+    /// Returns the revision that a run towards a goal belongs to: the last one if it had the same goal, else a new one.
+    #[must_use]
+    pub fn revision_towards(&self, goal: Digest, now: StatementTime) -> FleetRevision {
+        match self.revision {
+            Some(last) if last.goal == goal => last,
+            last => FleetRevision {
+                at: after(now, last.map(|last| last.at)),
+                goal,
+            },
+        }
+    }
+
+    /// Remembers that clusters are being changed for a revision.
+    pub fn begin_revision(&mut self, revision: FleetRevision) {
+        self.revision = Some(revision);
+    }
+
+    /// Returns the last revision that changed clusters from here.
+    #[must_use]
+    pub fn last_revision(&self) -> Option<StatementTime> {
+        self.revision.map(|revision| revision.at)
     }
 
     /// Fails if a cluster is known under another name, or its name stands for another cluster. What the file pins itself
@@ -320,19 +362,22 @@ impl FleetJournal {
         self.approvals.retain(|wave, _| is_known(wave));
     }
 
-    /// Returns what others are told of it: which clusters were changed from here is no decision.
+    /// Returns what others are told of it: which clusters were changed from here, and when, is no decision.
     #[must_use]
     pub fn shared(&self) -> Self {
         Self {
             clusters: BTreeMap::new(),
+            revision: None,
             ..self.clone()
         }
     }
 
     /// Reads the decisions that others share. The schema of the object in a hub accepts exactly the same values.
     pub fn from_shared(value: Value) -> Result<Self, serde_json::Error> {
-        if value.get("clusters").is_some() {
-            return Err(serde_json::Error::custom("unknown field `clusters`"));
+        for own in ["clusters", "revision"] {
+            if value.get(own).is_some() {
+                return Err(serde_json::Error::custom(format!("unknown field `{own}`")));
+            }
         }
         schemas::json::from_value(value).map_err(serde_json::Error::custom)
     }
@@ -577,6 +622,32 @@ mod tests {
         // The file pins the cluster that it calls something else now.
         journal.pin(cluster(&prod, &one));
         assert_eq!(journal.clusters[&one], prod);
+    }
+
+    #[test]
+    fn runs_with_one_goal_belong_to_one_revision_and_each_new_goal_begins_a_later_one() {
+        let [one, other] = [1, 2].map(|byte| Digest::new([byte; 32]));
+        let mut journal = journal();
+        assert_eq!(journal.last_revision(), None);
+        let first = journal.revision_towards(one, at(0));
+        assert_eq!(first.at, at(0));
+        assert_eq!(journal.last_revision(), None, "nothing is changed yet");
+        journal.begin_revision(first);
+        // The next wave is approved later.
+        assert_eq!(journal.revision_towards(one, at(100)), first);
+        // The clock was put back.
+        let second = journal.revision_towards(other, at(-100));
+        assert_eq!(second.at, at(1));
+        journal.begin_revision(second);
+        let third = journal.revision_towards(one, at(200));
+        assert_eq!(third.at, at(200), "it goes back to what it was");
+        assert_eq!(journal.last_revision(), Some(at(1)));
+        let text = serde_json::to_string(&journal).unwrap();
+        assert_eq!(
+            serde_json::from_str::<FleetJournal>(&text).unwrap(),
+            journal
+        );
+        assert_eq!(journal.shared(), super::tests::journal());
     }
 
     #[test]

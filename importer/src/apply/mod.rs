@@ -202,6 +202,7 @@ impl Ready<'_> {
         ChangeSubject {
             archive_id: Some(record.archive_id),
             wave: request.wave.clone(),
+            fleet_revision: request.fleet_revision,
             places: decided.deployment.iter().map(passage).collect(),
             ..of_version
         }

@@ -222,7 +222,7 @@ mod tests {
             let Some(fields) = fields else {
                 continue;
             };
-            for name in ["unknown", "clusters", "Prod", "-", ""] {
+            for name in ["unknown", "clusters", "revision", "Prod", "-", ""] {
                 with(at, &|value| value[name] = json!({}));
             }
             for (name, entry) in fields {

@@ -125,6 +125,9 @@ pub struct ChangeSubject {
     /// The wave of a fleet that the cluster was changed in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wave: Option<WaveName>,
+    /// The revision of the fleet that the change belongs to, which is the time at which its first run began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet_revision: Option<StatementTime>,
     /// The namespaces that it is about.
     pub places: Vec<Passage>,
 }
@@ -265,6 +268,7 @@ impl ChangeSubject {
             version: version.cloned(),
             archive_id: record.map(|record| record.archive_id),
             wave: None,
+            fleet_revision: None,
             places: Vec::new(),
         }
     }
@@ -323,6 +327,7 @@ impl ChangeSubject {
             version: None,
             archive_id: None,
             wave: None,
+            fleet_revision: None,
             places: spaces.into_iter().map(Passage::through).collect(),
         }
     }
@@ -543,6 +548,7 @@ pub(crate) mod tests {
             version: to.as_ref().map(|to| to.version.clone()),
             archive_id: None,
             wave: None,
+            fleet_revision: None,
             places: vec![Passage {
                 environment: "prod".parse().unwrap(),
                 namespace: "prod".parse().unwrap(),

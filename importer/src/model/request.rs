@@ -53,6 +53,8 @@ pub struct Request {
     pub verb: Verb,
     /// The wave of a fleet that the cluster is changed in, for the record.
     pub wave: Option<WaveName>,
+    /// The revision of the fleet that the change belongs to, for the record.
+    pub fleet_revision: Option<StatementTime>,
     /// The name of the cluster in its fleet, for the record.
     pub fleet_cluster: Option<ClusterName>,
     /// The registries that come from the site's file, because nobody typed them.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
-use fleet::{Decided, FleetFile, FleetJournal};
+use fleet::{Decided, FleetFile, FleetJournal, FleetRevision, goal_of};
 use rustix::fs::{FlockOperation, flock};
 
 use crate::environment;
@@ -53,6 +53,13 @@ impl<'a> JournalFile<'a> {
         }
         let other = anyhow!("`{shown}` is the journal of the fleet {}", journal.fleet);
         Err(Failure::no(other).hint("keep each fleet's file in a folder of its own"))
+    }
+
+    /// Returns the revision that a run of the file as it is now belongs to.
+    pub(super) fn revision(&self) -> Result<FleetRevision, Failure> {
+        let now = environment::now().map_err(Failure::unknown)?;
+        let goal = goal_of(self.file.spec());
+        Ok(self.read()?.revision_towards(goal, now))
     }
 
     /// Changes it, while nobody else does. Returns it as it is then.

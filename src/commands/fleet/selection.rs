@@ -5,7 +5,7 @@ use std::fmt;
 
 use clap::Args;
 use fleet::{ClustersOfWave, FleetFile, Members};
-use schemas::{GroupName, WaveName, nearest};
+use schemas::{GroupName, SolutionName, WaveName, nearest};
 
 use crate::failure::Failure;
 
@@ -84,6 +84,16 @@ pub(super) fn of_waves(waves: &[WaveName], file: &FleetFile) -> Result<Vec<usize
     check_any(meant.into_iter().collect())
 }
 
+/// Fails if one of these is no Solution of the file.
+pub(super) fn check_solutions(names: &[SolutionName], file: &FleetFile) -> Result<(), Failure> {
+    let known = || file.spec().solutions.iter().map(|entry| &entry.name);
+    let mut names = names.iter();
+    match names.find(|name| !known().any(|known| known == *name)) {
+        Some(name) => Err(none("Solution", name.as_str(), known())),
+        None => Ok(()),
+    }
+}
+
 /// Fails if none is meant.
 fn check_any(meant: Vec<usize>) -> Result<Vec<usize>, Failure> {
     if meant.is_empty() {
@@ -102,8 +112,9 @@ fn none<'a, N: AsRef<str> + fmt::Display + 'a>(
     let near = nearest(typed, known, NEAR);
     let near = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
     let failure = format!("the fleet has no {what} `{typed}`");
-    let hint =
-        format!("{near}`solution fleet check` lists the clusters with their waves and groups");
+    let hint = format!(
+        "{near}`solution fleet check` lists the clusters with their waves, groups and Solutions"
+    );
     Failure::usage(failure).hint(hint)
 }
 

@@ -246,6 +246,7 @@ pub(crate) fn of_writer(
         authority: Authority::Cluster,
         verb: Verb::Import,
         wave: None,
+        fleet_revision: None,
         fleet_cluster: None,
         from_site: BTreeSet::new(),
         by: environment::person(),

@@ -116,6 +116,7 @@ impl FiledRequest {
             authority: Authority::Cluster,
             verb: self.verb,
             wave: None,
+            fleet_revision: None,
             fleet_cluster: None,
             from_site: self.from_site,
             by,

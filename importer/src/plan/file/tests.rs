@@ -110,6 +110,7 @@ pub(crate) fn request(pull_login: PullLogin, wait: u64) -> Request {
         authority: Authority::Cluster,
         verb: Verb::Deploy,
         wave: None,
+        fleet_revision: None,
         fleet_cluster: None,
         from_site: [LeftOpen::Registry].into(),
         by: "alice@desk".to_owned(),

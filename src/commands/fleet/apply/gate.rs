@@ -2,7 +2,7 @@
 //! somebody has approved its plan.
 
 use anyhow::anyhow;
-use fleet::{FleetFile, FleetJournal, IdPart, fleet_id};
+use fleet::{FleetFile, FleetJournal, FleetRevision, IdPart, fleet_id};
 use schemas::FleetWave;
 
 use super::super::journal::{JournalFile, decided};
@@ -20,6 +20,7 @@ pub(super) struct Gates<'a> {
     pub(super) file: &'a FleetFile,
     pub(super) journal: JournalFile<'a>,
     pub(super) towards: Towards,
+    pub(super) revision: Option<FleetRevision>,
     pub(super) output: Output,
 }
 
@@ -38,6 +39,7 @@ impl<'a> Gates<'a> {
             file,
             path,
             towards,
+            revision,
             output,
             ..
         } = rollout;
@@ -45,6 +47,7 @@ impl<'a> Gates<'a> {
             file,
             journal: JournalFile::of(file, path)?,
             towards,
+            revision,
             output,
         })
     }

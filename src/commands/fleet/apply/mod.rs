@@ -64,6 +64,7 @@ pub(super) use self::removal::tests;
 pub(super) use self::removal::{FoundDeparture, Removals, Removing};
 pub(super) use self::rollout::{Rollout, Towards};
 use super::check::{read, refused};
+use super::journal::JournalFile;
 use crate::args::Output;
 use crate::commands::import;
 use crate::failure::{Failure, Outcome};
@@ -93,6 +94,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         filing: choices.files.filing(output)?,
         towards: Towards::File,
         removals: arguments.removals(),
+        revision: Some(JournalFile::of(&file, path)?.revision()?),
         output,
     };
     let asking = Asking {

@@ -1,5 +1,7 @@
 //! The gates of a wave, one behind the other.
 
+use fleet::FleetJournal;
+
 use super::gate::Gates;
 use super::planned_wave::PlannedWave;
 use crate::failure::Failure;
@@ -20,6 +22,16 @@ impl Gates<'_> {
             self.soak(earlier.wave, &earlier.members).await?;
         }
         self.check_approved(wave.wave, &wave.members).await?;
+        self.begin_revision(wave)?;
         self.be_bad(wave.wave)
+    }
+
+    /// Remembers the revision that a wave is changed for, before any cluster is: a run that is killed has changed some.
+    fn begin_revision(&self, wave: &PlannedWave<'_>) -> Result<(), Failure> {
+        let Some(revision) = self.revision.filter(|_| wave.deploys()) else {
+            return Ok(());
+        };
+        let begin = |journal: &mut FleetJournal| journal.begin_revision(revision);
+        self.journal.change(begin).map(drop)
     }
 }

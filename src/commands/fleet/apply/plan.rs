@@ -65,6 +65,7 @@ pub(super) async fn plan(
         let (note, why) = match found {
             Ok(mut deployable) => {
                 deployable.request.wave = wave.cloned();
+                deployable.request.fleet_revision = rollout.revision.map(|revision| revision.at);
                 deployable.request.fleet_cluster = Some(member.name.clone());
                 ready.push(deployable);
                 continue;

@@ -57,6 +57,12 @@ impl PlannedWave<'_> {
         let mut deployments = self.members.iter().flat_map(|it| &it.deployments);
         deployments.any(DeploymentPlan::changes)
     }
+
+    /// Whether anything is to be deployed.
+    pub(super) fn deploys(&self) -> bool {
+        let mut deployments = self.members.iter().flat_map(|it| &it.deployments);
+        deployments.any(|plan| plan.changes() && plan.deploys().is_some())
+    }
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use fleet::{FleetChange, FleetFile, Members};
+use fleet::{FleetChange, FleetFile, FleetRevision, Members};
 
 use super::choices::RolloutArguments;
 use super::plan_file::Filing;
@@ -20,6 +20,8 @@ pub(in crate::commands::fleet) struct Rollout<'a> {
     pub(in crate::commands::fleet) filing: Filing<'a>,
     pub(in crate::commands::fleet) towards: Towards,
     pub(in crate::commands::fleet) removals: Removals,
+    /// The revision that what is deployed belongs to; none if the clusters do not become as the file says.
+    pub(in crate::commands::fleet) revision: Option<FleetRevision>,
     pub(in crate::commands::fleet) output: Output,
 }
 

@@ -88,6 +88,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         filing: Filing::None,
         towards: Towards::Gone,
         removals: arguments.leaving.removals(),
+        revision: None,
         output,
     };
     let source = Departures {

@@ -23,7 +23,8 @@ use crate::{cluster, render};
 The newest change of all clusters comes first. Changes of the file's Solutions in its environments are
 shown, and those of such a Solution or such an environment as a whole; who made them, with the file or
 without it, plays no part. Times are those of the machines that made the changes. REVISION counts in
-each cluster by itself: `solution history --context NAME` says more of one.
+each cluster by itself: `solution history --context NAME` says more of one. FLEET REVISION is what
+`solution fleet rollback --revision` takes.
 
 Each cluster is asked for no longer than --timeout; one that cannot be reached hides no other.
 

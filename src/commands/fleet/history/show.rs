@@ -15,9 +15,11 @@ pub(super) fn people(history: &FleetHistory<'_>) {
         render::line("no change is known");
     } else {
         let changes: Vec<&ShownChange<'_>> = history.changes.iter().map(|it| &it.change).collect();
-        let titles = in_front("CLUSTER", TITLES);
+        let titles = around("CLUSTER", TITLES, "FLEET REVISION");
         table(titles, &changes, |at, cells| {
-            in_front(history.changes[at].cluster.to_owned(), cells)
+            let revision = changes[at].receipt.subject.fleet_revision;
+            let revision = revision.map_or(String::new(), |revision| revision.to_string());
+            around(history.changes[at].cluster.to_owned(), cells, revision)
         });
     }
     for member in &history.clusters {
@@ -25,9 +27,9 @@ pub(super) fn people(history: &FleetHistory<'_>) {
     }
 }
 
-/// The cells of a change behind that of its cluster.
-fn in_front<T: Default>(cluster: T, cells: [T; 8]) -> [T; 9] {
-    let mut all = iter::once(cluster).chain(cells);
+/// The cells of a change between its cluster and its revision of the fleet.
+fn around<T: Default>(cluster: T, cells: [T; 8], revision: T) -> [T; 10] {
+    let mut all = iter::once(cluster).chain(cells).chain(iter::once(revision));
     array::from_fn(|_| all.next().unwrap_or_default())
 }
 

@@ -1,33 +1,39 @@
-//! `solution fleet rollback`: lets what a fleet's file brought to clusters be as it was before.
+//! `solution fleet rollback`: rolls back what a revision of a fleet changed in its clusters.
 
 mod way_back;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use anyhow::anyhow;
 use clap::{ArgGroup, Args};
-use fleet::Members;
-use schemas::WaveName;
+use fleet::{FleetFile, Members};
+use schemas::{SolutionName, StatementTime, WaveName};
 
 use self::way_back::WaysBack;
 use super::apply::{Asking, DeployingArguments, Removals, Rollout, Towards};
 use super::check::{read, refused};
-use super::selection::SelectionArguments;
+use super::journal::JournalFile;
+use super::selection::{SelectionArguments, check_solutions};
 use crate::args::Output;
 use crate::commands::import;
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, events};
+use crate::{cluster, events, render};
 
-/// Let clusters of a fleet run again what ran there before its file was applied
+/// Roll back what a revision of a fleet changed
 #[derive(Args, Debug)]
 #[command(
     group(ArgGroup::new("which").args(["wave", "cluster", "group"]).multiple(true).required(true)),
     mut_arg("wave", |argument| argument.conflicts_with_all(["cluster", "group"])),
     after_help = "\
-Each deployment of the file that runs in the version of the file goes back to the version before,
-as `solution rollback` does it: with its pull secret and what was chosen there for its parameters.
-What the fleet chooses stays. Where another version runs, or none, nothing is done: so running the
-same command again completes what is missing, and never takes it back. Where nothing is known from
-before, that is in the way.
+Rolls back what a revision of the fleet changed: all runs of `apply` with the same file, one after
+the other, are one revision. Without --revision it is the last one that changed clusters from this
+machine; `solution fleet history` lists them. Each deployment returns to the version that ran before
+the revision, as with `solution rollback`: with its pull secret and the values chosen for its
+parameters. The values that the fleet chooses stay.
+
+A deployment is left as it is, and the plan says why, if the revision did not change it, if no
+version ran there before, if the revision changed only values, or if another version runs now. So
+running the same command again completes what is missing, and never takes it back.
 
 As with `apply`, all clusters are planned and shown before anything is written, one consent covers
 them, and waves are changed in their order with their `parallel` and `maxFailures`. Neither a pause,
@@ -40,7 +46,8 @@ Exits with 1 if a cluster is refused or fails, else with 3 if one was left out.
 Examples:
   solution fleet rollback fleet.yaml --wave prod --dry-run --diff
   solution fleet rollback fleet.yaml --wave prod --accept 5c1f2ab94be2c1d8b8f2e3aa
-  solution fleet rollback fleet.yaml --cluster paris --skip-unreachable"
+  solution fleet rollback fleet.yaml --cluster '*' --solution shop
+  solution fleet rollback fleet.yaml --cluster paris --revision 2026-11-28T09:30:00Z"
 )]
 pub(crate) struct Arguments {
     /// The file
@@ -53,6 +60,14 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     selection: SelectionArguments,
 
+    /// Only these Solutions [default: all of the file]
+    #[arg(long, value_name = "NAME")]
+    solution: Vec<SolutionName>,
+
+    /// The revision of the fleet to roll back, as `solution fleet history` shows it [default: the last one]
+    #[arg(long, value_name = "TIME")]
+    revision: Option<StatementTime>,
+
     #[command(flatten)]
     deploying: DeployingArguments,
 }
@@ -64,6 +79,14 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return Ok(outcome);
     }
     let places = arguments.selection.or_waves(&arguments.wave, &file)?;
+    check_solutions(&arguments.solution, &file)?;
+    let revision = match arguments.revision {
+        Some(revision) => revision,
+        None => last_revision(&file, &arguments.file)?,
+    };
+    if output == Output::Human {
+        render::line!("revision  {revision}");
+    }
     let members = Members::of(file.spec());
     let choices = &arguments.deploying;
     let rollout = Rollout {
@@ -75,6 +98,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         filing: choices.files.filing(output)?,
         towards: Towards::Before,
         removals: Removals::None,
+        revision: None,
         output,
     };
     let asking = Asking {
@@ -89,7 +113,18 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     };
     let source = WaysBack {
         members: &members,
+        solutions: &arguments.solution,
+        revision,
         asking,
     };
     rollout.run(&places, &source)
+}
+
+/// The last revision that changed clusters, by the journal.
+fn last_revision(file: &FleetFile, path: &Path) -> Result<StatementTime, Failure> {
+    let last = JournalFile::of(file, path)?.read()?.last_revision();
+    last.ok_or_else(|| {
+        let unknown = anyhow!("cannot roll back: the journal beside the file has no revision");
+        Failure::no(unknown).hint("choose one of `solution fleet history` with `--revision`, or use `solution rollback` in each cluster")
+    })
 }
