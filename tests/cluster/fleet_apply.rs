@@ -174,17 +174,49 @@ fn a_fleet_is_planned_whole_accepted_once_and_completed_by_running_again() {
     two_solutions_come_to_one_new_environment(&fleet);
 }
 
+/// Rights that are dangerous only where another Solution runs.
+const RIGHTS: &str = "---
+apiVersion: v1
+kind: ServiceAccount
+metadata: {name: board, namespace: shop-system}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: board, namespace: shop-system}
+rules: [{apiGroups: [apps], resources: [deployments], verbs: [create]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: board, namespace: shop-system}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: board}
+subjects: [{kind: ServiceAccount, name: board, namespace: shop-system}]
+";
+
 /// Applies two Solutions to an environment that the run itself creates: what the first one creates is no change by others
-/// to the plan of the second.
+/// to the plan of the second. In one cluster the first one was deployed before the plan was carried out, as if a run had
+/// been interrupted then.
 fn two_solutions_come_to_one_new_environment(fleet: &Fleet) {
-    let board = CONFIG.replace("name: shop,", "name: board,");
+    let board = CONFIG.replace("name: shop,", "name: board,") + RIGHTS;
     pack_as(&fleet.site, "board", "1.0.0", SETS, &board);
     let path = fleet.site.desk.path("fleet.yaml");
     let file = std::fs::read_to_string(&path).unwrap();
+    let shop = file.replace("environment: prod}]", "environment: both}]");
     let both = "environment: both}, {name: board, version: 1.0.0, archive: board-1.0.0.iso, environment: both}]";
-    let file = file.replace("environment: prod}]", both);
-    fleet.site.desk.write("fleet.yaml", file);
-    fleet.apply_accepting(&[]).success();
+    let both = file.replace("environment: prod}]", both);
+    let accepting = |more: &[&str]| {
+        let planned = fleet.apply(&[more, &["--dry-run"]].concat());
+        let danger = "run programs as any ServiceAccount there";
+        let has_board = planned.stdout.contains("board");
+        assert_eq!(planned.stdout.contains(danger), has_board, "{planned:?}");
+        let accept = ["--accept", consent_id(&planned.stderr)];
+        fleet.apply(&[more, &accept[..]].concat()).success();
+    };
+    fleet.site.desk.write("fleet.yaml", &both);
+    accepting(&["--plan-out=both.json"]);
+    fleet.site.desk.write("fleet.yaml", &shop);
+    accepting(&["--cluster=lab"]);
+    fleet.site.desk.write("fleet.yaml", &both);
+    fleet.apply(&["--plan=both.json"]).success();
     for kubeconfig in fleet.members.iter() {
         let get = ["--namespace=both", "get", "configmap", "shop", "board"];
         kubectl(kubeconfig, &get).success();

@@ -12,7 +12,8 @@ use helm::Helm;
 use registry::{Client, Credentials, RegistryAddress, Secret};
 use schemars::JsonSchema;
 use schemas::{
-    ClusterName, EnvironmentName, KubernetesName, Namespace, SolutionId, StatementTime, WaveName,
+    ClusterName, EnvironmentName, KubernetesName, Namespace, PlacedVersion, SolutionId,
+    StatementTime, WaveName,
 };
 use serde::{Deserialize, Serialize};
 use shelf::{Missing, Record, Replace};
@@ -45,8 +46,9 @@ pub struct Request {
     pub accepted: BTreeSet<String>,
     /// The objects that are removed and made anew where they cannot be changed in place.
     pub recreate: BTreeSet<Recreate>,
-    /// The versions that the same run deploys before this one, where plans are only shown: they are taken for ready.
-    pub before: BTreeSet<SolutionId>,
+    /// The versions that the same run deploys before this one, where plans are only shown: they are taken for ready, and
+    /// for deployed in their environments.
+    pub before: BTreeSet<PlacedVersion>,
     /// The authority of whoever asks: an administrator of only a namespace deploys into it, and nothing else.
     pub authority: Authority,
     /// The verb that the request is recorded as.

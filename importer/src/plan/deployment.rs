@@ -6,7 +6,7 @@ use change::{ObjectChange, Plan};
 use deployer::Object;
 use manifests::pod_specs;
 use rules::RightsDifference;
-use schemas::{Namespace, SolutionName, Version};
+use schemas::{Namespace, PlacedVersion, SolutionName, Version};
 use serde_json::Value;
 
 use crate::model::cleanup::Cleanup;
@@ -42,6 +42,8 @@ pub(crate) struct Deployment {
     /// Whether the site keeps another one.
     pub(crate) changes_cleanup: bool,
     pub(crate) solution: SolutionName,
+    /// Whether another Solution runs in the namespace, or will once the earlier deployments of the same run are made.
+    pub(crate) is_shared: bool,
     /// The choices of the site for the environment.
     pub(crate) site: HeldSite,
     pub(crate) parameters: Parameters,
@@ -53,6 +55,20 @@ pub(crate) struct Deployment {
     pub(crate) dangers: BTreeSet<String>,
     /// The obstacle that a part of it is not accepted.
     pub(crate) refused: Option<Obstacle>,
+}
+
+/// Whether another Solution runs in a namespace, or will once these were deployed `before`. In a run, all deployments of an
+/// environment go to one namespace.
+pub(crate) fn is_shared(
+    place: &NamespaceRecord,
+    solution: &SolutionName,
+    before: &BTreeSet<PlacedVersion>,
+) -> bool {
+    let here = before.iter();
+    let here = here.filter(|before| before.environment == place.environment);
+    let coming = here.map(|before| &before.solution);
+    let mut all = place.solutions.keys().chain(coming);
+    all.any(|name| name != solution)
 }
 
 /// Equal deployments would write the same over the same objects. The default account's content is not compared: whoever
@@ -138,14 +154,6 @@ impl Deployment {
         self.going.callers.iter().chain(&self.change.stale)
     }
 
-    /// Whether another Solution runs in the namespace.
-    pub(crate) fn is_shared(&self) -> bool {
-        self.place
-            .solutions
-            .keys()
-            .any(|name| *name != self.solution)
-    }
-
     /// Returns the images that its workloads have now.
     pub(crate) fn images_before(&self) -> BTreeSet<String> {
         let run_before = self.change.live().chain(self.releases.objects_before());
@@ -227,4 +235,31 @@ pub(crate) fn images_of(pod: &Value) -> impl Iterator<Item = &str> {
     let containers = |kind: &str| pod[kind].as_array().into_iter().flatten();
     let all = containers("initContainers").chain(containers("containers"));
     all.filter_map(|container| container["image"].as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::namespace_record::tests::{deployed, namespace_record};
+
+    #[test]
+    fn a_namespace_is_shared_with_what_the_same_run_deploys_there_before() {
+        let shop: SolutionName = "shop".parse().unwrap();
+        let mut place = namespace_record("prod", "prod");
+        let placed = |solution: &str, environment: &str| PlacedVersion {
+            solution: solution.parse().unwrap(),
+            version: "1.0.0".parse().unwrap(),
+            environment: environment.parse().unwrap(),
+        };
+        let before = |all: &[PlacedVersion]| all.iter().cloned().collect::<BTreeSet<_>>();
+        assert!(!is_shared(&place, &shop, &before(&[])));
+        assert!(is_shared(&place, &shop, &before(&[placed("cart", "prod")])));
+        let elsewhere = [placed("cart", "test"), placed("shop", "prod")];
+        assert!(!is_shared(&place, &shop, &before(&elsewhere)));
+        place.solutions.insert(shop.clone(), deployed("1.0.0"));
+        assert!(!is_shared(&place, &shop, &before(&[])));
+        let cart = "cart".parse().unwrap();
+        place.solutions.insert(cart, deployed("1.0.0"));
+        assert!(is_shared(&place, &shop, &before(&[])));
+    }
 }

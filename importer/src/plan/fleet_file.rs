@@ -210,14 +210,15 @@ impl FleetPlanFile {
         let added = added.filter(|it| filed.plan_of(it).is_none());
         let added = added.map(|it| FleetMoved::Added(in_cluster(it)));
         let mut moved: Vec<FleetMoved> = added.collect();
+        let mut earlier = Vec::new();
         for FiledDeployment { deployment, plan } in &filed.deployments {
             let of = in_cluster(deployment);
             match anew.open.plan_of(deployment) {
                 Some(now) => {
-                    let parts = plan.moved(now).into_iter();
+                    let parts = plan.moved_after(now, &earlier).into_iter();
                     moved.extend(parts.map(|it| FleetMoved::Deployment(of.clone(), it)));
                 }
-                None if anew.done.contains(deployment) => {}
+                None if anew.done.contains(deployment) => earlier.push(plan),
                 None => moved.push(FleetMoved::Left(of)),
             }
         }
@@ -237,7 +238,9 @@ impl FiledCluster {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::file::tests::file;
+    use crate::plan::file::tests::{file, file_of, first_of_namespace, next_of_namespace};
+    use crate::plan::summary::PlanSummary;
+    use serde_json::{Value, json};
 
     fn cluster(name: &str, deployments: Vec<FiledDeployment>) -> FiledCluster {
         FiledCluster {
@@ -342,6 +345,75 @@ mod tests {
         let told =
             ["rome, shop 1.0.0 in prod: what is planned now is not what the file shows: the notes"];
         assert_eq!(moved(cluster("rome", vec![changed]), &[]), told);
+    }
+
+    /// The plan of a Solution in the namespace `prod`, with what the namespace's record says then.
+    fn in_prod(solution: &str, summary: PlanSummary, space: &Value) -> FiledDeployment {
+        let digest = |byte| Digest::new([byte; 32]);
+        let created =
+            json!({"origin": "created", "description": "", "coming": {}, "solutions": {}});
+        let mut whole = created;
+        for (field, value) in space.as_object().unwrap() {
+            whole[field] = value.clone();
+        }
+        // The digests of the whole decision have the record of the namespace in them.
+        let all = Digest::new(Sha256::digest(whole.to_string()).into());
+        let apart = json!({"records": digest(2), "objects": digest(3), "space": whole});
+        let decided = json!({"records": all, "objects": all, "apart": apart});
+        FiledDeployment {
+            deployment: placed(solution),
+            plan: file_of(&format!("{solution}-1.0.0"), summary, decided),
+        }
+    }
+
+    #[test]
+    fn what_the_plan_itself_has_deployed_in_the_environment_has_not_moved() {
+        let label = "+metadata:\n+  labels:\n+    a: b\n";
+        let cart = first_of_namespace(label, &["Role prod/cart"]);
+        let shop = first_of_namespace(label, &["Role prod/shop"]);
+        let nothing = json!({});
+        let filed = vec![
+            in_prod("cart", cart, &nothing),
+            in_prod("shop", shop.clone(), &nothing),
+        ];
+        let mut plan = plan();
+        plan.clusters = vec![cluster("paris", filed)];
+        let plan = FleetPlanFile::from_slice(&plan.to_bytes()).unwrap();
+        let moved = |plan: &FleetPlanFile, space: &Value, done: &[&str]| {
+            let next = next_of_namespace(&shop, "-  a: c\n+  a: b\n");
+            let open = cluster("paris", vec![in_prod("shop", next, space)]);
+            let moved = plan.moved(&anew(open, done));
+            moved.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let with = |version: &str, more: Value| {
+            let cart = json!({"version": version, "record": Digest::new([7; 32])});
+            let mut solutions = json!({ "cart": cart });
+            solutions
+                .as_object_mut()
+                .unwrap()
+                .extend(more.as_object().unwrap().clone());
+            json!({"uid": "8b1e", "solutions": solutions})
+        };
+        let after = with("1.0.0", json!({}));
+        assert_eq!(moved(&plan, &after, &["cart"]), [""; 0]);
+
+        // Without it, others created the namespace.
+        let alone = FleetPlanFile {
+            clusters: vec![cluster(
+                "paris",
+                vec![plan.clusters[0].deployments[1].clone()],
+            )],
+            ..plan.clone()
+        };
+        let others = moved(&alone, &after, &["cart"]).join(", ");
+        assert!(others.contains("changes to Namespace prod"), "{others}");
+
+        // Others have deployed another version of it, or something else.
+        let records = "paris, shop 1.0.0 in prod: since the plan was made, there were changes to what the site's records say of shop-1.0.0";
+        let other = json!({"till": {"version": "1.0.0", "record": Digest::new([7; 32])}});
+        for space in [with("1.1.0", json!({})), with("1.0.0", other)] {
+            assert_eq!(moved(&plan, &space, &["cart"]), [records]);
+        }
     }
 
     #[test]

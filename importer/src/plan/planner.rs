@@ -19,7 +19,7 @@ use crate::model::site::SitePatch;
 use crate::plan::carrying::{Carrying, Planned, PodsElsewhere, installed};
 use crate::plan::choices;
 use crate::plan::default_account::DefaultAccount;
-use crate::plan::deployment::Deployment;
+use crate::plan::deployment::{Deployment, is_shared};
 use crate::plan::expand::Addresses;
 use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
@@ -100,7 +100,9 @@ impl Planner<'_> {
         } = Box::pin(review(content, reviewed_for, obstacles)).await?;
         // Not before: consent is to contents as they are, also where the archive itself makes a Secret that hides them.
         setting.parameters.hidden.extend(releases.secrets());
+        let before = &self.asked.request.before;
         Ok(Deployment {
+            is_shared: is_shared(&setting.place, solution, before),
             place: setting.place,
             deployed,
             change,

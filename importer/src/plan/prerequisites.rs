@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 
 use deployer::{Cluster, Gvk, Object, ObjectRef, ServerVersion};
 use schemas::{
-    ApiName, FreeResources, Namespace, NeededSolution, NeededStorageClass, Prerequisites,
-    SolutionId, SolutionSpec,
+    ApiName, FreeResources, Namespace, NeededSolution, NeededStorageClass, PlacedVersion,
+    Prerequisites, SolutionSpec,
 };
 
 use crate::model::authority::Authority;
@@ -87,8 +87,9 @@ impl Planner<'_> {
 
     /// Returns the obstacle that another Solution is not there, or not ready.
     async fn not_ready(&self, needed: &NeededSolution) -> Result<Option<Unmet>, Error> {
-        let comes =
-            |id: &SolutionId| *id.name() == needed.name && needed.version.contains(id.version());
+        let comes = |before: &PlacedVersion| {
+            before.solution == needed.name && needed.version.contains(&before.version)
+        };
         if self.asked.request.before.iter().any(comes) {
             return Ok(None);
         }

@@ -42,7 +42,7 @@ pub(crate) fn planned_target(deployment: &Deployment, proof: Option<&Proof>) -> 
     let rights = |rights: &[Right]| {
         let planned = |right: &Right| PlannedRight {
             right: right.to_string(),
-            danger: danger(right, deployment.is_shared()).map(Cow::Borrowed),
+            danger: danger(right, deployment.is_shared).map(Cow::Borrowed),
         };
         rights.iter().map(planned).collect()
     };

@@ -74,13 +74,14 @@ pub struct PlanSummary {
     /// The parts that could not be seen when it was made with the rights of an administrator of only a namespace.
     #[serde(skip)]
     pub unseen: Vec<Unseen>,
-    /// The objects that would be applied, by kind and name; none in a summary that was read from a file.
+    /// The objects that would be applied, by kind and name. A plan's file has them beside the summary.
     #[serde(skip)]
     pub(crate) applied: BTreeMap<String, AppliedObject>,
 }
 
 /// An object that would be applied, as it is sent to the API server.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct AppliedObject {
     /// The digest of the object.
     pub(crate) sent: Digest,

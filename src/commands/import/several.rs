@@ -1,8 +1,8 @@
 //! Several archives in one import: all are checked before anything changes, and each is imported as it would be alone,
 //! behind those that it needs.
 
-use importer::Request;
-use schemas::{Solution, SolutionId};
+use importer::{Goal, Request};
+use schemas::{PlacedVersion, Solution, SolutionId};
 
 use super::arguments::Arguments;
 use super::request::{Acceptance, Reached, accept};
@@ -66,7 +66,13 @@ pub(super) async fn carry_out(
         }
         if let Then::Stop = choices.then {
             // Otherwise each plan but the first would lack what the one before brings.
-            request.before.insert(id(archive).clone());
+            if let Goal::Deployed(target) = &request.goal {
+                request.before.insert(PlacedVersion {
+                    solution: id(archive).name().clone(),
+                    version: id(archive).version().clone(),
+                    environment: target.environment.clone(),
+                });
+            }
         }
     }
     Ok(Outcome::Yes)

@@ -33,7 +33,7 @@ use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 use crate::plan::notes::of_network;
 use crate::plan::parameters::{ChosenValue, looks_secret};
-use crate::plan::summary::{PlanSummary, PlannedDefault, PlannedObject};
+use crate::plan::summary::{AppliedObject, PlanSummary, PlannedDefault, PlannedObject};
 
 /// The form of these files.
 const VERSION: u64 = 1;
@@ -85,6 +85,9 @@ struct Filed {
 struct FiledObject {
     diff: String,
     live: Option<Digest>,
+    /// How it is sent to the API server; none in a file of an earlier version of the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    applied: Option<AppliedObject>,
 }
 
 /// The reason why bytes are not a plan.
@@ -279,7 +282,13 @@ impl PlanFile {
     /// hide in a field that is named nowhere here: a difference that is not known to be of no account has moved.
     #[must_use]
     pub fn moved(&self, anew: &Self) -> Vec<Moved> {
-        let anew = self.as_shown_by(anew.clone());
+        self.moved_after(anew, &[])
+    }
+
+    /// The same, after these `earlier` plans of the same run were carried out: what they changed, as they show it, has not
+    /// moved.
+    pub(crate) fn moved_after(&self, anew: &Self, earlier: &[&Self]) -> Vec<Moved> {
+        let anew = self.as_shown_by(anew.clone(), earlier);
         if *self == anew {
             return Vec::new();
         }
@@ -302,12 +311,26 @@ impl PlanFile {
     }
 
     /// A plan that was made anew, but for who plans when, and what no two plans show alike.
-    fn as_shown_by(&self, anew: Self) -> Self {
+    fn as_shown_by(&self, mut anew: Self, earlier: &[&Self]) -> Self {
+        if self.decided.apart.is_none() {
+            anew.decided.apart = None;
+        }
+        let target = self.summary.target.as_ref();
+        let namespace = target.map(|target| target.namespace.as_str());
+        let holds = || self.decided.holds_after(&anew.decided, namespace, earlier);
+        if !earlier.is_empty() && holds() {
+            anew.decided = self.decided.clone();
+        }
+        let summaries: Vec<&PlanSummary> = earlier.iter().map(|plan| &plan.summary).collect();
         Self {
             by: self.by.clone(),
             user: self.user.clone(),
             at: self.at,
-            summary: as_shown(&self.summary, anew.summary),
+            summary: if earlier.is_empty() {
+                as_shown(&self.summary, anew.summary)
+            } else {
+                self.summary.explained(anew.summary, &summaries)
+            },
             ..anew
         }
     }
@@ -339,6 +362,7 @@ impl From<PlanFile> for Filed {
         let object = |it: &PlannedObject| FiledObject {
             diff: it.diff.clone(),
             live: it.live,
+            applied: file.summary.applied.get(&it.object).cloned(),
         };
         Self {
             plan_version: VERSION,
@@ -365,10 +389,17 @@ impl TryFrom<Filed> for PlanFile {
         if summary.objects().count() != filed.objects.len() {
             return Err("not every object is described");
         }
+        let mut applied = BTreeMap::new();
         for (object, filed) in summary.objects_mut().zip(filed.objects) {
             object.diff = filed.diff;
             object.live = filed.live;
+            applied.extend(
+                filed
+                    .applied
+                    .map(|applied| (object.object.clone(), applied)),
+            );
         }
+        summary.applied = applied;
         summary.defaults = filed.defaults;
         if !filed.request.accepts_only(shown(&summary)) {
             return Err("an id is accepted that the plan does not show");

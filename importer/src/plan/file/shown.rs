@@ -72,8 +72,23 @@ impl PlanSummary {
     /// they show. Notes decide nothing, and earlier plans may add some.
     #[must_use]
     pub fn differences(&self, again: &Self, earlier: &[&Self]) -> Vec<String> {
-        let sent = &again.applied;
-        let mut again = as_shown(self, again.clone());
+        let again = self.explained(again.clone(), earlier);
+        if *self == again {
+            return Vec::new();
+        }
+        let mut differences = differing(self, &again);
+        differences.extend(parts_that_differ(self, &again));
+        if differences.is_empty() {
+            differences.push("other parts of the plan".to_owned());
+        }
+        differences
+    }
+
+    /// Returns a plan that was made again after these `earlier` plans of the same run, with what they have changed as this
+    /// plan shows it.
+    pub(super) fn explained(&self, again: Self, earlier: &[&Self]) -> Self {
+        let sent = again.applied.clone();
+        let mut again = as_shown(self, again);
         again.notes.clone_from(&self.notes);
         if again.recorded {
             again.recorded = self.recorded;
@@ -84,7 +99,7 @@ impl PlanSummary {
             let Some(shown) = shown.find(|shown| shown.object == object.object) else {
                 continue;
             };
-            let [before, now] = [&self.applied, sent].map(|all| all.get(&object.object));
+            let [before, now] = [&self.applied, &sent].map(|all| all.get(&object.object));
             let is_sent_alike = before.is_some_and(|before| {
                 let may_differ = !before.is_dry_run || run.mutates;
                 may_differ && now.is_some_and(|now| now.sent == before.sent)
@@ -93,15 +108,7 @@ impl PlanSummary {
                 object.clone_from(shown);
             }
         }
-        if *self == again {
-            return Vec::new();
-        }
-        let mut differences = differing(self, &again);
-        differences.extend(parts_that_differ(self, &again));
-        if differences.is_empty() {
-            differences.push("other parts of the plan".to_owned());
-        }
-        differences
+        again
     }
 }
 

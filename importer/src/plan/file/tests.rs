@@ -141,6 +141,16 @@ pub(crate) fn file() -> PlanFile {
     }
 }
 
+/// The file of another plan, with these digests of its decision.
+pub(crate) fn file_of(solution: &str, summary: PlanSummary, decided: Value) -> PlanFile {
+    PlanFile {
+        solution: solution.parse().unwrap(),
+        summary,
+        decided: serde_json::from_value(decided).unwrap(),
+        ..file()
+    }
+}
+
 /// The file with its JSON changed.
 fn edited(edit: impl FnOnce(&mut Value)) -> Result<PlanFile, PlanFileError> {
     let mut value: Value = serde_json::from_slice(&file().to_bytes()).unwrap();
@@ -395,7 +405,7 @@ fn a_plan_of_the_same_run_holds_if_all_that_was_shown_comes_out_so() {
 }
 
 /// The plan of a Solution in a namespace that does not exist, with these objects of it.
-fn first_of_namespace(namespace: &str, objects: &[&str]) -> PlanSummary {
+pub(crate) fn first_of_namespace(namespace: &str, objects: &[&str]) -> PlanSummary {
     let mut plan = summary();
     let created = |name: &str, diff: &str| PlannedObject {
         changes: Vec::new(),
@@ -417,7 +427,7 @@ fn first_of_namespace(namespace: &str, objects: &[&str]) -> PlanSummary {
 }
 
 /// The same once the namespace exists: its objects could be dry-run, with the defaults of the API server.
-fn next_of_namespace(first: &PlanSummary, namespace: &str) -> PlanSummary {
+pub(crate) fn next_of_namespace(first: &PlanSummary, namespace: &str) -> PlanSummary {
     let mut plan = first.clone();
     let mut objects = plan.target.as_mut().unwrap().objects.iter_mut();
     *objects.next().unwrap() = object("Namespace prod", "change", namespace);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use deployer::Cluster;
 use importer::{Obstacle, Plan, Ready, Request};
-use schemas::SolutionId;
+use schemas::PlacedVersion;
 
 use super::plan_file::Filing;
 use super::planned::{Deployable, DeploymentPlan, DeploymentWork, PlannedWork, WantedConsent};
@@ -15,7 +15,7 @@ use crate::failure::Failure;
 /// Plans one deployment, behind those `before` it.
 pub(super) async fn look(
     deployable: Deployable,
-    before: BTreeSet<SolutionId>,
+    before: BTreeSet<PlacedVersion>,
     cluster: &Cluster,
     filing: &Filing<'_>,
 ) -> Result<DeploymentPlan, Failure> {

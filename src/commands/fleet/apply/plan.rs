@@ -83,10 +83,10 @@ pub(super) async fn plan(
     }
     let mut before = BTreeSet::new();
     for deployable in in_order(ready)? {
-        let id = deployable.archive.accepted.statement().predicate.id.clone();
+        let deployed = deployable.deployed();
         let plan = Box::pin(look(deployable, before.clone(), cluster, &rollout.filing));
         deployments.push(plan.await?);
-        before.insert(id);
+        before.insert(deployed);
     }
     let (leaving, staying): (Vec<_>, Vec<_>) = source
         .departures(&place)

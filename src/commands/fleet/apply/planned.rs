@@ -116,6 +116,18 @@ pub(in crate::commands::fleet) struct Deployable {
     pub(in crate::commands::fleet) request: Request,
 }
 
+impl Deployable {
+    /// Returns what is deployed, which is not the version of the file where it goes back.
+    pub(in crate::commands::fleet) fn deployed(&self) -> PlacedVersion {
+        let id = &self.archive.accepted.statement().predicate.id;
+        PlacedVersion {
+            solution: id.name().clone(),
+            version: id.version().clone(),
+            environment: self.placed.environment.clone(),
+        }
+    }
+}
+
 /// Why a deployment is not planned.
 pub(in crate::commands::fleet) enum Unplannable {
     /// Nothing is to be done, for this reason.

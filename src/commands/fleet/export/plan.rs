@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use deployer::Cluster;
 use importer::{Handover, RenderedManifests, Request, SecretValues};
-use schemas::SolutionId;
+use schemas::PlacedVersion;
 use shelf::PushPlan;
 
 use super::super::apply::{
@@ -48,7 +48,7 @@ pub(super) async fn plan(
     let (mut plans, mut before) = (Vec::new(), BTreeSet::new());
     for deployable in in_order(ready)? {
         let placed = deployable.placed.clone();
-        let id = deployable.archive.accepted.statement().predicate.id.clone();
+        let deployed = deployable.deployed();
         let looked = look(deployable, before.clone(), tool, &member.cluster);
         match Box::pin(looked).await? {
             Ok(plan) => plans.push(plan),
@@ -57,7 +57,7 @@ pub(super) async fn plan(
                 found: Err(why),
             }),
         }
-        before.insert(id);
+        before.insert(deployed);
     }
     deployments.extend(apart(plans)?);
     Ok(MemberExport {
@@ -70,7 +70,7 @@ pub(super) async fn plan(
 /// Plans one deployment, behind those `before` it.
 async fn look(
     deployable: Deployable,
-    before: BTreeSet<SolutionId>,
+    before: BTreeSet<PlacedVersion>,
     tool: GitOpsTool,
     cluster: &Cluster,
 ) -> Result<Result<ExportPlan, Vec<InTheWay>>, Failure> {
