@@ -648,6 +648,8 @@ mod tests {
             journal
         );
         assert_eq!(journal.shared(), super::tests::journal());
+        let shared = serde_json::to_value(&journal).unwrap();
+        assert!(FleetJournal::from_shared(shared).is_err());
     }
 
     #[test]
