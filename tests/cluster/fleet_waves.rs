@@ -173,6 +173,18 @@ fn a_wave_that_fails_leaves_the_rest_untouched_and_running_again_completes_it() 
         status.ends_with("3 of 3 clusters are as the file says\n"),
         "{status}"
     );
+    other_values_in_the_file_are_not_what_runs(&fleet);
+}
+
+fn other_values_in_the_file_are_not_what_runs(all: &Fleet) {
+    let path = all.site.desk.path("fleet.yaml");
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, text.replace("size: 3", "size: 4")).unwrap();
+    let status = fleet(all, &["status", "fleet.yaml"]);
+    assert_eq!(status.code, 1, "{status:?}");
+    let words = "0 of 3 clusters are as the file says; other values: lab (shop 1.2.0), paris (shop 1.2.0), rome (shop 1.2.0)\n";
+    assert!(status.stdout.ends_with(words), "{status:?}");
+    fleet(all, &["status", "fleet.yaml", "--quick"]).success();
 }
 
 fn fleet_status(all: &Fleet) -> String {

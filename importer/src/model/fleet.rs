@@ -34,7 +34,8 @@ impl FleetChoices {
     }
 
     /// Returns the digest of the values, as JSON with sorted keys. Nothing of them is secret.
-    pub(crate) fn digest(&self) -> Digest {
+    #[must_use]
+    pub fn digest(&self) -> Digest {
         Digest::new(Sha256::digest(json!(self.site).to_string()).into())
     }
 

@@ -11,7 +11,7 @@ use deployer::{Object, ObjectRef};
 use rules::{Right, RightsSubject};
 use schemars::JsonSchema;
 use schemas::{
-    ClusterName, EnvironmentName, KubernetesName, Namespace, ParameterName, ReleaseName,
+    ClusterName, Digest, EnvironmentName, KubernetesName, Namespace, ParameterName, ReleaseName,
     SolutionName, StatementTime, Version,
 };
 use serde::{Deserialize, Serialize};
@@ -128,6 +128,12 @@ pub struct EnvironmentNamespace {
     /// The names that the cluster has in those fleets, by Solution.
     #[serde(rename = "fleetClusters", skip_serializing_if = "BTreeMap::is_empty")]
     pub fleet_clusters: BTreeMap<SolutionName, ClusterName>,
+    /// SHA-256 of the values that those fleets chose, by Solution, as JSON with sorted keys and without spaces.
+    #[serde(rename = "fleetValues", skip_serializing_if = "BTreeMap::is_empty")]
+    pub fleet_values: BTreeMap<SolutionName, Digest>,
+    /// The Solutions for which flags have chosen values that count above those of a fleet.
+    #[serde(skip)]
+    pub chosen_by_flags: BTreeSet<SolutionName>,
     /// Whether it is being deleted, as far as this user may see.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub going: bool,
@@ -223,6 +229,22 @@ impl NamespaceRecord {
         named.collect()
     }
 
+    /// The digests of the values that fleets chose.
+    fn fleet_values(&self) -> BTreeMap<SolutionName, Digest> {
+        let deployed = self.solutions.iter();
+        let chosen = deployed.filter_map(|(name, it)| Some((name.clone(), it.fleet.as_ref()?)));
+        chosen
+            .map(|(name, choices)| (name, choices.digest()))
+            .collect()
+    }
+
+    /// The Solutions for which flags have chosen values. A fleet chooses only sensitive ones in this way.
+    fn chosen_by_flags(&self) -> BTreeSet<SolutionName> {
+        let chosen = self.solutions.iter();
+        let chosen = chosen.filter(|(_, it)| !it.parameters.is_empty() || !it.charts.is_empty());
+        chosen.map(|(name, _)| name.clone()).collect()
+    }
+
     /// Returns what keeps a Solution from giving the namespace these labels, which may be there.
     pub(crate) fn check_labels(
         &self,
@@ -288,6 +310,8 @@ impl From<&NamespaceRecord> for EnvironmentNamespace {
             solutions: record.versions(),
             fleets: record.fleets(),
             fleet_clusters: record.fleet_clusters(),
+            fleet_values: record.fleet_values(),
+            chosen_by_flags: record.chosen_by_flags(),
             going: false,
         }
     }
@@ -320,6 +344,22 @@ pub(crate) mod tests {
 
     pub(crate) fn namespace_record(environment: &str, namespace: &str) -> NamespaceRecord {
         NamespaceRecord::new(environment.parse().unwrap(), namespace.parse().unwrap())
+    }
+
+    #[test]
+    fn the_values_of_a_fleet_are_told_by_their_digest_and_those_of_flags_by_being_there() {
+        let mut record = namespace_record("prod", "prod");
+        let mut shop = deployed("1.0.0");
+        shop.fleet = Some(Box::new(fleet::tests::choices("{pullSecret: a}")));
+        let digest = shop.fleet.as_ref().unwrap().digest();
+        let mut cart = deployed("1.0.0");
+        cart.parameters = serde_json::from_value(json!({ "size": 1 })).unwrap();
+        let [shop_name, cart_name]: [SolutionName; 2] =
+            ["shop", "cart"].map(|name| name.parse().unwrap());
+        record.solutions = [(shop_name.clone(), shop), (cart_name.clone(), cart)].into();
+        let told = EnvironmentNamespace::from(&record);
+        assert_eq!(told.fleet_values, [(shop_name, digest)].into());
+        assert_eq!(told.chosen_by_flags, [cart_name].into());
     }
 
     #[test]

@@ -92,6 +92,8 @@ pub(super) mod tests {
             solutions: [].into(),
             fleets: [].into(),
             fleet_clusters: [].into(),
+            fleet_values: [].into(),
+            chosen_by_flags: [].into(),
             going: false,
         };
         for it in deployed {

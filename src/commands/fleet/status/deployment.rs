@@ -30,6 +30,8 @@ pub(crate) enum DeploymentState {
     Ready,
     /// This user may not see enough to tell.
     Unseen,
+    /// The version runs and is ready, with other values than the file has for it.
+    OtherValues,
     /// The version is deployed, and does not run as it should.
     NotReady,
     /// A newer version is deployed.
@@ -47,6 +49,7 @@ impl fmt::Display for DeploymentState {
         f.write_str(match self {
             Self::Ready => "ready",
             Self::Unseen => "cannot be seen",
+            Self::OtherValues => "other values",
             Self::NotReady => "not ready",
             Self::Ahead => "ahead",
             Self::Behind => "behind",

@@ -4,6 +4,7 @@ mod deployment;
 mod judge;
 mod show;
 pub(in crate::commands) mod shown;
+mod values;
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +14,8 @@ use schemas::WaveName;
 
 pub(super) use self::judge::{concerns, judge};
 use self::show::show;
-use self::shown::MemberStatus;
+use self::shown::{FoundMember, MemberStatus};
+use self::values::FileValues;
 use super::check::{read, refused};
 use super::gone::{GoneCluster, gone};
 use super::journal::JournalFile;
@@ -27,9 +29,10 @@ use crate::{cluster, render};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Each cluster is asked what runs there, sixteen at a time, each for no longer than --timeout; one
-that cannot be reached hides no other. Nothing is written. A deployment of the file is ready, not
-ready, behind (an older version is deployed), ahead, absent, or incomplete: a change of it goes on,
-was interrupted or failed. What else runs in environments is told, and not judged.
+that cannot be reached hides no other. Nothing is written. A deployment of the file is ready, has
+other values than the file has for it, is not ready, behind (an older version is deployed), ahead,
+absent, or incomplete: a change of it goes on, was interrupted or failed. What else runs in
+environments is told, and not judged. `solution diff` shows what others have changed in objects.
 
 --kubeconfig and --context are those of the cluster with the objects of Cluster API, where the file
 names any.
@@ -40,6 +43,7 @@ else with 3 if a cluster cannot be reached or does not let this user see enough.
 Examples:
   solution fleet status fleet.yaml
   solution fleet status fleet.yaml --cluster 'par*' --group prod
+  solution fleet status fleet.yaml --quick
   solution fleet status fleet.yaml --output json")]
 pub(crate) struct Arguments {
     /// The file
@@ -47,6 +51,10 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     selection: SelectionArguments,
+
+    /// Compare only versions, and not the values that the file has for each cluster
+    #[arg(long)]
+    quick: bool,
 
     #[command(flatten)]
     cluster: ReadArguments,
@@ -63,8 +71,15 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let places: Vec<usize> = turns.iter().map(|it| it.cluster).collect();
     let reaching = Reaching::to_read(&file, &arguments.file, &arguments.cluster)?;
     let found = cluster::block_on(async {
-        let found = reaching.each(&places, async |_, member| {
-            Ok(importer::status(&member.cluster, None).await?)
+        let found = reaching.each(&places, async |at, member| {
+            let status = importer::status(&member.cluster, None).await?;
+            let values = FileValues::compute(&file, &members, at, &member.cluster);
+            let values = if arguments.quick {
+                None
+            } else {
+                Some(values.await?)
+            };
+            Ok(FoundMember { status, values })
         });
         Ok(found.await)
     })?;

@@ -14,6 +14,7 @@ use super::super::standing::{entries, standing};
 use super::ClusterTurn;
 use super::deployment::{DeploymentState, DeploymentStatus};
 use super::judge::judge;
+use super::values::FileValues;
 use crate::args::choose;
 use crate::commands::refusal::InTheWay;
 use crate::failure::{Failure, Outcome};
@@ -64,17 +65,24 @@ pub(crate) struct MemberStatus {
     pub(super) outcome: Outcome,
 }
 
+/// What was found out about a cluster.
+pub(super) struct FoundMember {
+    pub(super) status: Status,
+    /// The values that the file has for it; none if only versions are compared.
+    pub(super) values: Option<FileValues>,
+}
+
 impl MemberStatus {
     pub(super) fn of(
         file: &FleetFile,
         members: &Members<'_>,
         turn: &ClusterTurn<'_>,
-        found: Result<Status, Failure>,
+        found: Result<FoundMember, Failure>,
     ) -> Self {
         let name = file.spec().clusters[turn.cluster].name.to_string();
         let wave = turn.wave.to_string();
-        let status = match found {
-            Ok(status) => status,
+        let FoundMember { status, values } = match found {
+            Ok(found) => found,
             Err(failure) => {
                 return Self {
                     name,
@@ -89,7 +97,14 @@ impl MemberStatus {
         };
         let entries = entries(file, members, turn.cluster);
         let placed = entries.iter().map(|it| PlacedVersion::from(*it));
-        let deployments: Vec<DeploymentStatus> = placed.map(|it| judge(&it, &status)).collect();
+        let judged = placed.map(|placed| {
+            let found = judge(&placed, &status);
+            match &values {
+                Some(values) => values.judge(found, &status.environments),
+                None => found,
+            }
+        });
+        let deployments: Vec<DeploymentStatus> = judged.collect();
         let ready = all_ready(deployments.iter().map(|it| it.state));
         Self {
             name,

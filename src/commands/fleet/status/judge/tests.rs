@@ -169,6 +169,8 @@ fn what_is_being_deleted_is_not_ready() {
         solutions: [("shop".parse().unwrap(), "1.1.0".parse().unwrap())].into(),
         fleets: [].into(),
         fleet_clusters: [].into(),
+        fleet_values: [].into(),
+        chosen_by_flags: [].into(),
         going: false,
     });
     assert_eq!(state(&status), DeploymentState::Ready);
