@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use schemas::Namespace;
 use serde::Serialize;
 
-pub(super) use self::shown::show_operator;
+pub(super) use self::shown::{show_incomplete, show_operator};
 use crate::args::{Format, Output, ReadArguments};
 use crate::failure::{self, Failure, Outcome};
 use crate::{cluster, render};
@@ -20,9 +20,10 @@ use crate::{cluster, render};
 /// Show imported versions, environments, and whether their operators are ready
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exits with 1 if an operator is not ready, or does not run the version that it should; it says why,
-and what to do. What you may not see is named at the end; with 3 if an operator may be among it.
-As metrics, and while it serves them, it says all of that in numbers, and a bad one is no failure.
+Exits with 1 if an operator is not ready, does not run the version that it should, or if a change is
+incomplete: it is running, was interrupted or failed. The output says why and what to do. It lists at
+the end what you may not see, and exits with 3 if an operator may be among that.
+With `--output metrics` or `--listen` all of that is numbers, and a bad one is no failure.
 
 Examples:
   solution status

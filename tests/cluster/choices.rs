@@ -174,7 +174,7 @@ fn a_first_deployment_that_does_not_come_can_be_undone() {
     assert!(answer.stderr.contains("/nowhere"), "{answer:?}");
     let status = site.solution(&["status"]).failure(1);
     assert!(
-        status.contains("example 1.0.0  0/1 ready: ") && status.contains("/nowhere"),
+        status.contains("example 1.0.0  0/1 pods ready: ") && status.contains("/nowhere"),
         "{status}"
     );
     let text = site

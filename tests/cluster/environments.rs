@@ -362,7 +362,7 @@ fn a_namespace_that_does_not_go_holds_up_no_other_environment() {
     assert!(described.contains("is being deleted"), "{described}");
     upgraded.success();
     let status = status.success();
-    assert!(status.contains("example 1.1.0  1/1 ready"), "{status}");
+    assert!(status.contains("example 1.1.0  1/1 pods ready"), "{status}");
     assert!(
         status.contains("environment stuck, is being deleted"),
         "{status}"

@@ -121,7 +121,7 @@ fn a_pull_secret_that_comes_late_or_is_corrected_is_used_at_once() {
 fn unready(site: &Site) {
     let text = site.solution(&["status"]).failure(1);
     assert!(
-        text.contains("example 1.0.0  0/1 ready: the image cannot be pulled, the registry does not accept the credentials")
+        text.contains("example 1.0.0  0/1 pods ready: the image cannot be pulled, the registry does not accept the credentials")
             && text.contains("hint: name a Secret"),
         "{text}"
     );
@@ -136,7 +136,7 @@ fn unready(site: &Site) {
 /// An operator that is ready, and what is not said of another version.
 fn ready_and_nothing_else(site: &Site) {
     let text = site.solution(&["status"]).success();
-    assert!(text.contains("example 1.0.0  1/1 ready\n"), "{text}");
+    assert!(text.contains("example 1.0.0  1/1 pods ready\n"), "{text}");
     let kubectl = |arguments: &[&str]| site.kubectl("late", arguments).success();
     let version = |version: &str| {
         let label = format!("app.kubernetes.io/version={version}");
@@ -150,7 +150,7 @@ fn ready_and_nothing_else(site: &Site) {
     version("9.9.9");
     let text = site.solution(&["status"]).failure(1);
     assert!(
-        text.contains("example 1.0.0  0/1 ready: its Deployment belongs to version 9.9.9"),
+        text.contains("example 1.0.0 (9.9.9 runs)  1/1 pods ready: its Deployment belongs to version 9.9.9"),
         "{text}"
     );
     version("1.0.0");

@@ -271,7 +271,7 @@ fn admission_that_refuses_is_an_obstacle_and_later_an_incomplete_change() {
         });
         says(&answer.failure(code), &[words]);
         assert_told(&site, "1.0.0", "ready", &["failed"]);
-        let text = site.solution(&["status"]).success();
+        let text = site.solution(&["status"]).failure(1);
         says(
             &text,
             &["is incomplete: deploy example 1.1.0", words, "hint:"],

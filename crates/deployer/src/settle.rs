@@ -45,6 +45,13 @@ fn of_every_kind(value: &Value) -> Option<Settled> {
     words_of(value, "Stalled", "True").map(Settled::Failed)
 }
 
+/// Returns the number of pods of a workload that are ready, and the number that it wants; nothing for other kinds.
+#[must_use]
+pub fn pods(object: &Object) -> Option<[u64; 2]> {
+    let kind = (object.gvk().group.as_str(), object.gvk().kind.as_str());
+    workload::pods(kind, object.as_value())
+}
+
 fn of_its_kind(object: &Object, value: &Value) -> Settled {
     match (object.gvk().group.as_str(), object.gvk().kind.as_str()) {
         ("apps", "Deployment") => workload::deployment(value),

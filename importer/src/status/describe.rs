@@ -13,6 +13,8 @@ use crate::model::namespace_record::{
 };
 use crate::model::obstacle::Obstacle;
 use crate::model::parameters::ParameterValues;
+use crate::model::receipt::{ChangeReceipt, Passage};
+use crate::model::receipts::Receipts;
 use crate::model::sight::Sight;
 use crate::model::state::ClusterState;
 use crate::plan::readiness::{OperatorStatus, standing};
@@ -30,6 +32,10 @@ pub struct Description {
     pub environment: EnvironmentName,
     /// The namespaces of the environment.
     pub namespaces: Vec<NamespaceDescription>,
+    /// The changes that are incomplete, the oldest first: they are running, were interrupted or failed, and no later change
+    /// has completed them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub incomplete: Vec<ChangeReceipt>,
     /// The claims about it in the cluster that are not so.
     pub notes: Vec<String>,
 }
@@ -107,12 +113,16 @@ pub struct DeployedOperator {
 }
 
 impl Description {
-    /// Whether all that is deployed runs as it should; nothing where this user may not see enough to say yes.
+    /// Whether all that is deployed runs as it should and no change is incomplete; nothing where this user may not see
+    /// enough to say yes.
     #[must_use]
     pub fn is_ready(&self) -> Option<bool> {
         let spaces = self.namespaces.iter();
         let operators = spaces.flat_map(|space| &space.operators);
-        all_ready(operators.map(|deployed| &deployed.operator))
+        all_ready(
+            operators.map(|deployed| &deployed.operator),
+            &self.incomplete,
+        )
     }
 }
 
@@ -132,11 +142,15 @@ pub async fn describe(
         }
         .into());
     }
+    let of_it = |place: &Passage| place.environment == *environment;
+    let mut incomplete = Receipts::read_incomplete(cluster).await?.all;
+    incomplete.retain(|change| change.subject.places.iter().any(of_it));
     let about = About::Environment(environment);
     let labelled = about.labelled(cluster).await?;
     Ok(Description {
         environment: environment.clone(),
         namespaces,
+        incomplete,
         notes: claims(cluster, &state, about, &labelled).await?,
     })
 }

@@ -55,22 +55,25 @@ pub struct VersionStatus {
 }
 
 impl Status {
-    /// Whether every operator runs as it should; nothing where this user may not see enough to say yes.
+    /// Whether every operator runs as it should and no change is incomplete; nothing where this user may not see enough to
+    /// say yes.
     #[must_use]
     pub fn is_ready(&self) -> Option<bool> {
         let enough = !self.unseen.iter().any(|unseen| unseen.what.decides());
-        all_ready(&self.operators).filter(|ready| enough || !ready)
+        all_ready(&self.operators, &self.incomplete).filter(|ready| enough || !ready)
     }
 }
 
-/// Whether all of these run as they should; nothing where one of them cannot be seen and the others do.
-pub(crate) fn all_ready<'a>(
+/// Whether all of these run as they should and no change of them is incomplete; nothing where one of them cannot be seen
+/// and the others do.
+fn all_ready<'a>(
     operators: impl IntoIterator<Item = &'a OperatorStatus>,
+    incomplete: &[ChangeReceipt],
 ) -> Option<bool> {
     let (unseen, seen): (Vec<_>, Vec<_>) = operators
         .into_iter()
         .partition(|it| it.condition == Condition::Unseen);
-    if !seen.into_iter().all(OperatorStatus::is_ready) {
+    if !incomplete.is_empty() || !seen.into_iter().all(OperatorStatus::is_ready) {
         return Some(false);
     }
     unseen.is_empty().then_some(true)
@@ -218,22 +221,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cannot_be_seen_is_not_called_ready() {
+    fn what_cannot_be_seen_or_is_incomplete_is_not_called_ready() {
         let of = |condition| OperatorStatus {
             solution: "shop".parse().unwrap(),
             version: "1.1.0".parse().unwrap(),
             environment: "prod".parse().unwrap(),
             namespace: "prod".parse().unwrap(),
+            runs: None,
             ready: None,
+            pods: None,
             condition,
             why: None,
             awaited: None,
         };
         let [ready, gone, unseen] = [Condition::Ready, Condition::Gone, Condition::Unseen].map(of);
-        assert_eq!(all_ready([&ready, &ready]), Some(true));
-        assert_eq!(all_ready([&ready, &unseen]), None);
-        assert_eq!(all_ready([&gone, &unseen]), Some(false));
-        let status = Status {
+        assert_eq!(all_ready([&ready, &ready], &[]), Some(true));
+        assert_eq!(all_ready([&ready, &unseen], &[]), None);
+        assert_eq!(all_ready([&gone, &unseen], &[]), Some(false));
+        let mut status = Status {
             versions: Vec::new(),
             environments: Vec::new(),
             operators: vec![unseen],
@@ -242,5 +247,13 @@ mod tests {
             unseen: Vec::new(),
         };
         assert_eq!(status.is_ready(), None);
+        status.operators = vec![ready];
+        assert_eq!(status.is_ready(), Some(true));
+        let failed = serde_json::json!({
+            "schemaVersion": 1, "revision": 7, "at": "2026-01-02T03:04:05Z", "by": "me@here", "verb": "deploy",
+            "places": [], "written": [], "removed": [], "outcome": "failed", "reason": "no",
+        });
+        status.incomplete = vec![serde_json::from_value(failed).unwrap()];
+        assert_eq!(status.is_ready(), Some(false), "a change failed");
     }
 }

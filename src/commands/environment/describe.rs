@@ -7,15 +7,15 @@ use importer::{
 use schemas::EnvironmentName;
 
 use crate::args::{Output, ReadArguments};
-use crate::commands::status::{Hinted, show_operator};
+use crate::commands::status::{Hinted, show_incomplete, show_operator};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
 /// Show one environment in detail: its namespaces, what runs there, and who accepted what
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exits with 1 if an operator is not ready, or does not run the version that it should, and with 3 if
-you may not see whether it does, as `solution status` does.
+Exits with 1 if an operator is not ready, does not run the version that it should, or a change of
+the environment is incomplete, and with 3 if you may not see it, as `solution status` does.
 
 Examples:
   solution environment describe prod
@@ -39,6 +39,7 @@ pub(super) fn run(arguments: &DescribeArguments, output: Output) -> Result<Outco
 fn show(described: &Description) {
     render::line!("environment {}", described.environment);
     described.namespaces.iter().for_each(namespace);
+    described.incomplete.iter().for_each(show_incomplete);
     render::lines("note: ", &described.notes);
 }
 

@@ -1,6 +1,6 @@
 //! A status for people.
 
-use importer::Unseen;
+use importer::{ChangeReceipt, OperatorStatus, Unseen};
 
 use super::{Hinted, ShownStatus, incomplete};
 use crate::args::choose;
@@ -34,12 +34,15 @@ pub(super) fn show(status: &ShownStatus) {
         let here = operators.filter(|it| it.operator.namespace == space.namespace);
         here.for_each(show_operator);
     }
-    for receipt in status.incomplete {
-        render::line(incomplete::in_words(receipt));
-        render::line!("  hint: {}", incomplete::way_on(&receipt.outcome));
-    }
+    status.incomplete.iter().for_each(show_incomplete);
     render::lines("note: ", status.notes);
     show_unseen(status.unseen);
+}
+
+/// Shows a change that is incomplete, and what completes it.
+pub(in crate::commands) fn show_incomplete(receipt: &ChangeReceipt) {
+    render::line(incomplete::in_words(receipt));
+    render::line!("  hint: {}", incomplete::way_on(&receipt.outcome));
 }
 
 /// What this user may not see, all of it together.
@@ -56,12 +59,63 @@ fn show_unseen(unseen: &[Unseen]) {
 
 /// Shows an operator, and what to do where it does not run as it should.
 pub(in crate::commands) fn show_operator(Hinted { operator, hint }: &Hinted) {
-    let ready = operator.ready;
-    let ready = ready.map(|[ready, wanted]| format!("{ready}/{wanted} ready"));
-    let said: Vec<String> = ready.into_iter().chain(operator.why.clone()).collect();
-    let (solution, version, said) = (&operator.solution, &operator.version, said.join(": "));
-    render::line!("  {solution} {version}  {said}");
+    render::line!("  {}", in_one_line(operator));
     if let Some(hint) = hint {
         render::line!("    hint: {hint}");
+    }
+}
+
+/// Returns the state of an operator: its version, its ready pods, and why it does not run as it should.
+fn in_one_line(operator: &OperatorStatus) -> String {
+    let runs = operator.runs.as_ref();
+    let runs = runs.map(|runs| format!(" ({runs} runs)"));
+    let counted = match (operator.pods, operator.ready) {
+        // What an operator of another project makes of its own objects has no pods here.
+        (Some([_, 0]), Some([ready, wanted])) if wanted > 0 => {
+            Some(format!("{ready}/{wanted} objects ready"))
+        }
+        (pods, _) => pods.map(|[ready, wanted]| format!("{ready}/{wanted} pods ready")),
+    };
+    let said: Vec<String> = counted.into_iter().chain(operator.why.clone()).collect();
+    let (solution, version) = (&operator.solution, &operator.version);
+    let (runs, said) = (runs.unwrap_or_default(), said.join(": "));
+    format!("{solution} {version}{runs}  {said}")
+}
+
+#[cfg(test)]
+mod tests {
+    use importer::Condition;
+
+    use super::*;
+
+    #[test]
+    fn an_operator_is_shown_with_the_version_that_runs_and_its_pods() {
+        let mut operator = OperatorStatus {
+            solution: "shop".parse().unwrap(),
+            version: "1.1.0".parse().unwrap(),
+            environment: "prod".parse().unwrap(),
+            namespace: "prod".parse().unwrap(),
+            runs: None,
+            ready: Some([2, 2]),
+            pods: Some([6, 6]),
+            condition: Condition::Ready,
+            why: None,
+            awaited: None,
+        };
+        assert_eq!(in_one_line(&operator), "shop 1.1.0  6/6 pods ready");
+        operator.pods = Some([0, 0]);
+        assert_eq!(in_one_line(&operator), "shop 1.1.0  2/2 objects ready");
+        operator.ready = Some([0, 1]);
+        operator.pods = Some([1, 1]);
+        operator.runs = Some("1.0.0".parse().unwrap());
+        operator.why = Some("its Deployment belongs to version 1.0.0".to_owned());
+        assert_eq!(
+            in_one_line(&operator),
+            "shop 1.1.0 (1.0.0 runs)  1/1 pods ready: its Deployment belongs to version 1.0.0"
+        );
+        operator.pods = None;
+        operator.runs = None;
+        operator.why = Some("its Deployment is gone".to_owned());
+        assert_eq!(in_one_line(&operator), "shop 1.1.0  its Deployment is gone");
     }
 }

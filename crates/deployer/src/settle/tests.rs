@@ -495,3 +495,32 @@ fn a_namespace_is_held_by_what_is_left_in_it() {
     let words = format!("it is being deleted, held by its content: {message}");
     assert_eq!(settled(&namespace), Settled::Pending(words));
 }
+
+#[test]
+fn the_pods_of_a_workload_are_those_ready_and_those_wanted() {
+    let counted = |api_version: &str, kind: &str, more: Value| {
+        let mut value =
+            json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "test"}});
+        for (field, content) in more.as_object().unwrap() {
+            value[field] = content.clone();
+        }
+        pods(&Object::new(value).unwrap())
+    };
+    for kind in ["Deployment", "StatefulSet", "ReplicaSet"] {
+        let some = json!({"spec": {"replicas": 3}, "status": {"replicas": 3, "readyReplicas": 2}});
+        assert_eq!(counted("apps/v1", kind, some), Some([2, 3]), "{kind}");
+        let stopping = json!({"spec": {"replicas": 0}, "status": {"readyReplicas": 1}});
+        assert_eq!(counted("apps/v1", kind, stopping), Some([0, 0]), "{kind}");
+        assert_eq!(counted("apps/v1", kind, json!({})), Some([0, 1]), "{kind}");
+    }
+    let nodes = json!({"status": {"desiredNumberScheduled": 4, "numberReady": 1}});
+    assert_eq!(counted("apps/v1", "DaemonSet", nodes), Some([1, 4]));
+    assert_eq!(counted("v1", "Pod", json!({})), Some([0, 1]));
+    for (api_version, kind) in [
+        ("batch/v1", "Job"),
+        ("v1", "ConfigMap"),
+        ("example/v1", "Deployment"),
+    ] {
+        assert_eq!(counted(api_version, kind, json!({})), None, "{kind}");
+    }
+}

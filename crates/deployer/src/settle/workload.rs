@@ -130,6 +130,24 @@ pub(super) fn job(value: &Value) -> Settled {
         .unwrap_or_else(|| pending("its last pods have not ended yet"))
 }
 
+/// Returns the number of ready pods of a workload of this group and kind, and the number that it wants. The pods of a
+/// Job are not counted: it wants none once it is done.
+pub(super) fn pods(kind: (&str, &str), value: &Value) -> Option<[u64; 2]> {
+    let [ready, wanted] = match kind {
+        ("apps", "Deployment" | "StatefulSet" | "ReplicaSet") => {
+            [status(value, "readyReplicas"), wanted(value)]
+        }
+        ("apps", "DaemonSet") => [
+            status(value, "numberReady"),
+            status(value, "desiredNumberScheduled"),
+        ],
+        ("", "Pod") => [u64::from(pod(value) == Settled::Ready), 1],
+        _ => return None,
+    };
+    // Pods that a workload no longer wants are still ready while they stop.
+    Some([ready.min(wanted), wanted])
+}
+
 /// Returns the number of pods asked for: one, where nothing is said.
 fn wanted(value: &Value) -> u64 {
     value["spec"]["replicas"].as_u64().unwrap_or(1)

@@ -3,7 +3,7 @@
 //! those were recorded. Nothing is tried, since who looks may not write.
 
 use change::{Entry, Inventory, ReleaseEntry, Stage};
-use deployer::{Cluster, Drift, Object, ObjectRef, Settled, settled};
+use deployer::{Cluster, Drift, Object, ObjectRef, Settled, pods, settled};
 use schemas::{SolutionName, SolutionSpec, Strategy};
 
 use crate::model::error::Error;
@@ -25,8 +25,17 @@ pub(super) struct DeployedParts<'a> {
     pub(super) spec: &'a SolutionSpec,
 }
 
-/// The number of workloads that are settled, the number of all, and the reason why the first of the others is not.
-type WorkloadTally = (Option<[u64; 2]>, Condition, Option<String>);
+/// The workloads of a Solution together.
+#[derive(Debug, PartialEq, Eq)]
+struct WorkloadTally {
+    /// The number of workloads that are settled, and the number of all.
+    ready: Option<[u64; 2]>,
+    /// The number of their pods that are ready, and the number of those wanted.
+    pods: Option<[u64; 2]>,
+    condition: Condition,
+    /// The reason why the first that is not settled is not.
+    why: Option<String>,
+}
 
 /// The state of a part that is not as it should be.
 type PartState = (Condition, String);
@@ -45,12 +54,17 @@ impl DeployedParts<'_> {
         cluster: &Cluster,
         sight: &mut Sight,
     ) -> Result<OperatorStatus, Error> {
-        let (ready, condition, why) = match self.judged(cluster).await {
+        let tally = match self.judged(cluster).await {
             Err(Error::Cluster(deployer::Error::Forbidden { doing, .. })) => {
                 let (solution, namespace) = (self.solution.clone(), self.space.namespace.clone());
                 sight.misses(Hidden::Carried(solution, namespace), doing);
                 let why = "this user may not read what it carries".to_owned();
-                (None, Condition::Unseen, Some(why))
+                WorkloadTally {
+                    ready: None,
+                    pods: None,
+                    condition: Condition::Unseen,
+                    why: Some(why),
+                }
             }
             judged => judged?,
         };
@@ -59,9 +73,11 @@ impl DeployedParts<'_> {
             version: self.deployed.version.clone(),
             environment: self.space.environment.clone(),
             namespace: self.space.namespace.clone(),
-            ready,
-            condition,
-            why,
+            runs: None,
+            ready: tally.ready,
+            pods: tally.pods,
+            condition: tally.condition,
+            why: tally.why,
             awaited: None,
         })
     }
@@ -156,10 +172,17 @@ fn summed(
         unsettled.extend(found);
     }
     let lacking = u64::try_from(unsettled.len()).unwrap_or(u64::MAX);
-    let ready = Some([wanted - lacking, wanted]);
-    match changed.into_iter().chain(unsettled).next() {
-        Some((condition, why)) => (ready, condition, Some(why)),
-        None => (ready, Condition::Ready, None),
+    let counted = live.iter().flatten().filter_map(pods);
+    let sum = |[ready, wanted]: [u64; 2], [more, of]: [u64; 2]| [ready + more, wanted + of];
+    let (condition, why) = match changed.into_iter().chain(unsettled).next() {
+        Some((condition, why)) => (condition, Some(why)),
+        None => (Condition::Ready, None),
+    };
+    WorkloadTally {
+        ready: Some([wanted - lacking, wanted]),
+        pods: Some(counted.fold([0, 0], sum)),
+        condition,
+        why,
     }
 }
 
@@ -343,13 +366,36 @@ mod tests {
             strategy,
         };
         let gone = |strategy| summed(Vec::new(), &[workload(strategy)], &[None]);
+        let kept = gone(Strategy::BootstrapOnly);
         assert_eq!(
-            gone(Strategy::BootstrapOnly),
+            (kept.ready, kept.condition, kept.why),
             (Some([0, 0]), Condition::Ready, None)
         );
-        let (ready, condition, why) = gone(Strategy::Managed);
-        assert_eq!((ready, condition), (Some([0, 1]), Condition::Gone));
-        assert!(why.unwrap().contains("is gone"));
+        let missed = gone(Strategy::Managed);
+        assert_eq!(
+            (missed.ready, missed.condition),
+            (Some([0, 1]), Condition::Gone)
+        );
+        assert!(missed.why.unwrap().contains("is gone"));
+    }
+
+    #[test]
+    fn pods_of_workloads_are_counted_and_not_objects() {
+        let deployment = |name: &str, wanted: u64, ready: u64| {
+            Object::new(json!({
+                "apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": name, "namespace": "prod"},
+                "spec": {"replicas": wanted}, "status": {"readyReplicas": ready},
+            }))
+            .unwrap()
+        };
+        let live = [deployment("web", 3, 2), deployment("db", 2, 2)];
+        let workloads = live.each_ref().map(|object| Workload {
+            object: object.reference().clone(),
+            strategy: Strategy::Managed,
+        });
+        let tally = summed(Vec::new(), &workloads, &live.map(Some));
+        assert_eq!(tally.pods, Some([4, 5]));
     }
 
     #[test]

@@ -30,8 +30,16 @@ pub struct OperatorStatus {
     pub environment: EnvironmentName,
     /// The namespace.
     pub namespace: Namespace,
-    /// Pods of this version that are ready, and those wanted; null if the Deployment is gone or may not be seen.
+    /// The version of the operator's Deployment where it is not the one that should run, if the Deployment tells it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runs: Option<Version>,
+    /// Pods of this version that are ready, and those wanted; null if the Deployment is gone or may not be seen. Each
+    /// workload of a set or a chart counts as one.
     pub ready: Option<[u64; 2]>,
+    /// Pods that are ready, and those wanted, of the operator and of all workloads of sets and charts; missing if they
+    /// are unknown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pods: Option<[u64; 2]>,
     /// Whether it runs as it should.
     pub condition: Condition,
     /// The reason for which it does not run as it should.
@@ -134,7 +142,9 @@ async fn operator(
         version: deployed.version.clone(),
         environment: space.environment.clone(),
         namespace: space.namespace.clone(),
+        runs: None,
         ready: None,
+        pods: None,
         condition: Condition::Gone,
         why: None,
         awaited: None,
@@ -161,6 +171,7 @@ impl OperatorStatus {
         let sum = |[ready, wanted]: [u64; 2], [more, of]: [u64; 2]| [ready + more, wanted + of];
         Self {
             ready: self.ready.zip(carried.ready).map(|(a, b)| sum(a, b)),
+            pods: self.pods.zip(carried.pods).map(|(a, b)| sum(a, b)),
             ..carried
         }
     }
@@ -187,6 +198,7 @@ impl OperatorStatus {
         let mut ready = progress.ready();
         (self.condition, self.why) = if let Some(why) = other_version(live, &self.version, record) {
             ready = 0;
+            self.runs = labelled_version(live).filter(|runs| *runs != self.version);
             (Condition::OtherVersion, Some(why))
         } else if let Some(awaited) = awaited {
             self.awaited = Some(awaited.clone());
@@ -198,8 +210,14 @@ impl OperatorStatus {
             (Condition::Ready, None)
         };
         self.ready = Some([ready, progress.wanted]);
+        self.pods = Some([progress.ready(), progress.wanted]);
         self
     }
+}
+
+/// Returns the version that a Deployment says it is of.
+fn labelled_version(live: &Object) -> Option<Version> {
+    live.labels().get(VERSION_LABEL)?.parse().ok()
 }
 
 /// Returns the sign that a Deployment is not of this version: its label, or the digest of its image.
@@ -277,7 +295,9 @@ mod tests {
             version: "1.1.0".parse().unwrap(),
             environment: "prod".parse().unwrap(),
             namespace: "prod".parse().unwrap(),
+            runs: None,
             ready: None,
+            pods: None,
             condition: Condition::Gone,
             why: None,
             awaited: None,
@@ -314,6 +334,27 @@ mod tests {
             why.contains("which is not the image of version 1.1.0"),
             "{why}"
         );
+    }
+
+    #[test]
+    fn a_deployment_of_another_version_is_shown_with_that_version_and_its_pods() {
+        let of = |label: &str, image: &str| {
+            let found = found(label, image, complete(2));
+            operator().judged(Some(&found), Some(&recorded()))
+        };
+        let older = of("1.0.0", &image(3));
+        assert_eq!(older.runs, Some("1.0.0".parse().unwrap()));
+        assert_eq!((older.ready, older.pods), (Some([0, 2]), Some([2, 2])));
+        let right = of("1.1.0", &image(3));
+        assert_eq!((right.runs, right.pods), (None, Some([2, 2])));
+        // Who may write in the namespace may write any label.
+        for label in ["1.1.0", "nonsense"] {
+            let other = of(label, &image(9));
+            assert_eq!(
+                (other.runs, other.condition),
+                (None, Condition::OtherVersion)
+            );
+        }
     }
 
     #[test]
