@@ -13,7 +13,7 @@ use signing::SecretKey;
 
 use crate::args::{ChangeArguments, ClusterArguments, Output, ReadArguments};
 use crate::arrival::Arrival;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use crate::progress::Waiting;
 use crate::{environment, holder, interrupt, keys, verbose};
 
@@ -79,7 +79,7 @@ pub(crate) async fn read_once<T>(
 
 /// Connects to the cluster that kubectl would.
 pub(crate) async fn connect(arguments: &ClusterArguments) -> Result<Cluster, Failure> {
-    connected(arguments).await.map_err(unusable)
+    connected(arguments).await.map_err(failure::unusable)
 }
 
 /// The same for who has something to say about each error.
@@ -90,13 +90,13 @@ pub(crate) async fn connected(arguments: &ClusterArguments) -> Result<Cluster, d
 /// Connects to a cluster of a fleet.
 pub(crate) async fn connect_by(account: Account) -> Result<Cluster, Failure> {
     let connected = Cluster::connect(&way_by(account)).await;
-    connected.map_err(unusable_member)
+    connected.map_err(failure::unusable_member)
 }
 
 /// Waits for a cluster of a fleet until it is up.
 pub(crate) async fn wait_by(account: Account, arrival: &Arrival<'_>) -> Result<(), Failure> {
     let connected = arrival.connect(&way_by(account)).await;
-    connected.map(drop).map_err(unusable_member)
+    connected.map(drop).map_err(failure::unusable_member)
 }
 
 /// The same with a cluster that may be coming up, which is waited for until it is ready.
@@ -112,17 +112,7 @@ pub(crate) async fn connect_when_up(
         output,
     };
     let connected = arrival.connect(&way_to(arguments)).await;
-    connected.map_err(unusable)
-}
-
-fn unusable_member(error: deployer::Error) -> Failure {
-    Failure::unknown(error).context("cannot use the cluster")
-}
-
-fn unusable(error: deployer::Error) -> Failure {
-    Failure::unknown(error)
-        .context("cannot use the cluster")
-        .hint("try `kubectl version` with the same context; `--kubeconfig` and `--context` choose another")
+    connected.map_err(failure::unusable)
 }
 
 /// The account that kubectl would have: in a pod its own, unless a kubeconfig or a context is named, or one lies in the
@@ -151,6 +141,7 @@ fn way_by(account: Account) -> Connect {
         account,
         timeout: REQUEST,
         listener: verbose::listener(),
+        clock: environment::clock,
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use deployer::{Awaited, Error, HeldLease, PullProblem, Stuck, Unsettled};
+use deployer::{
+    Awaited, Error, ExpiryError, HeldLease, IdentityError, PullProblem, Stuck, Unsettled,
+};
 use importer::{Condition, OperatorStatus};
 
 use super::fixes::SKIP_REMOVE_SETS;
@@ -151,6 +153,52 @@ pub(crate) fn of_operator(operator: &OperatorStatus) -> Option<&'static str> {
             | Awaited::Start { .. }
             | Awaited::Former { .. } => None,
         },
+    }
+}
+
+/// The failure to connect to a cluster of a fleet.
+pub(crate) fn unusable_member(error: Error) -> Failure {
+    let hint = of_client_certificate(&error);
+    let failure = Failure::unknown(error).context("cannot use the cluster");
+    hint.into_iter().fold(failure, Failure::hint)
+}
+
+/// The failure to connect to the cluster of a kubeconfig or a context.
+pub(crate) fn unusable(error: Error) -> Failure {
+    let is_known = of_client_certificate(&error).is_some();
+    let failure = unusable_member(error);
+    if is_known {
+        return failure;
+    }
+    failure.hint(
+        "try `kubectl version` with the same context; `--kubeconfig` and `--context` choose another",
+    )
+}
+
+/// What to do about the client certificate of a kubeconfig.
+fn of_client_certificate(error: &Error) -> Option<&'static str> {
+    match error {
+        Error::Identity(problem) => Some(match problem {
+            IdentityError::NoCertificate | IdentityError::NoKey => {
+                "`client-certificate` and `client-key` in the kubeconfig name PEM files; `client-certificate-data` and `client-key-data` hold them in base64"
+            }
+            IdentityError::Encrypted => {
+                "kubectl cannot use an encrypted key either: remove the passphrase with `openssl pkey -in FILE.key -out NEW.key`, and name the new file in `client-key`"
+            }
+            IdentityError::OtherKey => {
+                "name the key that the certificate was issued for: `openssl x509 -pubkey -noout -in FILE.crt` and `openssl pkey -pubout -in FILE.key` must print the same"
+            }
+            IdentityError::Unsupported => {
+                "have a certificate issued for a key of RSA (2048 bits or more), ECDSA (P-256, P-384) or Ed25519"
+            }
+        }),
+        Error::Expiry(ExpiryError::Expired { .. }) => Some(
+            "renew the client certificate (`kubeadm certs renew` on a control plane of kubeadm), or correct this machine's clock",
+        ),
+        Error::Expiry(ExpiryError::NotYetValid { .. }) => {
+            Some("correct the clock of this machine or of the one that issued the certificate")
+        }
+        _ => None,
     }
 }
 

@@ -32,7 +32,7 @@ use shelf::{NodeFile, Pushed};
 
 pub(crate) use self::archive::{beside, extracting, mounting, reading, signing, too_much};
 pub(crate) use self::at_registry::{pruning, unprunable};
-pub(crate) use self::cluster::{in_words, of_operator};
+pub(crate) use self::cluster::{in_words, of_operator, unusable, unusable_member};
 pub(crate) use self::findings::{findings_policy, misjudged};
 pub(crate) use self::fixes::{fix, site_problem};
 pub(crate) use self::fleets::{fleet_fix, hub, identity, member, not_for_others, repin};

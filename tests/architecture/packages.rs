@@ -16,9 +16,11 @@ pub(crate) const ARROWS: &[(&str, &[&str])] = &[
     ("watch", &[]),
     ("archive", &["iso9660", "schemas", "signing", "watch"]),
     // Who else could change what is remembered of uploads.
-    ("registry", &["files", "schemas", "watch"]),
+    ("registry", &["files", "schemas", "tls", "watch"]),
     ("serve", &["schemas"]),
-    ("deployer", &["watch"]),
+    ("tls", &[]),
+    // Which client certificates are presented is the same everywhere.
+    ("deployer", &["tls", "watch"]),
     // It decides from what others have read: no function of it waits for anything.
     ("change", &["deployer", "helm", "manifests", "schemas"]),
     ("charts", &["schemas"]),

@@ -150,7 +150,9 @@ fn ready_and_nothing_else(site: &Site) {
     version("9.9.9");
     let text = site.solution(&["status"]).failure(1);
     assert!(
-        text.contains("example 1.0.0 (9.9.9 runs)  1/1 pods ready: its Deployment belongs to version 9.9.9"),
+        text.contains(
+            "example 1.0.0 (9.9.9 runs)  1/1 pods ready: its Deployment belongs to version 9.9.9"
+        ),
         "{text}"
     );
     version("1.0.0");

@@ -53,6 +53,7 @@ mod inside;
 mod inventory;
 mod judgement;
 mod kept;
+mod kubeconfigs;
 mod least;
 mod lifecycle;
 mod metadata;

@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tls::IdentityError;
+
 use crate::held::HeldLease;
 use crate::limits;
 use crate::object::{Gvk, ObjectRef};
@@ -13,6 +15,27 @@ use crate::stuck::{PullFailure, RolloutFailure};
 
 /// The cause of a failure in a library below.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;
+
+/// The reason why a client certificate is not valid at present.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum ExpiryError {
+    /// It was valid.
+    #[error("the client certificate expired at {until}; this machine's clock says {now}")]
+    Expired {
+        /// The end of its validity.
+        until: String,
+        /// The present time.
+        now: String,
+    },
+    /// It will be valid.
+    #[error("the client certificate is not valid before {from}; this machine's clock says {now}")]
+    NotYetValid {
+        /// The begin of its validity.
+        from: String,
+        /// The present time.
+        now: String,
+    },
+}
 
 /// A field that another manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +74,12 @@ pub enum Error {
         /// The problem with the file.
         what: String,
     },
+    /// The client certificate of the kubeconfig cannot be presented.
+    #[error("cannot use the client certificate of the kubeconfig")]
+    Identity(#[source] IdentityError),
+    /// The server refuses the client certificate of the kubeconfig because of its validity.
+    #[error("cannot log in to the cluster")]
+    Expiry(#[source] ExpiryError),
     /// No credentials could be had from the kubeconfig's plugin or file.
     #[error("cannot get credentials for {server}: {what}")]
     Credentials {
@@ -241,6 +270,8 @@ impl Error {
             | Self::NoKubeconfig(_)
             | Self::ReadKubeconfig { .. }
             | Self::Kubeconfig { .. }
+            | Self::Identity(_)
+            | Self::Expiry(_)
             | Self::Credentials { .. }
             | Self::Setup { .. }
             | Self::Unauthorized { .. }

@@ -61,6 +61,8 @@ impl Words for Error {
             Self::NoKubeconfig(_)
             | Self::ReadKubeconfig { .. }
             | Self::Kubeconfig { .. }
+            | Self::Identity(_)
+            | Self::Expiry(_)
             | Self::Credentials { .. }
             | Self::Setup { .. }
             | Self::Unreachable { .. }

@@ -11,8 +11,8 @@ use schemas::Digest;
 use serde::Serialize;
 
 use crate::address::{Reference, RepositoryPath};
-use crate::identity::IdentityError;
 use crate::pace::LeastRate;
+use tls::IdentityError;
 
 /// The words with which systems say that a disk is full.
 pub(crate) const NO_SPACE: &str = "no space left on device";

@@ -4,11 +4,9 @@ use rustls::ClientConfig;
 use rustls::client::WantsClientCert;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tls::IdentityError;
 
 use crate::credentials::Secret;
-
-/// The marks of an encrypted key in PEM files: PKCS #8 (RFC 5958) by its label, older ones by a header (RFC 1421).
-const ENCRYPTED: [&str; 2] = ["BEGIN ENCRYPTED PRIVATE KEY", "Proc-Type: 4,ENCRYPTED"];
 
 /// A client certificate and its key. The key has no text form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,37 +17,17 @@ pub struct ClientIdentity {
     pub key: Secret,
 }
 
-/// The reason why a certificate and a key are no identity. Nothing of the key is repeated.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum IdentityError {
-    /// There is no certificate in the file.
-    #[error("the certificate is not PEM that begins with `-----BEGIN CERTIFICATE-----`")]
-    NoCertificate,
-    /// There is no key in the file.
-    #[error("the key is not PEM of a private key")]
-    NoKey,
-    /// The key is encrypted.
-    #[error("the key is encrypted with a passphrase")]
-    Encrypted,
-    /// The key belongs to another certificate.
-    #[error("the key does not belong to the certificate")]
-    OtherKey,
-    /// The kind of key or certificate is not supported, though neither file is damaged.
-    #[error("the certificate or the kind of key is not supported")]
-    Unsupported,
-}
-
 impl ClientIdentity {
     pub(crate) fn apply(
         &self,
         builder: rustls::ConfigBuilder<ClientConfig, WantsClientCert>,
     ) -> Result<ClientConfig, IdentityError> {
         let chain = self.chain()?;
-        let config = builder.with_client_auth_cert(chain, self.private_key()?);
-        config.map_err(|error| match error {
-            rustls::Error::InconsistentKeys(_) => IdentityError::OtherKey,
-            _ => IdentityError::Unsupported,
-        })
+        let key = self.key.reveal().as_bytes();
+        tls::check(&self.certificate, key)?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| IdentityError::NoKey)?;
+        let config = builder.with_client_auth_cert(chain, key);
+        config.map_err(|_| IdentityError::Unsupported)
     }
 
     fn chain(&self) -> Result<Vec<CertificateDer<'static>>, IdentityError> {
@@ -59,14 +37,6 @@ impl ClientIdentity {
         Some(chain)
             .filter(|chain| !chain.is_empty())
             .ok_or(IdentityError::NoCertificate)
-    }
-
-    fn private_key(&self) -> Result<PrivateKeyDer<'static>, IdentityError> {
-        let text = self.key.reveal();
-        if ENCRYPTED.iter().any(|mark| text.contains(mark)) {
-            return Err(IdentityError::Encrypted);
-        }
-        PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|_| IdentityError::NoKey)
     }
 }
 

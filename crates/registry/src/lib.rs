@@ -61,6 +61,7 @@ mod verify;
 mod wire;
 mod writer;
 
+pub use ::tls::IdentityError;
 pub use address::{
     AddressError, DOCKER_HUB, ImageLocation, Reference, RegistryAddress, RepositoryPath,
 };
@@ -70,7 +71,7 @@ pub use engine::{Engine, EngineError, EngineImage};
 pub use error::{Error, Operation, Refusal};
 pub use events::{Arrival, Event, ManifestArrival};
 pub use hash_sink::HashSink;
-pub use identity::{ClientIdentity, IdentityError};
+pub use identity::ClientIdentity;
 pub use job::{BlobPush, FailedBlob, ManifestOutcome, ManifestPush, PushJob, PushReport, Tally};
 pub use journal::UploadJournal;
 pub use known::KnownContent;

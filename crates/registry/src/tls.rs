@@ -8,7 +8,7 @@ use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::identity::{ClientIdentity, IdentityError};
+use crate::identity::ClientIdentity;
 
 /// Whether the certificate authorities of the system count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub(crate) fn client_config(
 
 impl ClientIdentity {
     /// Whether both belong together, and can be used.
-    pub fn check(&self) -> Result<(), IdentityError> {
+    pub fn check(&self) -> Result<(), ::tls::IdentityError> {
         self.apply(trusting(RootCertStore::empty())).map(drop)
     }
 }
@@ -61,7 +61,7 @@ pub(crate) fn unused() -> ClientConfig {
 
 fn trusting(roots: RootCertStore) -> ConfigBuilder<ClientConfig, WantsClientCert> {
     // The provider is named here and never taken from the process: whoever else links rustls cannot change it.
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(::tls::provider());
     ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .expect("ring has the cipher suites of TLS 1.2 and 1.3")

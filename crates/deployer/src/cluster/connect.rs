@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Once};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use http::Method;
 use k8s_openapi::apimachinery::pkg::version::Info;
@@ -14,8 +14,9 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use watch::Listener;
 
+use super::identity::ClientCertificate;
 use super::wire::{Call, credentials_problem};
-use super::{Cluster, ServerVersion, identity};
+use super::{Cluster, ServerVersion};
 use crate::error::{Error, Source, bounded, cut};
 use crate::limits;
 
@@ -59,6 +60,8 @@ pub struct Connect {
     pub timeout: Duration,
     /// The listener that is told of each request.
     pub listener: Listener,
+    /// The clock of this machine, by which an expired client certificate is explained.
+    pub clock: fn() -> SystemTime,
 }
 
 impl Cluster {
@@ -75,9 +78,10 @@ impl Cluster {
             Account::Kubeconfig { paths, .. } => paths.clone(),
             Account::Held(_) | Account::InCluster => Vec::new(),
         };
-        if let Some(what) = identity::problem(&config.auth_info) {
-            return Err(self::kubeconfig(what));
-        }
+        let certificate = ClientCertificate::read(&config.auth_info);
+        certificate
+            .as_ref()
+            .map_or(Ok(()), ClientCertificate::check)?;
         // Retries and time limits are this crate's own: the same for every request, and named.
         config.default_retry = false;
         config.connect_timeout = Some(connect.timeout);
@@ -88,7 +92,11 @@ impl Cluster {
             .to_owned();
         let client = client(config, &server, limits::CREDENTIALS).await?;
         let listener = connect.listener.clone();
-        let cluster = Self::with_client(client, connect.timeout, listener, context, server).await?;
+        let cluster = Self::with_client(client, connect.timeout, listener, context, server).await;
+        let cluster = cluster.map_err(|error| match &certificate {
+            Some(certificate) => certificate.explain(error, (connect.clock)()),
+            None => error,
+        })?;
         Ok(Self {
             kubeconfig,
             ..cluster
@@ -192,7 +200,7 @@ pub(super) fn install_crypto() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // An error means that the program has installed one already, which is as good.
-        let _ = identity::provider().install_default();
+        let _ = tls::provider().install_default();
     });
 }
 
@@ -347,9 +355,10 @@ fn setup_error(server: &str, error: kube::Error) -> Error {
             server,
             what: credentials_problem(&error),
         },
+        // The library's words hold those of each cause already.
         other => Error::Setup {
             server,
-            source: Source::from(other),
+            source: Source::from(bounded(&other.to_string())),
         },
     }
 }

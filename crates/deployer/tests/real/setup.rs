@@ -1,7 +1,7 @@
 //! The setup that every test needs: a connection, a namespace of its own, and users with few rights.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use deployer::{
     Account, Applied, Cluster, Conflicts, Connect, FieldManager, Goal, Leaving, Object, ObjectRef,
@@ -35,6 +35,7 @@ pub(crate) fn with(paths: Vec<PathBuf>, context: Option<&str>) -> Connect {
         account,
         timeout: Duration::from_secs(10),
         listener: Listener::default(),
+        clock: || SystemTime::UNIX_EPOCH,
     }
 }
 
