@@ -73,6 +73,7 @@ pub use model::uses::{EvenIfUsed, Hindered, Use};
 pub use model::verb::Verb;
 pub use model::writer::{HolderName, Seal, Turn, Writer, person};
 pub use plan::alone::imported_for;
+pub use plan::blocked_besides_registry;
 pub use plan::compare::{Comparison, Running, Since, running};
 pub use plan::file::{Moved, PlanFile, PlanFileError};
 pub use plan::fleet_file::{
@@ -90,7 +91,9 @@ pub use plan::render::{
     ImaginedSite, ManifestSource, ManifestsOrObstacles, RenderedManifest, RenderedManifests,
     SecretValues,
 };
+pub use plan::rights::charts::RenderedRelease;
 pub use plan::rights::manifests::{Subject, WantedRights};
+pub use plan::rights::placed::missing_rights;
 pub use plan::rights::roles::Manifest as RightsManifest;
 pub use plan::rights::verbs::{RightsVerb, Within as WantedWithin};
 pub use plan::summary::{

@@ -1,11 +1,13 @@
 //! `solution rbac`: the roles that give a person exactly what verbs need.
 
 mod arguments;
+mod charts;
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use importer::{RightsManifest, RightsVerb, Subject, WantedRights, WantedWithin};
+use deployer::Cluster;
+use importer::{Plan, RightsManifest, RightsVerb, Subject, WantedRights, WantedWithin};
 use schemars::JsonSchema;
 use schemas::{SolutionName, Version, yaml};
 use serde::Serialize;
@@ -17,13 +19,10 @@ use super::kept::kept;
 use super::validate::check::accept;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, render};
+use crate::{cluster, disk, render};
 
 /// What follows where an archive is not accepted.
 const NO_RIGHTS: &str = ", so its rights are not shown";
-/// What is left out.
-const CHARTS: &str = "note: what its charts take is not among these: only a cluster tells what they render to, and `solution import --dry-run` names what is missing there";
-
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let accepted = match (&arguments.what, &arguments.version) {
         (None, _) => None,
@@ -35,13 +34,19 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         Some(None) => return Ok(Outcome::No),
         accepted => accepted.as_ref().and_then(Option::as_ref),
     };
-    let has_charts = |it: &Accepted| !it.manifest().spec.charts.is_empty();
-    if archive.is_some_and(has_charts) && output == Output::Human {
-        render::note(CHARTS);
+    let mut wanted = arguments.wanted(archive)?;
+    if let Some(archive) = archive.filter(|it| !it.manifest().spec.charts.is_empty()) {
+        match arguments.charts.rendered(archive, &wanted.within)? {
+            Ok(charts) => wanted.charts = charts,
+            Err(why) if output == Output::Human => render::note!(
+                "note: the rights of its charts are left out, as they cannot be rendered: {why}"
+            ),
+            Err(_) => {}
+        }
     }
     let list = RightsList {
         api_version: "v1",
-        items: arguments.wanted(archive)?.manifests()?,
+        items: wanted.manifests()?,
         kind: "List",
     };
     Ok(give(output, &list, |list| show(&list.items)))
@@ -75,6 +80,7 @@ impl Arguments {
             archive,
             within,
             subjects: users.chain(groups).chain(accounts).collect(),
+            charts: Vec::new(),
         })
     }
 
@@ -116,10 +122,32 @@ fn imported(
     })
 }
 
-/// Each as a document of YAML.
-fn show(manifests: &[RightsManifest]) {
-    for manifest in manifests {
-        render::line("---");
-        yaml::to_string(manifest).lines().for_each(render::line);
+/// Writes the roles that give the rights that a plan lacks to a new file; none if it lacks no right.
+pub(super) async fn write_missing(
+    path: &Path,
+    plan: &Plan<'_>,
+    archive: &Accepted,
+    cluster: &Cluster,
+) -> Result<(), Failure> {
+    let user = cluster.username().await;
+    let id = &archive.statement().predicate.id;
+    let roles = importer::missing_rights(plan.obstacles(), id, user.as_deref());
+    let shown = path.display();
+    if roles.is_empty() {
+        render::note!("no right is missing; `{shown}` was not written");
+        return Ok(());
     }
+    disk::write_new(path, 0o644, documents(&roles).as_bytes())?;
+    render::note!("`kubectl apply -f {shown}` by an administrator grants the missing rights");
+    Ok(())
+}
+
+fn show(manifests: &[RightsManifest]) {
+    documents(manifests).lines().for_each(render::line);
+}
+
+/// Each as a document of YAML.
+fn documents(manifests: &[RightsManifest]) -> String {
+    let document = |manifest| format!("---\n{}", yaml::to_string(manifest));
+    manifests.iter().map(document).collect()
 }

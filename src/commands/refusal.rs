@@ -1,5 +1,7 @@
 //! What is in the way, all of it at once.
 
+use std::collections::BTreeSet;
+
 use fleet::FleetProblem;
 use importer::Obstacle;
 use rules::catalogue::Severity;
@@ -79,6 +81,12 @@ impl InTheWay {
         }
     }
 
+    /// Whether it is that this user lacks a right.
+    fn is_right(&self) -> bool {
+        let obstacle = self.obstacle.as_deref();
+        obstacle.is_some_and(|obstacle| obstacle.missing_right().is_some())
+    }
+
     /// The errors that were found of an archive.
     pub(super) fn of_report(report: &Report) -> Vec<Self> {
         let findings = report.findings().iter();
@@ -143,11 +151,27 @@ pub(super) fn undone(obstacles: &[InTheWay]) {
     render::note!("nothing was changed: {obstacles} in the way");
 }
 
-/// Shows each obstacle with its fix. Returns their number in words.
+/// Shows each obstacle with its fix, and missing rights together. Returns their number in words.
 fn each(obstacles: &[InTheWay]) -> String {
-    for obstacle in obstacles {
+    let (rights, others): (Vec<_>, Vec<_>) =
+        obstacles.iter().partition(|obstacle| obstacle.is_right());
+    let (rights, others) = match rights.as_slice() {
+        [_] => (Vec::new(), obstacles.iter().collect()),
+        _ => (rights, others),
+    };
+    for obstacle in &others {
         render::note!("error: {}", obstacle.message);
         render::note!("hint: {}", obstacle.fix);
     }
-    render::count(obstacles.len(), "obstacle")
+    if !rights.is_empty() {
+        render::note!("error: {} rights are missing", rights.len());
+        for right in &rights {
+            render::note!("  {}", right.message);
+        }
+        let fixes: BTreeSet<&str> = rights.iter().map(|right| right.fix.as_str()).collect();
+        for fix in fixes {
+            render::note!("hint: {fix}");
+        }
+    }
+    render::count(others.len() + usize::from(!rights.is_empty()), "obstacle")
 }

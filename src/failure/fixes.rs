@@ -17,8 +17,7 @@ pub(super) const SKIP_REMOVE_SETS: &str = "mend what is wrong and run the same c
 const OTHER_NAMESPACE: &str = "choose another namespace with `--namespace`";
 const ADOPT_NAMESPACE: &str =
     "choose another with `--namespace`, or take it over with `--adopt namespace`";
-const HAVE_IT_GRANTED: &str =
-    "have it granted (`solution rbac` prints the roles), or use another context with `--context`";
+const HAVE_IT_GRANTED: &str = "have it granted: `solution rbac` prints the roles, and `solution import --dry-run --missing-rights FILE` writes those that are missing; or use another context with `--context`";
 const NO_PODS: &str =
     "have it granted (`solution rbac` prints the roles); `--no-pull-proof` deploys without";
 const HOLD_IT: &str = "have it granted (`solution rbac ARCHIVE` prints the roles), or import as a user who may `escalate` and `bind` roles";

@@ -96,6 +96,7 @@ pub(crate) struct Failure {
     files: Vec<NodeFile>,
     quotes: Vec<Quote>,
     push: Option<Box<PushJson>>,
+    also: Vec<Obstacle>,
 }
 
 /// What became of a push that is not complete.
@@ -146,6 +147,9 @@ pub(crate) struct FailureJson<'a> {
     /// What was in the way, as data. It is missing where it failed for another reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     obstacle: Option<Obstacle>,
+    /// What else is in the way, as data.
+    #[serde(skip_serializing_if = "<[Obstacle]>::is_empty")]
+    also: &'a [Obstacle],
     /// What the failure answers.
     answer: FailureAnswer,
 }
@@ -241,6 +245,7 @@ impl Failure {
             files: Vec::new(),
             quotes: Vec::new(),
             push: None,
+            also: Vec::new(),
         }
     }
 
@@ -277,6 +282,13 @@ impl Failure {
             self.hints.push(hint);
         }
         self
+    }
+
+    /// Adds obstacles that were found as well, each with its fix.
+    pub(crate) fn also(mut self, obstacles: Vec<Obstacle>) -> Self {
+        self.also = obstacles;
+        let fixes: Vec<String> = self.also.iter().map(fix).collect();
+        fixes.into_iter().fold(self, Self::hint)
     }
 
     /// Adds files that are to be written on nodes.
@@ -316,6 +328,7 @@ impl Failure {
                 quotes: &self.quotes,
                 push: self.push.as_deref(),
                 obstacle: self.obstacle(),
+                also: &self.also,
                 answer: match self.outcome {
                     Outcome::No => FailureAnswer::No,
                     Outcome::Usage => FailureAnswer::Usage,
@@ -356,10 +369,12 @@ impl Failure {
         let error = std::iter::once(format!("error: {}", self.error));
         let causes = self.causes().into_iter();
         let causes = causes.map(|cause| format!("  caused by: {cause}"));
+        let also = self.also.iter().map(|obstacle| format!("also: {obstacle}"));
         let hints = self.hints.iter().map(|hint| format!("hint: {hint}"));
         let quotes = self.quotes.iter().flat_map(Quote::lines);
         let files = self.files.iter().flat_map(NodeFile::lines);
-        error.chain(causes).chain(hints).chain(files).chain(quotes)
+        let why = error.chain(causes).chain(also);
+        why.chain(hints).chain(files).chain(quotes)
     }
 
     /// The exit code.

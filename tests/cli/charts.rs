@@ -102,6 +102,11 @@ fn a_chart_is_packed_checked_and_shown() {
 chart       db  shop 1.2.3+b
 ";
     assert!(shown.contains(lines), "{shown}");
+    let needed = "needs       helm at the site (included: no)\n";
+    assert!(shown.contains(needed), "{shown}");
+    let said = desk.solution(&validate[..4]).success();
+    assert!(said.contains(needed), "{said}");
+    assert_eq!(desk.solution(&validate).json()["helmIncluded"], false);
     let shown = ["inspect", "out.iso", "--output", "json"];
     let line = |name: &str| -> Value {
         json!({

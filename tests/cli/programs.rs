@@ -108,6 +108,10 @@ fn a_program_is_packed_checked_and_shown() {
     let shown = desk.solution(&["inspect", "out.iso"]).success();
     let line = format!("program     helm v4.3.1 for linux/{architecture}, 10.0 kB: {path}\n");
     assert!(shown.contains(&line), "{shown}");
+    assert!(
+        shown.contains("helm at the site (included: yes)"),
+        "{shown}"
+    );
     let inspect = ["inspect", "out.iso", "--output", "json"];
     let shown = desk.solution(&inspect).json();
     assert_eq!(shown["programs"][0]["path"], path.as_str());

@@ -2,6 +2,7 @@
 
 use std::process::Command;
 
+use crate::charts;
 use crate::common::Answer;
 use crate::consent::pack;
 use crate::site::{Site, eventually, variable};
@@ -95,17 +96,57 @@ fn who_may_nothing_is_told_all_that_is_missing_at_once() {
         .success();
     let nobody = site.account("nobody");
     let before = site.snapshot();
-    let text = import(&site, &nobody, &["-e", "ours"]).failure(1);
+    let roles = site.desk.path("missing.yaml").display().to_string();
+    let into = ["-e", "ours", "--pull-secret", "login"];
+    let dry = [&into[..], &["--dry-run", "--missing-rights", &roles]].concat();
+    let text = import(&site, &nobody, &dry).failure(1);
     for words in [
         "this user may not list nodes",
         "this user may not create configmaps in namespace metalk8s-solutions",
         "this user may not patch deployments.apps in namespace ours",
         "gives the operator the right to patch versionservers/status.example.metalk8s.test",
         "solution rbac",
+        " rights are missing",
     ] {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }
+    assert_eq!(text.matches("error: ").count(), 1, "{text}");
     assert_eq!(site.snapshot(), before);
+    // What is written is enough, and goes to the user whom the server knows.
+    let written = site.desk.read("missing.yaml");
+    site.apply(&String::from_utf8(written).unwrap()).success();
+    eventually("the rights hold", || {
+        may(&site, &nobody, &["list", "nodes"]).then_some(())
+    });
+    let again = import(&site, &nobody, &into);
+    assert_eq!(again.code, 0, "{again:?}");
+}
+
+#[test]
+fn what_charts_render_to_is_among_the_rights_and_is_enough() {
+    let site = charts::site("least-charts");
+    let archive = charts::pack(&site, "1.0.0", charts::VALUES);
+    site.kubectl("default", &["create", "serviceaccount", "charts"])
+        .success();
+    let rbac = ["rbac", &archive, "--key", "publisher.pub", "-e", "prod"];
+    let verbs = ["--verb", "deploy", "--verb", "undeploy", "--verb", "status"];
+    let to = ["--serviceaccount", "default:charts"];
+    let roles = charts::solution(&site, &[&rbac[..], &verbs, &to].concat()).success();
+    site.apply(&roles).success();
+    let user = site.account("charts");
+    for (what, allowed) in [
+        (&["patch", "job/web-setup", "--namespace", "prod"][..], true),
+        (&["patch", "job/other", "--namespace", "prod"], false),
+        (&["create", "secrets", "--namespace", "prod"], true),
+        (&["create", "secrets", "--namespace", "default"], false),
+    ] {
+        assert_eq!(may(&site, &user, what), allowed, "{what:?}");
+    }
+    let as_user = ["--kubeconfig", &user];
+    charts::import(&site, &archive, &as_user).success();
+    charts::solution(&site, &[&["status"][..], &as_user].concat()).success();
+    let undeploy = ["undeploy", "--yes", "shop", "-e", "prod"];
+    charts::solution(&site, &[&undeploy[..], &as_user].concat()).success();
 }
 
 #[test]

@@ -171,6 +171,10 @@ impl Checking<'_> {
         let own = list.iter().filter(|image| all.has(image)).count();
         self.summary.images = Some(places.len() - own);
         self.summary.referrers = Some(Referrers::count(list).1).filter(|count| *count > 0);
+        let spec = content.solution.as_ref().map(|solution| &solution.spec);
+        self.summary.helm_included = spec
+            .filter(|spec| !spec.charts.is_empty())
+            .map(|spec| archive::includes_helm(listed.statement(), &spec.images));
         self.data(&listed, damaged)?;
         Ok(match (vouched, content.solution) {
             (Vouched::Yes, Some(solution)) => Some(Accepted {

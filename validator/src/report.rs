@@ -51,6 +51,9 @@ pub struct Summary {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub referrers: Option<usize>,
+    /// Whether the archive includes the program `helm`, which the site needs for its charts; missing if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub helm_included: Option<bool>,
 }
 
 /// By what the signatures of an archive were judged.
@@ -144,6 +147,7 @@ impl Summary {
             files: None,
             images: None,
             referrers: None,
+            helm_included: None,
         }
     }
 }

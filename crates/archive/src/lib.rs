@@ -53,7 +53,7 @@ pub use medium::{Blobs, Drive, Medium};
 pub use open::{Opened, Trusted};
 pub use pieces::Pieces;
 pub use program::{
-    Architecture, ELF_HEADER, Program, ProgramError, helm_in_head, program_image,
+    Architecture, ELF_HEADER, Program, ProgramError, helm_in_head, includes_helm, program_image,
     program_image_name, program_name, programs_of,
 };
 pub use readme::{IncludedProgram, readme};

@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use schemas::{
     ArchivePath, Descriptor, Digest, Document, EMPTY_CONFIG, EMPTY_CONFIG_TYPE, Image,
-    ImageDocument, ImageDocumentError, ImageName, ImagePlace, MediaType, Platform,
+    ImageDocument, ImageDocumentError, ImageName, ImagePlace, MediaType, Platform, Statement,
 };
 use serde_json::json;
 
-use crate::feature::BIN;
+use crate::feature::{BIN, Feature};
 use crate::limits::{PROGRAM_PLATFORMS, PROGRAM_SIZE};
 use crate::unsigned::digest_of;
 
@@ -65,6 +65,15 @@ pub enum ProgramError {
 #[must_use]
 pub fn program_name(image: &ImageName) -> Option<&str> {
     image.as_str().strip_prefix(PREFIX)
+}
+
+/// Whether an archive with this statement and these images includes the program `helm`.
+#[must_use]
+pub fn includes_helm(statement: &Statement, images: &[ImagePlace]) -> bool {
+    let requires = &statement.predicate.requires;
+    let is_helm = |image: &ImagePlace| program_name(&image.name) == Some("helm");
+    Feature::ProgramsInHead.is_among(requires)
+        || (Feature::Programs.is_among(requires) && images.iter().any(is_helm))
 }
 
 /// The name of the image that a program is.

@@ -51,6 +51,8 @@ fn in_the_way(
 
 #[cfg(test)]
 mod tests {
+    use deployer::Access;
+
     use super::*;
 
     #[test]
@@ -68,9 +70,7 @@ mod tests {
             server: "https://other.test".to_owned(),
             ..shown.clone()
         };
-        let denied = Obstacle::Denied {
-            right: "create pods".to_owned(),
-        };
+        let denied = Obstacle::denied(&Access::new("create", "", "pods"));
         let changed = || Obstacle::changed(["the server's address"]);
         let both = [&denied, &changed()];
         for (obstacles, anew, expected) in [

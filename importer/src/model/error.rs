@@ -240,6 +240,17 @@ impl From<shelf::Error> for Error {
     }
 }
 
+impl Error {
+    /// Whether the registry could not be used.
+    #[must_use]
+    pub fn is_about_the_registry(&self) -> bool {
+        matches!(
+            self,
+            Self::Registry(_) | Self::Shelf(_) | Self::Repository(_)
+        )
+    }
+}
+
 impl From<NotOurs> for Error {
     fn from(object: NotOurs) -> Self {
         Self::Refused(object.into())

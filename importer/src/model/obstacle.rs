@@ -4,6 +4,7 @@
 //! `docs/obstacles.md` is made of the types here, so what is said of a variant is what people read of its id.
 
 mod above;
+mod missing;
 mod unfit;
 
 use change::NotOurs;
@@ -15,6 +16,7 @@ use schemas::{
 use serde::Serialize;
 
 pub use self::above::Above;
+pub(crate) use self::missing::MissingRight;
 pub use self::unfit::{KindIn, SourceProblem, Unfit};
 use crate::model::unmet::Unmet;
 
@@ -43,12 +45,18 @@ pub enum Obstacle {
     Denied {
         /// The right, as a verb, a resource and a place.
         right: String,
+        /// The same as a rule.
+        #[serde(skip)]
+        missing: MissingRight,
     },
     /// This user lacks a right that it takes to have a pod pull an image beforehand.
     #[error("this user may not {right}, so no pod can pull an image beforehand")]
     ProofDenied {
         /// The right, as a verb, a resource and a place.
         right: String,
+        /// The same as a rule.
+        #[serde(skip)]
+        missing: MissingRight,
     },
     /// A role gives the operator a right that this user lacks, and Kubernetes lets nobody grant more than they hold.
     #[error("{role} gives the operator the right to {right}, which this user does not hold")]
@@ -57,6 +65,9 @@ pub enum Obstacle {
         role: String,
         /// The right that the user lacks.
         right: String,
+        /// The same as a rule.
+        #[serde(skip)]
+        missing: MissingRight,
     },
     /// A record of the import would be larger than a `ConfigMap` can be.
     #[error("{record} would take {size} bytes, and a ConfigMap can hold only about 1 MiB")]

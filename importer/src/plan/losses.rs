@@ -54,8 +54,8 @@ pub(crate) async fn check(
         let listed = Gvk::new(&format!("{group}/{api}"), kind);
         let objects = match cluster.list(&listed, None, None).await {
             Err(deployer::Error::Forbidden { .. }) => {
-                let right = Access::new("list", group, plural).to_string();
-                return Ok(Some(Obstacle::Denied { right }));
+                let right = Access::new("list", group, plural);
+                return Ok(Some(Obstacle::denied(&right)));
             }
             objects => objects?,
         };

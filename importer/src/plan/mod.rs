@@ -165,6 +165,22 @@ impl Ready<'_> {
     }
 }
 
+/// Returns what is in the way of a request besides its registry, as far as it is known without a plan: the version of the
+/// cluster, missing rights, and a missing Helm. Nothing is written.
+pub async fn blocked_besides_registry(
+    accepted: &Accepted,
+    cluster: &Cluster,
+    request: &Request,
+) -> Result<Vec<Obstacle>, Error> {
+    let mut obstacles = Vec::new();
+    check_version(cluster, &mut obstacles);
+    if let Authority::Cluster = request.authority {
+        rights::check_all(cluster, accepted, request, &mut obstacles).await?;
+    }
+    program::check(accepted, request, &mut obstacles).await?;
+    Ok(obstacles)
+}
+
 impl<'a> Plan<'a> {
     /// Finds out what an import would do, and what is in its way. Nothing is written. `findings` are what was found of
     /// the archive though it was accepted: who reads the plan is to see them. A plan that is not applied is to be
@@ -192,6 +208,9 @@ impl<'a> Plan<'a> {
         let mut unreadable = Vec::new();
         check_version(cluster, &mut unreadable);
         rights::check_reading(cluster, accepted, &request, &mut unreadable).await?;
+        if !unreadable.is_empty() {
+            program::check(accepted, &request, &mut unreadable).await?;
+        }
         let mut sight = Sight::default();
         let state = if unreadable.is_empty() {
             Some(request.state(cluster, &id, &mut sight).await?)

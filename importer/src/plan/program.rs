@@ -9,11 +9,11 @@ use archive::{Architecture, Blob, Program};
 use helm::{Helm, HelmError, ProgramSource};
 use schemas::Digest;
 use tokio::sync::Semaphore;
-use validator::IncludedHelm;
+use validator::{Accepted, IncludedHelm};
 
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
-use crate::model::request::{Asked, HelmFrom, HelmProgram};
+use crate::model::request::{Asked, Goal, HelmFrom, HelmProgram, Request};
 
 /// The program that a deployment's charts are installed by, once it has said its version; that there is none is in the way.
 pub(crate) async fn chosen(
@@ -39,6 +39,20 @@ pub(crate) async fn chosen(
         },
     };
     Ok(found.map(|helm| asked.helm.get_or_init(|| helm).clone()))
+}
+
+/// Looks for the site's program where a deployment of an archive needs it.
+pub(crate) async fn check(
+    accepted: &Accepted,
+    request: &Request,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
+    let has_charts = !accepted.manifest().spec.charts.is_empty();
+    let is_deployed = matches!(request.goal, Goal::Deployed(_));
+    if has_charts && is_deployed && request.helm_from == HelmFrom::Site {
+        program(&request.helm, obstacles).await?;
+    }
+    Ok(())
 }
 
 /// The site's program, once it has said its version; that there is none is in the way.

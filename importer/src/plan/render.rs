@@ -146,29 +146,47 @@ impl RenderedManifests {
         request: Request,
         secrets: SecretValues,
     ) -> Result<ManifestsOrObstacles, Error> {
-        let cluster = &Cluster::imagined(site.to_cluster()).await?.once();
-        let mut obstacles = Vec::new();
-        check_version(cluster, &mut obstacles);
-        if !obstacles.is_empty() {
-            return Ok(Err(obstacles));
+        let cluster = &site.cluster().await?;
+        match imagined(cluster, site, accepted, request).await? {
+            Ok((asked, decision)) => rendered(&asked, decision, secrets),
+            Err(obstacles) => Ok(Err(obstacles)),
         }
-        let state = ClusterState {
-            site: SiteTexts::of_files(&site.files),
-            ..ClusterState::default()
-        };
-        let planned = (request.writer.clock)();
-        let asked = Asked {
-            is_imagined: true,
-            ..Asked::new(accepted, None, request, Some(&state), planned)?
-        };
-        let mut decision = Decision::make(&asked, state, cluster).await?;
-        decision.obstacles.retain(|it| !is_about_a_cluster(it));
-        decision.try_objects(&asked, cluster).await?;
-        rendered(&asked, decision, secrets)
     }
 }
 
+/// Returns what a request comes to in a cluster that is only imagined, and empty; or the obstacles to asking it.
+pub(crate) async fn imagined<'a>(
+    cluster: &Cluster,
+    site: &ImaginedSite,
+    accepted: &'a Accepted,
+    request: Request,
+) -> Result<Result<(Asked<'a>, Decision), Vec<Obstacle>>, Error> {
+    let mut obstacles = Vec::new();
+    check_version(cluster, &mut obstacles);
+    if !obstacles.is_empty() {
+        return Ok(Err(obstacles));
+    }
+    let state = ClusterState {
+        site: SiteTexts::of_files(&site.files),
+        ..ClusterState::default()
+    };
+    let planned = (request.writer.clock)();
+    let asked = Asked {
+        is_imagined: true,
+        ..Asked::new(accepted, None, request, Some(&state), planned)?
+    };
+    let mut decision = Decision::make(&asked, state, cluster).await?;
+    decision.obstacles.retain(|it| !is_about_a_cluster(it));
+    decision.try_objects(&asked, cluster).await?;
+    Ok(Ok((asked, decision)))
+}
+
 impl ImaginedSite {
+    /// The cluster, of which each object is read once.
+    pub(crate) async fn cluster(&self) -> Result<Cluster, Error> {
+        Ok(Cluster::imagined(self.to_cluster()).await?.once())
+    }
+
     fn to_cluster(&self) -> Imagined {
         let [major, minor, patch] = self.kubernetes.numbers();
         let minor = u32::try_from(minor).unwrap_or(u32::MAX);

@@ -3,13 +3,14 @@
 //! are printed as roles by `manifests`.
 
 pub(crate) mod ask;
+pub(crate) mod charts;
 pub(crate) mod manifests;
 pub(crate) mod needs;
-mod placed;
+pub(crate) mod placed;
 pub(crate) mod roles;
 pub(crate) mod verbs;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Access, Cluster, Grant, Object, ObjectRef, PolicyRule, RulePart};
 use rules::RoleName;
@@ -22,7 +23,7 @@ use crate::model::error::Error;
 use crate::model::labelled::{self, service_monitor};
 use crate::model::look::look;
 use crate::model::namespace_record::{NamespaceRecord, Origin};
-use crate::model::obstacle::Obstacle;
+use crate::model::obstacle::{MissingRight, Obstacle};
 use crate::model::record;
 use crate::model::request::{CreateEnvironment, Request, Unproved};
 use crate::model::state::ClusterState;
@@ -54,6 +55,16 @@ pub(crate) async fn check_reading(
     if denied.is_empty() {
         return Ok(());
     }
+    check_all(cluster, accepted, request, obstacles).await
+}
+
+/// Checks the rights that a request takes as far as its archive tells, without reading any state.
+pub(crate) async fn check_all(
+    cluster: &Cluster,
+    accepted: &Accepted,
+    request: &Request,
+    obstacles: &mut Vec<Obstacle>,
+) -> Result<(), Error> {
     let wanted = WantedRights::of(accepted, &request.goal);
     let objects = wanted.objects()?;
     let mut needs = wanted.required(&objects)?;
@@ -159,8 +170,10 @@ pub(crate) async fn check_proving(
     needs.proof();
     let wanted: Vec<Access> = needs.wanted().cloned().collect();
     let denied = cluster.denied(&wanted).await?;
-    let denied = denied.iter().map(ToString::to_string);
-    obstacles.extend(denied.map(|right| Obstacle::ProofDenied { right }));
+    obstacles.extend(denied.iter().map(|access| Obstacle::ProofDenied {
+        right: access.to_string(),
+        missing: access.into(),
+    }));
     Ok(())
 }
 
@@ -354,14 +367,21 @@ async fn check_grants(
             continue;
         };
         let rules = rules_of(object)?;
-        let mut missing = BTreeSet::new();
+        let mut missing: BTreeMap<RulePart, Option<String>> = BTreeMap::new();
         for grant in grants(&role, objects) {
-            missing.extend(cluster.missing_grants(grant, &rules).await?);
+            let place = grant.namespace();
+            for part in cluster.missing_grants(grant, &rules).await? {
+                let held = missing.entry(part);
+                let held = held.or_insert_with(|| place.map(str::to_owned));
+                // Who holds it in the whole cluster holds it everywhere.
+                *held = held.take().filter(|held| Some(held.as_str()) == place);
+            }
         }
         let role = object.reference();
-        let grant = |part: RulePart| Obstacle::GrantNotHeld {
+        let grant = |(part, namespace): (RulePart, Option<String>)| Obstacle::GrantNotHeld {
             role: role.to_string(),
             right: part.to_string(),
+            missing: MissingRight { namespace, part },
         };
         obstacles.extend(missing.into_iter().map(grant));
     }

@@ -45,6 +45,7 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
         let choices = Choices {
             then: Then::Follow(&plan.file, arguments.run()),
             shown: Shown::Plain,
+            missing_rights: None,
         };
         let reached = Reached {
             client: &client,

@@ -1,7 +1,7 @@
 //! What `solution import` takes, in the groups of its help.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{ArgGroup, Args, ValueEnum};
@@ -99,6 +99,7 @@ impl Arguments {
     pub(super) fn of_one(&self) -> Option<&str> {
         first_given(&[
             (self.planning.plan_out.is_some(), "--plan-out"),
+            (self.planning.missing_rights.is_some(), "--missing-rights"),
             (self.map.image_map.is_some(), "--image-map"),
             (!self.place.recreate.is_empty(), "--recreate"),
             (
@@ -275,6 +276,8 @@ impl ProofArguments {
 pub(crate) struct Choices<'a> {
     pub(crate) then: Then<'a>,
     pub(crate) shown: Shown,
+    /// Where roles are written that give the missing rights.
+    pub(crate) missing_rights: Option<&'a Path>,
 }
 
 /// What becomes of a plan.
@@ -284,6 +287,10 @@ pub(crate) struct PlanArguments {
     /// Stop after the plan and show it
     #[arg(long)]
     dry_run: bool,
+
+    /// Write the roles that give your missing rights to this new file, for an administrator to apply
+    #[arg(long, value_name = "FILE", requires = "dry_run")]
+    missing_rights: Option<PathBuf>,
 
     /// Write the plan to this file and stop, for `solution sign` and `solution apply --plan`
     #[arg(long, value_name = "FILE")]
@@ -305,6 +312,7 @@ impl PlanArguments {
         Choices {
             then: self.plan_out.as_deref().map_or(otherwise, Then::Write),
             shown: choose(self.diff, Shown::WithDiff, Shown::Plain),
+            missing_rights: self.missing_rights.as_deref(),
         }
     }
 

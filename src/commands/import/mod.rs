@@ -31,9 +31,9 @@ pub(crate) use self::request::{
 };
 pub(crate) use self::show::{Planned, Shown, planned};
 pub(crate) use self::then::Then;
-use super::give;
 use super::image_map::{Mapped, Mapping};
 use super::watch::watch;
+use super::{give, rbac};
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, events};
@@ -78,13 +78,25 @@ pub(crate) async fn carry_out(
 ) -> Result<Outcome, Failure> {
     let Acceptance { accepted, findings } = archive;
     let Reached { client, cluster } = reached;
-    let Choices { then, shown } = choices;
+    let Choices {
+        then,
+        shown,
+        missing_rights,
+    } = choices;
     let verb = request.verb;
     loop {
         let findings = findings.clone();
         let plan = Plan::make(accepted, findings, client, cluster, request.clone());
         // What a plan is made and applied with is far larger than the plan itself.
-        let mut plan = Box::pin(plan).await?;
+        let mut plan = match Box::pin(plan).await {
+            // All that is in the way is told in one run.
+            Err(error) if error.is_about_the_registry() => {
+                let besides = importer::blocked_besides_registry(accepted, cluster, &request);
+                let besides = besides.await.unwrap_or_default();
+                return Err(Failure::from(error).also(besides));
+            }
+            plan => plan?,
+        };
         if output == Output::Human {
             plan::show(plan.summary());
             if shown == Shown::WithDiff {
@@ -100,6 +112,9 @@ pub(crate) async fn carry_out(
             Ok(ready) => ready,
             Err(plan) => {
                 plan.give_up(client).await;
+                if let Some(path) = missing_rights {
+                    rbac::write_missing(path, &plan, accepted, cluster).await?;
+                }
                 return Ok(show::refusal(output, &plan, shown));
             }
         };

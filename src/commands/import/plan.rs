@@ -8,7 +8,7 @@ use importer::{
 
 use super::show::flag;
 use crate::args::choose;
-use crate::render;
+use crate::{render, terminal};
 
 /// Fields that are named of an object of a chart: a chart renews the schemas of its definitions and the rules of its alerts by
 /// the hundred, and the diff has them all.
@@ -16,14 +16,62 @@ const CHART_FIELDS: usize = 5;
 
 /// The plan, for people.
 pub(crate) fn show(plan: &PlanSummary) {
-    lines(plan).iter().for_each(render::line);
+    let width = terminal::width();
+    for line in lines(plan) {
+        wrapped(&line, width).iter().for_each(render::line);
+    }
+}
+
+/// The column in which the words of a plan stand.
+const INDENT: &str = "          ";
+/// The hexadecimal digits of a digest that are shown; the JSON result has all of them.
+const SHOWN_DIGITS: usize = 12;
+
+/// Returns a line in as many lines as a terminal of this width takes; as it is where there is no terminal.
+fn wrapped(line: &str, width: Option<usize>) -> Vec<String> {
+    let width = width.filter(|width| *width > 2 * INDENT.len());
+    let Some(width) = width.filter(|width| line.chars().count() > *width) else {
+        return vec![line.to_owned()];
+    };
+    let mut lines = vec![String::new()];
+    for word in line.split_inclusive(' ') {
+        let last = lines.last_mut().expect("there is a line");
+        let is_full = last.chars().count() + word.trim_end().chars().count() > width;
+        if is_full && !last.trim().is_empty() {
+            lines.push(format!("{INDENT}  {word}"));
+        } else {
+            last.push_str(word);
+        }
+    }
+    lines
+        .iter()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
+}
+
+/// Returns a text with the first digits alone of each digest.
+fn shortened(text: &str) -> String {
+    const ALGORITHM: &str = "sha256:";
+    let mut parts = text.split(ALGORITHM);
+    let mut short = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
+        let (digest, rest) = part.split_at(digits);
+        short.push_str(ALGORITHM);
+        match digest.get(..SHOWN_DIGITS) {
+            Some(begin) if digits == 64 => short.push_str(&format!("{begin}…")),
+            _ => short.push_str(digest),
+        }
+        short.push_str(rest);
+    }
+    short
 }
 
 /// The lines of a plan.
 pub(crate) fn lines(plan: &PlanSummary) -> Vec<String> {
     let mut lines = Lines::default();
     lines.plan(plan);
-    lines.0
+    lines.0.iter().map(|line| shortened(line)).collect()
 }
 
 /// What an object takes: from existing ones of its kind, though none was found to lose anything, and from somebody else.
@@ -374,6 +422,30 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+
+    #[test]
+    fn a_line_is_wrapped_at_words_and_each_word_stays() {
+        let line = "note      some words of a note that is longer than the terminal is wide";
+        assert_eq!(wrapped(line, None), [line]);
+        assert_eq!(wrapped(line, Some(200)), [line]);
+        let lines = wrapped(line, Some(40));
+        let expected = [
+            "note      some words of a note that is",
+            "            longer than the terminal is",
+            "            wide",
+        ];
+        assert_eq!(lines, expected);
+        let long = format!("note      {}", "x".repeat(100));
+        assert!(wrapped(&long, Some(40)).concat().contains(&"x".repeat(100)));
+    }
+
+    #[test]
+    fn digests_are_shortened_and_nothing_else() {
+        let digest = "0123456789abcdef".repeat(4);
+        let line = format!("proof     a pod pulls r.test/a@sha256:{digest} on sha256:12 first");
+        let expected = "proof     a pod pulls r.test/a@sha256:0123456789ab… on sha256:12 first";
+        assert_eq!(shortened(&line), expected);
+    }
 
     #[test]
     fn none_is_never_said_beside_what_is_dangerous() {

@@ -2,6 +2,7 @@
 
 use importer::{LeftOpen, Plan, PlanSummary, PlannedDefault, PlannedObject, Receipt, Unseen, Verb};
 use schemars::JsonSchema;
+use schemas::SolutionId;
 use serde::Serialize;
 use shelf::Pushed;
 
@@ -132,6 +133,17 @@ pub(super) fn receipt(verb: Verb, receipt: &Receipt) {
         render::line!("it is ready in environment {environment}, namespace {namespace}");
     }
     show_revision(receipt.revision);
+    if verb == Verb::Import && receipt.deployed.is_none() {
+        let id = receipt.solution.parse().ok();
+        let next = id.as_ref().map(deployment_of);
+        next.iter().for_each(|next| render::line!("next: {next}"));
+    }
+}
+
+/// The command that deploys a version that is only available so far.
+fn deployment_of(id: &SolutionId) -> String {
+    let (name, version) = (id.name(), id.version());
+    format!("`solution deploy {name} {version} --environment NAME`")
 }
 
 /// What a version is once a verb has ended well that plans as an import does.
@@ -154,6 +166,13 @@ fn done(verb: Verb) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_version_that_is_only_available_is_deployed_by_the_next_command() {
+        let id = "shop-web-1.2.3".parse().unwrap();
+        let next = "`solution deploy shop-web 1.2.3 --environment NAME`";
+        assert_eq!(deployment_of(&id), next);
+    }
 
     #[test]
     fn each_verb_says_what_it_did() {

@@ -52,6 +52,9 @@ pub(crate) struct InspectedArchive {
     /// The charts that it carries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) charts: Vec<ChartLine>,
+    /// Whether it includes the program `helm`, which the site needs for its charts; missing if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) helm_included: Option<bool>,
     /// The programs that it includes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) programs: Vec<ProgramLine>,
@@ -107,6 +110,8 @@ pub(super) fn inspect(arguments: &Arguments) -> Result<InspectedArchive, Failure
         images,
         map,
         sets,
+        helm_included: (!charts.is_empty())
+            .then(|| archive::includes_helm(listed.statement(), &manifest.spec.images)),
         charts,
         programs: programs::programs(&listed, &manifest.spec.images),
         sboms,

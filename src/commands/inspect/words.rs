@@ -8,6 +8,7 @@ use schemas::{ContentsEntry, OperatorTemplate, listed};
 use super::archive::InspectedArchive;
 use super::{charts, images, outline, prerequisites, programs, sboms, sets};
 use crate::args::choose;
+use crate::commands::validate::words::show_helm;
 use crate::render;
 
 /// What an image is: an artifact's type, or what it runs on.
@@ -73,6 +74,9 @@ pub(super) fn show(inspected: &InspectedArchive) {
     }
     for (release, line) in spec.charts.iter().zip(&inspected.charts) {
         charts::show(release, line);
+    }
+    if let Some(included) = inspected.helm_included {
+        show_helm(included);
     }
     inspected.programs.iter().for_each(programs::show);
     inspected.sboms.iter().for_each(sboms::show);

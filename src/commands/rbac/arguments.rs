@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use importer::RightsVerb;
 use schemas::{EnvironmentName, KubernetesName, Namespace, Version};
 
+use super::charts::ChartArguments;
 use crate::args::{ClusterArguments, RegistryArguments, TrustArguments};
 
 /// Print the roles that give a person exactly the rights that verbs need, for kubectl
@@ -15,7 +16,9 @@ Nothing is changed: an administrator reads the roles and applies them. The clust
 the archive of an imported version.
 Kubernetes lets nobody grant rights that they do not hold, so for deploy the roles of an archive
 hold the rules of its operator, too. Undeploying and deactivating take those of the version that
-goes. Applying bindings again replaces their subjects: name them all at once.
+goes. The rights of charts are those of the objects that they render to with the default values of
+the archive or those of --site-file, for which `helm` is run; Helm keeps its releases in Secrets.
+Applying bindings again replaces their subjects: name them all at once.
 
 With --environment the rights end at its namespace, which must exist, wherever Kubernetes allows.
 With --namespace alone they are those of who administers only this namespace: beyond it they only
@@ -26,6 +29,7 @@ Examples:
   solution rbac
   solution rbac app.iso --key publisher.pub --group importers | kubectl apply -f -
   solution rbac app.iso --key publisher.pub -e prod --verb deploy --verb status --user alice
+  solution rbac app.iso --key publisher.pub -e prod --site-file site.yaml --kube-version 1.34
   solution rbac example 1.0.0 --namespace shop --user bob
   solution rbac --verb status --serviceaccount monitoring:probe --output json
   solution rbac --verb fleet-hub --user alice | kubectl --context hub apply -f -")]
@@ -61,6 +65,9 @@ pub(crate) struct Arguments {
     /// Bind the roles to this ServiceAccount; may be repeated
     #[arg(long = "serviceaccount", value_name = "NAMESPACE:NAME", value_parser = account)]
     pub(super) accounts: Vec<(Namespace, KubernetesName)>,
+
+    #[command(flatten)]
+    pub(super) charts: ChartArguments,
 
     #[command(flatten)]
     pub(super) trust: TrustArguments,

@@ -47,6 +47,9 @@ pub(super) fn show(summary: &Summary, verdict: ArchiveVerdict) {
         let behind = render::bytes(summary.bytes_behind);
         render::line!("note        {behind} follow the archive on the medium; they were not read");
     }
+    if let Some(included) = summary.helm_included {
+        show_helm(included);
+    }
     render::line(match verdict {
         ArchiveVerdict::Accepted => format!("valid: {name}{held}"),
         ArchiveVerdict::Unvouched => {
@@ -54,6 +57,12 @@ pub(super) fn show(summary: &Summary, verdict: ArchiveVerdict) {
         }
         ArchiveVerdict::Refused => format!("refused: {name}"),
     });
+}
+
+/// Says that the site needs Helm for the charts of an archive.
+pub(crate) fn show_helm(included: bool) {
+    let included = choose(included, "yes", "no");
+    render::line!("needs       helm at the site (included: {included})");
 }
 
 /// The findings, if a person reads; of vulnerabilities, which have a table, only those that a policy refuses.

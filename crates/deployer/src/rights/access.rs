@@ -65,7 +65,8 @@ impl Access {
     }
 
     /// Returns the part of a rule that must be covered to allow it there.
-    fn part(&self) -> RulePart {
+    #[must_use]
+    pub fn part(&self) -> RulePart {
         let resource = match &self.subresource {
             Some(subresource) => format!("{}/{subresource}", self.resource),
             None => self.resource.clone(),

@@ -29,7 +29,9 @@ pub enum Grant<'a> {
 }
 
 impl Grant<'_> {
-    fn namespace(&self) -> Option<&str> {
+    /// Returns the namespace in which the rules must be held; none where they must be held in the whole cluster.
+    #[must_use]
+    pub fn namespace(&self) -> Option<&str> {
         match self {
             Self::Role { namespace } | Self::RoleBinding { namespace } => Some(namespace),
             Self::ClusterRole | Self::ClusterRoleBinding => None,

@@ -39,7 +39,6 @@ pub(crate) async fn deny(
 ) -> Result<(), Error> {
     let wanted: Vec<Access> = needs.wanted().cloned().collect();
     let denied = cluster.denied(&wanted).await?;
-    let denied = denied.iter().map(ToString::to_string);
-    obstacles.extend(denied.map(|right| Obstacle::Denied { right }));
+    obstacles.extend(denied.iter().map(Obstacle::denied));
     Ok(())
 }

@@ -3,10 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use change::{DesiredObject, Entry, Stage};
-use deployer::{Object, ObjectRef};
-use schemas::{
-    EnvironmentName, KubernetesName, Namespace, OperatorConfig, Phase, Prerequisites, SetName,
-};
+use deployer::{Access, Object, ObjectRef};
+use schemas::{KubernetesName, Namespace, OperatorConfig, Phase, Prerequisites, SetName};
 use serde_json::Value;
 use validator::Accepted;
 
@@ -20,25 +18,15 @@ use crate::plan::login;
 use crate::plan::metrics::{Collector, Served};
 use crate::plan::operator::OperatorInputs;
 use crate::plan::place::default_namespace;
+use crate::plan::rights::charts::{RenderedRelease, widened};
 use crate::plan::rights::needs::Needs;
 use crate::plan::rights::placed::PlacedRules;
 use crate::plan::rights::roles::{Bound, Manifest};
-use crate::plan::rights::verbs::{RightsVerb, Within};
+use crate::plan::rights::verbs::{ANY, RightsVerb, Within};
 use crate::plan::sets;
 
 /// The prefix of every name of what is made here.
-const PREFIX: &str = "solution-user";
-/// The name that stands for the environment and its namespace where they may be any.
-const ANY: &str = "any";
-
-/// An environment and a namespace that stand for any.
-fn any() -> (EnvironmentName, Namespace) {
-    (
-        ANY.parse().expect("the name of an environment"),
-        ANY.parse().expect("the name of a namespace"),
-    )
-}
-
+pub(super) const PREFIX: &str = "solution-user";
 /// The subject that gets rights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
@@ -61,6 +49,8 @@ pub struct WantedRights<'a> {
     pub within: Within,
     /// The subjects that are to be bound.
     pub subjects: Vec<Subject>,
+    /// The releases of its charts, as far as they could be rendered.
+    pub charts: Vec<RenderedRelease>,
 }
 
 impl<'a> WantedRights<'a> {
@@ -82,6 +72,7 @@ impl<'a> WantedRights<'a> {
             archive: Some(archive),
             within,
             subjects: Vec::new(),
+            charts: Vec::new(),
         }
     }
 
@@ -133,6 +124,7 @@ impl<'a> WantedRights<'a> {
             needs.identity();
         }
         rules.add(needs.wanted());
+        self.add_charts(&mut rules)?;
         let mut manifests = if has_records {
             vec![Manifest::records()]
         } else {
@@ -146,6 +138,31 @@ impl<'a> WantedRights<'a> {
             }
         }
         Ok(manifests)
+    }
+
+    /// Adds the rights that the releases of charts take.
+    fn add_charts(&self, rules: &mut PlacedRules) -> Result<(), Error> {
+        let has = |verb| self.verbs.contains(&verb);
+        let mut needs = Needs::default();
+        for release in &self.charts {
+            if has(RightsVerb::Deploy) || has(RightsVerb::Undeploy) {
+                release.changed(&mut needs);
+                needs.served();
+            }
+            if has(RightsVerb::Status) {
+                release.seen(&mut needs);
+            }
+            for object in release.objects().filter(|_| has(RightsVerb::Deploy)) {
+                let is_here =
+                    object.namespace().is_some() && object.namespace() == self.namespace();
+                rules.grant(object, is_here)?;
+                rules.bind(object);
+            }
+        }
+        let widened = needs.wanted().map(|it| widened(it, self.namespace(), ANY));
+        let widened: BTreeSet<Access> = widened.collect();
+        rules.add(widened.iter());
+        Ok(())
     }
 
     /// Returns the name of the role, with everything that is wanted in it, so that no two grants have the same one.
@@ -174,6 +191,7 @@ impl<'a> WantedRights<'a> {
             archive: Some(archive),
             within: Within::Anywhere,
             subjects: Vec::new(),
+            charts: Vec::new(),
         };
         let mut objects = wanted.objects()?;
         objects.extend(wanted.all_carried()?.into_iter().map(|it| it.object));
@@ -188,7 +206,7 @@ impl<'a> WantedRights<'a> {
         let Some(operator) = &accepted.manifest().spec.operator else {
             return Ok(Vec::new());
         };
-        let (environment, namespace) = &self.place();
+        let (environment, namespace) = &self.within.place();
         let images = accepted.images().iter();
         let rendering = OperatorInputs {
             id: &accepted.statement().predicate.id,
@@ -229,16 +247,6 @@ impl<'a> WantedRights<'a> {
         }
     }
 
-    /// Returns the environment and the namespace in which something is done, or what stands for any.
-    fn place(&self) -> (EnvironmentName, Namespace) {
-        let (environment, namespace) = any();
-        match &self.within {
-            Within::Anywhere => (environment, namespace),
-            Within::Environment(environment, namespace) => (environment.clone(), namespace.clone()),
-            Within::Namespace(namespace) => (environment, namespace.clone()),
-        }
-    }
-
     /// The objects that the version carries as they are, for who brings them: only who administers the cluster does.
     fn carried(&self) -> Result<Vec<DesiredObject>, Error> {
         match &self.within {
@@ -248,7 +256,7 @@ impl<'a> WantedRights<'a> {
     }
 
     fn all_carried(&self) -> Result<Vec<DesiredObject>, Error> {
-        let (environment, namespace) = self.place();
+        let (environment, namespace) = self.within.place();
         let carried = |it| sets::of_any_site(it, &environment, &namespace);
         self.archive.map_or_else(|| Ok(Vec::new()), carried)
     }
@@ -515,7 +523,7 @@ impl<'a> WantedRights<'a> {
 }
 
 impl Subject {
-    fn bound(&self) -> Bound {
+    pub(super) fn bound(&self) -> Bound {
         match self {
             Self::User(name) => Bound::user(name),
             Self::Group(name) => Bound::group(name),
@@ -546,6 +554,7 @@ mod tests {
             archive: None,
             within: place.unwrap_or(Within::Anywhere),
             subjects: Vec::new(),
+            charts: Vec::new(),
         }
     }
 

@@ -268,6 +268,19 @@ impl Needs {
         }
     }
 
+    /// Adds the rights to see a release and its objects.
+    pub(crate) fn release_seen<'a>(
+        &mut self,
+        namespace: &str,
+        objects: impl Iterator<Item = (&'a ObjectRef, &'a ServedKind)>,
+    ) {
+        self.want(&["get", "list"], CORE, "secrets", Some(namespace), None);
+        for (object, kind) in objects {
+            let (group, place) = (&object.gvk.group, object.namespace.as_deref());
+            self.want(&["get"], group, &kind.plural, place, Some(&object.name));
+        }
+    }
+
     /// Adds the rights to make anew the pods of a `StatefulSet` that a failed version leaves behind.
     fn left_behind(&mut self, object: &ObjectRef) {
         if object.gvk.group == APPS && object.gvk.kind == "StatefulSet" {

@@ -4,6 +4,9 @@ use schemas::{EnvironmentName, Namespace};
 
 use crate::plan::place::default_namespace;
 
+/// The name that stands for the environment and its namespace where they may be any.
+pub(super) const ANY: &str = "any";
+
 /// The task of a person.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RightsVerb {
@@ -95,6 +98,17 @@ impl Within {
                 let namespace = namespace.unwrap_or_else(|| default_namespace(&environment));
                 Self::Environment(environment, namespace)
             }
+        }
+    }
+
+    /// Returns the environment and the namespace, or those that stand for any.
+    #[must_use]
+    pub fn place(&self) -> (EnvironmentName, Namespace) {
+        let environment = || ANY.parse().expect("the name of an environment");
+        match self {
+            Self::Anywhere => (environment(), ANY.parse().expect("the name of a namespace")),
+            Self::Environment(environment, namespace) => (environment.clone(), namespace.clone()),
+            Self::Namespace(namespace) => (environment(), namespace.clone()),
         }
     }
 

@@ -1,0 +1,155 @@
+//! The rights that the releases of charts take, by what the charts render to in a cluster that is only imagined.
+
+use std::collections::BTreeMap;
+
+use change::ReleaseEntry;
+use deployer::{Access, Object, ServedKind};
+use validator::Accepted;
+
+use crate::model::error::Error;
+use crate::model::obstacle::Obstacle;
+use crate::model::request::Request;
+use crate::plan::render::{ImaginedSite, imagined};
+use crate::plan::rights::needs::Needs;
+
+/// A release of a chart as it would be installed.
+#[derive(Debug)]
+pub struct RenderedRelease {
+    namespace: String,
+    /// The objects, each with its kind as the server would name it.
+    objects: Vec<(Object, ServedKind)>,
+}
+
+impl RenderedRelease {
+    /// Renders the charts of an archive as a request would install them, or returns the obstacles to that.
+    pub async fn all(
+        site: &ImaginedSite,
+        accepted: &Accepted,
+        request: Request,
+    ) -> Result<Result<Vec<Self>, Vec<Obstacle>>, Error> {
+        let cluster = &site.cluster().await?;
+        let (_, decision) = match imagined(cluster, site, accepted, request).await? {
+            Ok(found) => found,
+            Err(obstacles) => return Ok(Err(obstacles)),
+        };
+        let Some(deployment) = decision
+            .deployment
+            .filter(|_| decision.obstacles.is_empty())
+        else {
+            return Ok(Err(decision.obstacles));
+        };
+        let mut releases = Vec::new();
+        let planned = &deployment.releases.all;
+        let defined: BTreeMap<_, _> = planned
+            .iter()
+            .flat_map(|it| &it.objects)
+            .filter_map(defined)
+            .collect();
+        for release in planned {
+            let ReleaseEntry { namespace, .. } = &release.recorded;
+            let mut objects = Vec::new();
+            for object in &release.objects {
+                let gvk = object.gvk();
+                let own = defined.get(&(gvk.group.as_str(), gvk.kind.as_str()));
+                let kind = match own {
+                    Some(kind) => Some(kind.clone()),
+                    None => cluster.served(gvk).await?,
+                };
+                objects.extend(kind.map(|kind| (object.clone(), kind)));
+            }
+            releases.push(Self {
+                namespace: namespace.to_string(),
+                objects,
+            });
+        }
+        Ok(Ok(releases))
+    }
+
+    /// The objects.
+    pub(super) fn objects(&self) -> impl Iterator<Item = &Object> {
+        self.objects.iter().map(|(object, _)| object)
+    }
+
+    /// Adds the rights to install, upgrade and remove the release.
+    pub(super) fn changed(&self, needs: &mut Needs) {
+        let objects = self.objects.iter();
+        let objects = objects.map(|(object, kind)| (object.reference(), kind));
+        needs.release(&self.namespace, objects);
+    }
+
+    /// Adds the rights to see the release.
+    pub(super) fn seen(&self, needs: &mut Needs) {
+        let objects = self.objects.iter();
+        let objects = objects.map(|(object, kind)| (object.reference(), kind));
+        needs.release_seen(&self.namespace, objects);
+    }
+}
+
+/// Returns the kind that a definition brings.
+fn defined(object: &Object) -> Option<((&str, &str), ServedKind)> {
+    let spec = &object.as_value()["spec"];
+    let text = |pointer: &str| spec.pointer(pointer)?.as_str();
+    let kind = ServedKind {
+        plural: text("/names/plural")?.to_owned(),
+        namespaced: text("/scope")? == "Namespaced",
+    };
+    let is_it = object.gvk().kind == "CustomResourceDefinition";
+    Some(((text("/group")?, text("/names/kind")?), kind)).filter(|_| is_it)
+}
+
+/// Returns a right that holds wherever a release is: a namespace that may have yet to be made has no roles, and a name that
+/// has the one of any namespace in it may be any.
+pub(super) fn widened(access: &Access, here: Option<&str>, any: &str) -> Access {
+    let namespace = access.namespace.as_deref();
+    let is_any = |name: &String| here.is_none() && name.contains(any);
+    Access {
+        namespace: here
+            .filter(|here| Some(*here) == namespace)
+            .map(str::to_owned),
+        name: access.name.clone().filter(|name| !is_any(name)),
+        ..access.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_of_a_release_are_as_wide_as_the_place_is_unknown() {
+        let access = |namespace: Option<&str>, name: Option<&str>| Access {
+            namespace: namespace.map(str::to_owned),
+            name: name.map(str::to_owned),
+            ..Access::new("get", "", "services")
+        };
+        for (given, here, expected) in [
+            (
+                access(Some("prod"), Some("web")),
+                Some("prod"),
+                access(Some("prod"), Some("web")),
+            ),
+            (
+                access(Some("own"), Some("web")),
+                Some("prod"),
+                access(None, Some("web")),
+            ),
+            (
+                access(Some("any"), Some("web")),
+                None,
+                access(None, Some("web")),
+            ),
+            (
+                access(Some("any"), Some("any-web")),
+                None,
+                access(None, None),
+            ),
+            (
+                access(Some("prod"), Some("any-web")),
+                Some("prod"),
+                access(Some("prod"), Some("any-web")),
+            ),
+        ] {
+            assert_eq!(widened(&given, here, "any"), expected);
+        }
+    }
+}
