@@ -93,7 +93,7 @@ pub use plan::render::{
 };
 pub use plan::rights::charts::RenderedRelease;
 pub use plan::rights::manifests::{Subject, WantedRights};
-pub use plan::rights::placed::missing_rights;
+pub use plan::rights::missing::missing_rights;
 pub use plan::rights::roles::Manifest as RightsManifest;
 pub use plan::rights::verbs::{RightsVerb, Within as WantedWithin};
 pub use plan::summary::{

@@ -6,8 +6,7 @@ mod charts;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use deployer::Cluster;
-use importer::{Plan, RightsManifest, RightsVerb, Subject, WantedRights, WantedWithin};
+use importer::{RightsManifest, RightsVerb, Subject, WantedRights, WantedWithin};
 use schemars::JsonSchema;
 use schemas::{SolutionName, Version, yaml};
 use serde::Serialize;
@@ -19,7 +18,7 @@ use super::kept::kept;
 use super::validate::check::accept;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, disk, render};
+use crate::{cluster, render};
 
 /// What follows where an archive is not accepted.
 const NO_RIGHTS: &str = ", so its rights are not shown";
@@ -122,32 +121,12 @@ fn imported(
     })
 }
 
-/// Writes the roles that give the rights that a plan lacks to a new file; none if it lacks no right.
-pub(super) async fn write_missing(
-    path: &Path,
-    plan: &Plan<'_>,
-    archive: &Accepted,
-    cluster: &Cluster,
-) -> Result<(), Failure> {
-    let user = cluster.username().await;
-    let id = &archive.statement().predicate.id;
-    let roles = importer::missing_rights(plan.obstacles(), id, user.as_deref());
-    let shown = path.display();
-    if roles.is_empty() {
-        render::note!("no right is missing; `{shown}` was not written");
-        return Ok(());
-    }
-    disk::write_new(path, 0o644, documents(&roles).as_bytes())?;
-    render::note!("`kubectl apply -f {shown}` by an administrator grants the missing rights");
-    Ok(())
-}
-
 fn show(manifests: &[RightsManifest]) {
     documents(manifests).lines().for_each(render::line);
 }
 
 /// Each as a document of YAML.
-fn documents(manifests: &[RightsManifest]) -> String {
+pub(super) fn documents(manifests: &[RightsManifest]) -> String {
     let document = |manifest| format!("---\n{}", yaml::to_string(manifest));
     manifests.iter().map(document).collect()
 }

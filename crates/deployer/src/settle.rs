@@ -48,8 +48,7 @@ fn of_every_kind(value: &Value) -> Option<Settled> {
 /// Returns the number of pods of a workload that are ready, and the number that it wants; nothing for other kinds.
 #[must_use]
 pub fn pods(object: &Object) -> Option<[u64; 2]> {
-    let kind = (object.gvk().group.as_str(), object.gvk().kind.as_str());
-    workload::pods(kind, object.as_value())
+    workload::pods(object)
 }
 
 fn of_its_kind(object: &Object, value: &Value) -> Settled {

@@ -5,8 +5,9 @@
 pub(crate) mod ask;
 pub(crate) mod charts;
 pub(crate) mod manifests;
+pub(crate) mod missing;
 pub(crate) mod needs;
-pub(crate) mod placed;
+mod placed;
 pub(crate) mod roles;
 pub(crate) mod verbs;
 

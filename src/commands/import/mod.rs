@@ -7,6 +7,7 @@ mod login;
 mod nodes;
 mod one_of_several;
 pub(super) mod plan;
+mod receipt;
 mod request;
 mod several;
 pub(super) mod show;
@@ -31,9 +32,9 @@ pub(crate) use self::request::{
 };
 pub(crate) use self::show::{Planned, Shown, planned};
 pub(crate) use self::then::Then;
+use super::give;
 use super::image_map::{Mapped, Mapping};
 use super::watch::watch;
-use super::{give, rbac};
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, events};
@@ -113,7 +114,7 @@ pub(crate) async fn carry_out(
             Err(plan) => {
                 plan.give_up(client).await;
                 if let Some(path) = missing_rights {
-                    rbac::write_missing(path, &plan, accepted, cluster).await?;
+                    then::write_missing(path, &plan, accepted, cluster).await?;
                 }
                 return Ok(show::refusal(output, &plan, shown));
             }
@@ -148,7 +149,7 @@ pub(crate) async fn carry_out(
             map,
         };
         return Ok(give(output, &mapped, |mapped| {
-            show::receipt(verb, mapped.result);
+            receipt::show(verb, mapped.result);
             mapped.show_map();
         }));
     }

@@ -3,18 +3,20 @@
 use std::path::Path;
 
 use deployer::Cluster;
-use importer::{Moved, PlanFile, Ready, Run};
+use importer::{Moved, Plan, PlanFile, Ready, Run};
 use schemars::JsonSchema;
 use schemas::{Digest, PayloadType};
 use serde::Serialize;
+use validator::Accepted;
 
 use super::show::{self, Planned, Shown};
 use crate::args::Output;
 use crate::commands::give;
 use crate::commands::image_map::{Mapped, ShownMap};
+use crate::commands::rbac::documents;
 use crate::commands::refusal::{InTheWay, refuse};
 use crate::failure::{self, Failure, Outcome};
-use crate::{plans, render};
+use crate::{disk, plans, render};
 
 /// What becomes of a plan that nothing is in the way of.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +114,26 @@ fn written_to(written: &Written<'_>) {
     render::line!("plan      {}", written.plan_id);
     let path = written.plan_file.display();
     render::line!("nothing was changed; the plan is written to `{path}`");
+}
+
+/// Writes the roles that give the rights that a plan lacks to a new file; none if it lacks no right.
+pub(super) async fn write_missing(
+    path: &Path,
+    plan: &Plan<'_>,
+    archive: &Accepted,
+    cluster: &Cluster,
+) -> Result<(), Failure> {
+    let user = cluster.username().await;
+    let id = &archive.statement().predicate.id;
+    let roles = importer::missing_rights(plan.obstacles(), id, user.as_deref());
+    let shown = path.display();
+    if roles.is_empty() {
+        render::note!("no right is missing; `{shown}` was not written");
+        return Ok(());
+    }
+    disk::write_new(path, 0o644, documents(&roles).as_bytes())?;
+    render::note!("`kubectl apply -f {shown}` by an administrator grants the missing rights");
+    Ok(())
 }
 
 impl From<&Moved> for InTheWay {

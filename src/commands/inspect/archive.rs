@@ -1,8 +1,6 @@
 //! What an archive says of itself.
 
-use std::path::Path;
-
-use archive::{Listed, Opened, Trusted};
+use archive::{Listed, Opened};
 use importer::VersionOutline;
 use schemars::JsonSchema;
 use schemas::{
@@ -13,11 +11,11 @@ use serde::Serialize;
 use super::Arguments;
 use super::charts::{self, ChartLine};
 use super::images::{self, ImageLine};
+use super::outline;
 use super::programs::{self, ProgramLine};
 use super::sboms::{self, SbomLine};
 use super::sets::{self, SetLine};
 use crate::commands::image_map::{Mapping, ShownMap};
-use crate::commands::look::listed::unvouched;
 use crate::failure::{self, Failure};
 use crate::registries;
 
@@ -80,7 +78,7 @@ pub(super) fn inspect(arguments: &Arguments) -> Result<InspectedArchive, Failure
     }
     let signatures = opened.envelope().signatures();
     let signatures = signatures.map(|signature| signature.key_id).collect();
-    let (listed, outline) = listed(&arguments.archive, &opened)?;
+    let (listed, outline) = outline::listed(&arguments.archive, &opened)?;
     let manifest = listed.read(archive::MANIFEST, limits::MANIFEST_SIZE);
     let manifest = Solution::from_slice(&manifest.map_err(read)?).map_err(|error| {
         Failure::no(error).context(format!("`{}`: manifest.yaml", arguments.archive.display()))
@@ -119,17 +117,6 @@ pub(super) fn inspect(arguments: &Arguments) -> Result<InspectedArchive, Failure
         manifest,
         files,
     })
-}
-
-/// Lists an archive, and says what it defines and may do as far as its documents can be relied on.
-fn listed(archive: &Path, opened: &Opened) -> Result<(Listed, Option<VersionOutline>), Failure> {
-    if let Ok(accepted) = unvouched(archive, opened.archive_id())? {
-        let outline = VersionOutline::of(&accepted)?;
-        return Ok((accepted.into_listed(), Some(outline)));
-    }
-    let listed = opened.skip_signature().and_then(Trusted::list);
-    let listed = listed.map_err(|error| failure::reading(archive, error))?;
-    Ok((listed, None))
 }
 
 /// Where nodes will find the images that the archive has.

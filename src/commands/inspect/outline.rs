@@ -1,8 +1,27 @@
 //! What a version defines and may do, for people.
 
+use std::path::Path;
+
+use archive::{Listed, Opened, Trusted};
 use importer::{DefinedResource, DefinedVersion, PlannedRight, VersionOutline};
 
+use crate::commands::look::listed::unvouched;
+use crate::failure::{self, Failure};
 use crate::render;
+
+/// Lists an archive, and says what it defines and may do as far as its documents can be relied on.
+pub(super) fn listed(
+    archive: &Path,
+    opened: &Opened,
+) -> Result<(Listed, Option<VersionOutline>), Failure> {
+    if let Ok(accepted) = unvouched(archive, opened.archive_id())? {
+        let outline = VersionOutline::of(&accepted)?;
+        return Ok((accepted.into_listed(), Some(outline)));
+    }
+    let listed = opened.skip_signature().and_then(Trusted::list);
+    let listed = listed.map_err(|error| failure::reading(archive, error))?;
+    Ok((listed, None))
+}
 
 /// An outline; none where the archive is not in order.
 pub(super) fn show(outline: Option<&VersionOutline>) {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Settled, failed, pending, unobserved, words, words_of};
-use crate::object::condition;
+use crate::object::{Object, condition};
 
 /// The deadline of a Deployment where none is set: its controller then tells of no progress.
 const NO_DEADLINE: u64 = 2_147_483_647;
@@ -130,10 +130,11 @@ pub(super) fn job(value: &Value) -> Settled {
         .unwrap_or_else(|| pending("its last pods have not ended yet"))
 }
 
-/// Returns the number of ready pods of a workload of this group and kind, and the number that it wants. The pods of a
+/// Returns the number of ready pods of a workload, and the number that it wants. The pods of a
 /// Job are not counted: it wants none once it is done.
-pub(super) fn pods(kind: (&str, &str), value: &Value) -> Option<[u64; 2]> {
-    let [ready, wanted] = match kind {
+pub(super) fn pods(object: &Object) -> Option<[u64; 2]> {
+    let (kind, value) = (object.gvk(), object.as_value());
+    let [ready, wanted] = match (kind.group.as_str(), kind.kind.as_str()) {
         ("apps", "Deployment" | "StatefulSet" | "ReplicaSet") => {
             [status(value, "readyReplicas"), wanted(value)]
         }

@@ -1,0 +1,77 @@
+//! What came of an import, for people.
+
+use importer::{Receipt, Verb};
+use schemas::SolutionId;
+
+use super::show::sent;
+use crate::commands::change::show_revision;
+use crate::render;
+
+/// Shows what a verb has done, for people.
+pub(super) fn show(verb: Verb, receipt: &Receipt) {
+    let blobs = sent(&receipt.pushed);
+    let changed = render::count(receipt.objects.len(), "object");
+    let (solution, removed) = (&receipt.solution, receipt.removed.len());
+    let done = done(verb);
+    render::line!("{solution} {done}: {blobs}, {changed} changed, {removed} removed");
+    if !receipt.activated.is_empty() {
+        let crds = render::list(&receipt.activated);
+        render::line!("its CRDs are active: {crds}");
+    }
+    if let Some([environment, namespace]) = &receipt.deployed {
+        render::line!("it is ready in environment {environment}, namespace {namespace}");
+    }
+    show_revision(receipt.revision);
+    if verb == Verb::Import && receipt.deployed.is_none() {
+        let id = receipt.solution.parse().ok();
+        let next = id.as_ref().map(deployment_of);
+        next.iter().for_each(|next| render::line!("next: {next}"));
+    }
+}
+
+/// The command that deploys a version that is only available so far.
+fn deployment_of(id: &SolutionId) -> String {
+    let (name, version) = (id.name(), id.version());
+    format!("`solution deploy {name} {version} --environment NAME`")
+}
+
+/// What a version is once a verb has ended well that plans as an import does.
+fn done(verb: Verb) -> &'static str {
+    match verb {
+        Verb::Deploy => "is deployed",
+        Verb::Rollback => "is deployed again",
+        Verb::Activate => "is activated",
+        Verb::Import
+        | Verb::Undeploy
+        | Verb::Deactivate
+        | Verb::Unimport
+        | Verb::Delete
+        | Verb::CreateEnvironment
+        | Verb::DeleteEnvironment
+        | Verb::SetSite => "is imported",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_that_is_only_available_is_deployed_by_the_next_command() {
+        let id = "shop-web-1.2.3".parse().unwrap();
+        let next = "`solution deploy shop-web 1.2.3 --environment NAME`";
+        assert_eq!(deployment_of(&id), next);
+    }
+
+    #[test]
+    fn each_verb_says_what_it_did() {
+        let words = [Verb::Import, Verb::Activate, Verb::Deploy, Verb::Rollback].map(done);
+        let expected = [
+            "is imported",
+            "is activated",
+            "is deployed",
+            "is deployed again",
+        ];
+        assert_eq!(words, expected);
+    }
+}
