@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use importer::Run;
+use rustix::termios::tcgetwinsize;
 use schemas::{is_unprintable, printable};
 use serde::Serialize;
 use serde_json::ser::Formatter;
@@ -78,6 +79,12 @@ pub(crate) fn line(text: impl AsRef<str>) {
         return note(text);
     }
     result_line(text);
+}
+
+/// Returns the number of columns of the terminal that the result is shown on; none if it is no terminal.
+pub(crate) fn width() -> Option<usize> {
+    let size = tcgetwinsize(io::stdout()).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 /// A line of the result for each of these, behind the same words.

@@ -7,7 +7,7 @@ use std::io::Read;
 use anyhow::Context as _;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use zeroize::Zeroizing;
 
 use crate::failure::Failure;
@@ -18,12 +18,6 @@ const TICK: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 200_000_000,
 };
-
-/// Returns the number of columns of the terminal that the result is shown on; none if it is no terminal.
-pub(crate) fn width() -> Option<usize> {
-    let size = tcgetwinsize(std::io::stdout()).ok()?;
-    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
-}
 
 /// Whether what is typed is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use importer::{
 
 use super::show::flag;
 use crate::args::choose;
-use crate::{render, terminal};
+use crate::render;
 
 /// Fields that are named of an object of a chart: a chart renews the schemas of its definitions and the rules of its alerts by
 /// the hundred, and the diff has them all.
@@ -16,7 +16,7 @@ const CHART_FIELDS: usize = 5;
 
 /// The plan, for people.
 pub(crate) fn show(plan: &PlanSummary) {
-    let width = terminal::width();
+    let width = render::width();
     for line in lines(plan) {
         wrapped(&line, width).iter().for_each(render::line);
     }
