@@ -93,9 +93,17 @@ pub(crate) struct Failure {
     error: anyhow::Error,
     reasons: Vec<String>,
     hints: Vec<String>,
-    files: Vec<NodeFile>,
     quotes: Vec<Quote>,
     push: Option<Box<PushJson>>,
+    attached: Box<Attached>,
+}
+
+/// What few failures have, apart so that a failure stays small.
+#[derive(Debug, Default)]
+struct Attached {
+    /// What is to be written on nodes.
+    files: Vec<NodeFile>,
+    /// What was found in the way as well.
     also: Vec<Obstacle>,
 }
 
@@ -242,10 +250,9 @@ impl Failure {
             error: error.into(),
             reasons: Vec::new(),
             hints: Vec::new(),
-            files: Vec::new(),
             quotes: Vec::new(),
             push: None,
-            also: Vec::new(),
+            attached: Box::default(),
         }
     }
 
@@ -286,14 +293,14 @@ impl Failure {
 
     /// Adds obstacles that were found as well, each with its fix.
     pub(crate) fn also(mut self, obstacles: Vec<Obstacle>) -> Self {
-        self.also = obstacles;
-        let fixes: Vec<String> = self.also.iter().map(fix).collect();
+        let fixes: Vec<String> = obstacles.iter().map(fix).collect();
+        self.attached.also = obstacles;
         fixes.into_iter().fold(self, Self::hint)
     }
 
     /// Adds files that are to be written on nodes.
     pub(crate) fn files(mut self, files: Vec<NodeFile>) -> Self {
-        self.files = files;
+        self.attached.files = files;
         self
     }
 
@@ -324,11 +331,11 @@ impl Failure {
                 error: self.error.to_string(),
                 causes: self.causes(),
                 hints: &self.hints,
-                files: &self.files,
+                files: &self.attached.files,
                 quotes: &self.quotes,
                 push: self.push.as_deref(),
                 obstacle: self.obstacle(),
-                also: &self.also,
+                also: &self.attached.also,
                 answer: match self.outcome {
                     Outcome::No => FailureAnswer::No,
                     Outcome::Usage => FailureAnswer::Usage,
@@ -369,10 +376,14 @@ impl Failure {
         let error = std::iter::once(format!("error: {}", self.error));
         let causes = self.causes().into_iter();
         let causes = causes.map(|cause| format!("  caused by: {cause}"));
-        let also = self.also.iter().map(|obstacle| format!("also: {obstacle}"));
+        let also = self
+            .attached
+            .also
+            .iter()
+            .map(|obstacle| format!("also: {obstacle}"));
         let hints = self.hints.iter().map(|hint| format!("hint: {hint}"));
         let quotes = self.quotes.iter().flat_map(Quote::lines);
-        let files = self.files.iter().flat_map(NodeFile::lines);
+        let files = self.attached.files.iter().flat_map(NodeFile::lines);
         let why = error.chain(causes).chain(also);
         why.chain(hints).chain(files).chain(quotes)
     }

@@ -112,6 +112,29 @@ fn who_may_nothing_is_told_all_that_is_missing_at_once() {
     }
     assert_eq!(text.matches("error: ").count(), 1, "{text}");
     assert_eq!(site.snapshot(), before);
+    // A registry that is not trusted hides none of them.
+    let mut command = site.command();
+    let registry = site.registry();
+    command.args([
+        "import",
+        "1.0.0.iso",
+        "--key",
+        "publisher.pub",
+        "-e",
+        "ours",
+    ]);
+    command
+        .args(["--registry", &registry])
+        .env("KUBECONFIG", &nobody);
+    let told = Answer::of(&mut command);
+    assert_ne!(told.code, 0, "{told:?}");
+    for words in [
+        "also: this user may not list nodes",
+        "--ca-file",
+        "solution rbac",
+    ] {
+        assert!(told.stderr.contains(words), "`{words}` is not in: {told:?}");
+    }
     // What is written is enough, and goes to the user whom the server knows.
     let written = site.desk.read("missing.yaml");
     site.apply(&String::from_utf8(written).unwrap()).success();

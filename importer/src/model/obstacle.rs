@@ -47,7 +47,7 @@ pub enum Obstacle {
         right: String,
         /// The same as a rule.
         #[serde(skip)]
-        missing: MissingRight,
+        missing: Box<MissingRight>,
     },
     /// This user lacks a right that it takes to have a pod pull an image beforehand.
     #[error("this user may not {right}, so no pod can pull an image beforehand")]
@@ -56,7 +56,7 @@ pub enum Obstacle {
         right: String,
         /// The same as a rule.
         #[serde(skip)]
-        missing: MissingRight,
+        missing: Box<MissingRight>,
     },
     /// A role gives the operator a right that this user lacks, and Kubernetes lets nobody grant more than they hold.
     #[error("{role} gives the operator the right to {right}, which this user does not hold")]
@@ -67,7 +67,7 @@ pub enum Obstacle {
         right: String,
         /// The same as a rule.
         #[serde(skip)]
-        missing: MissingRight,
+        missing: Box<MissingRight>,
     },
     /// A record of the import would be larger than a `ConfigMap` can be.
     #[error("{record} would take {size} bytes, and a ConfigMap can hold only about 1 MiB")]

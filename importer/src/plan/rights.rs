@@ -173,7 +173,7 @@ pub(crate) async fn check_proving(
     let denied = cluster.denied(&wanted).await?;
     obstacles.extend(denied.iter().map(|access| Obstacle::ProofDenied {
         right: access.to_string(),
-        missing: access.into(),
+        missing: Box::new(access.into()),
     }));
     Ok(())
 }
@@ -382,7 +382,7 @@ async fn check_grants(
         let grant = |(part, namespace): (RulePart, Option<String>)| Obstacle::GrantNotHeld {
             role: role.to_string(),
             right: part.to_string(),
-            missing: MissingRight { namespace, part },
+            missing: Box::new(MissingRight { namespace, part }),
         };
         obstacles.extend(missing.into_iter().map(grant));
     }

@@ -68,6 +68,25 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     })
 }
 
+/// Makes a plan. If the registry cannot be used, the failure tells all else that is in the way.
+async fn made<'a>(
+    archive: &'a Acceptance,
+    reached: Reached<'_>,
+    request: &Request,
+) -> Result<Plan<'a>, Failure> {
+    let Acceptance { accepted, findings } = archive;
+    let Reached { client, cluster } = reached;
+    let plan = Plan::make(accepted, findings.clone(), client, cluster, request.clone()).await;
+    match plan {
+        Err(error) if error.is_about_the_registry() => {
+            let besides = importer::blocked_besides_registry(accepted, cluster, request);
+            let besides = besides.await.unwrap_or_default();
+            Err(Failure::from(error).also(besides))
+        }
+        plan => Ok(plan?),
+    }
+}
+
 /// Plans, asks for consent where somebody can give it, and applies the plan.
 pub(crate) async fn carry_out(
     archive: &Acceptance,
@@ -77,7 +96,7 @@ pub(crate) async fn carry_out(
     mapping: Option<&Mapping<'_>>,
     output: Output,
 ) -> Result<Outcome, Failure> {
-    let Acceptance { accepted, findings } = archive;
+    let accepted = &archive.accepted;
     let Reached { client, cluster } = reached;
     let Choices {
         then,
@@ -86,18 +105,8 @@ pub(crate) async fn carry_out(
     } = choices;
     let verb = request.verb;
     loop {
-        let findings = findings.clone();
-        let plan = Plan::make(accepted, findings, client, cluster, request.clone());
         // What a plan is made and applied with is far larger than the plan itself.
-        let mut plan = match Box::pin(plan).await {
-            // All that is in the way is told in one run.
-            Err(error) if error.is_about_the_registry() => {
-                let besides = importer::blocked_besides_registry(accepted, cluster, &request);
-                let besides = besides.await.unwrap_or_default();
-                return Err(Failure::from(error).also(besides));
-            }
-            plan => plan?,
-        };
+        let mut plan = Box::pin(made(archive, reached, &request)).await?;
         if output == Output::Human {
             plan::show(plan.summary());
             if shown == Shown::WithDiff {
@@ -109,13 +118,17 @@ pub(crate) async fn carry_out(
                 .accepted
                 .extend(consent::ask(&mut plan, output).await?);
         }
+        if let Some(path) = missing_rights {
+            let written = then::write_missing(path, &plan, accepted, cluster);
+            if let Err(failure) = Box::pin(written).await {
+                plan.give_up(client).await;
+                return Err(failure);
+            }
+        }
         let ready = match plan.ready() {
             Ok(ready) => ready,
             Err(plan) => {
                 plan.give_up(client).await;
-                if let Some(path) = missing_rights {
-                    then::write_missing(path, &plan, accepted, cluster).await?;
-                }
                 return Ok(show::refusal(output, &plan, shown));
             }
         };

@@ -59,7 +59,10 @@ fn shortened(text: &str) -> String {
         let (digest, rest) = part.split_at(digits);
         short.push_str(ALGORITHM);
         match digest.get(..SHOWN_DIGITS) {
-            Some(begin) if digits == 64 => short.push_str(&format!("{begin}…")),
+            Some(begin) if digits == 64 => {
+                short.push_str(begin);
+                short.push('…');
+            }
             _ => short.push_str(digest),
         }
         short.push_str(rest);

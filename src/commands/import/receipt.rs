@@ -24,8 +24,9 @@ pub(super) fn show(verb: Verb, receipt: &Receipt) {
     show_revision(receipt.revision);
     if verb == Verb::Import && receipt.deployed.is_none() {
         let id = receipt.solution.parse().ok();
-        let next = id.as_ref().map(deployment_of);
-        next.iter().for_each(|next| render::line!("next: {next}"));
+        if let Some(next) = id.as_ref().map(deployment_of) {
+            render::line!("next: {next}");
+        }
     }
 }
 

@@ -27,7 +27,7 @@ impl Obstacle {
     pub(crate) fn denied(access: &Access) -> Self {
         Self::Denied {
             right: access.to_string(),
-            missing: access.into(),
+            missing: Box::new(access.into()),
         }
     }
 
@@ -37,7 +37,7 @@ impl Obstacle {
         match self {
             Self::Denied { missing, .. }
             | Self::ProofDenied { missing, .. }
-            | Self::GrantNotHeld { missing, .. } => Some(missing),
+            | Self::GrantNotHeld { missing, .. } => Some(missing.as_ref()),
             _ => None,
         }
     }

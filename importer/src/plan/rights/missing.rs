@@ -1,7 +1,7 @@
 //! The roles that give a user the rights that a plan lacks.
 
 use change::vocabulary as v;
-use schemas::SolutionId;
+use schemas::{Digest, SolutionId};
 use sha2::{Digest as _, Sha256};
 
 use crate::model::obstacle::Obstacle;
@@ -11,6 +11,10 @@ use crate::plan::rights::roles::Manifest;
 
 /// Returns the roles that give a user the rights that these obstacles name, and the bindings of the roles if the user is
 /// known; nothing if no right is missing.
+///
+/// # Panics
+///
+/// Never: rules have a JSON form.
 #[must_use]
 pub fn missing_rights<'a>(
     obstacles: impl IntoIterator<Item = &'a Obstacle>,
@@ -23,11 +27,8 @@ pub fn missing_rights<'a>(
     let rules = rules.all();
     // Roles of one name replace each other, and what was missing before must stay granted.
     let text = serde_json::to_string(&rules).expect("rules have a JSON form");
-    let digest = Sha256::digest(text);
-    let digest: String = digest[..4]
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let digest = Digest::new(Sha256::digest(text).into()).hex();
+    let digest = &digest[..8];
     let name = format!("{PREFIX}:missing:{id}:{digest}");
     let in_records =
         |(place, _): &(Option<String>, _)| place.as_deref() == Some(v::RECORDS_NAMESPACE);
@@ -67,7 +68,7 @@ mod tests {
         let granted = Obstacle::GrantNotHeld {
             role: "ClusterRole r".to_owned(),
             right: "get /metrics".to_owned(),
-            missing: url,
+            missing: Box::new(url),
         };
         let mut obstacles: Vec<Obstacle> = [&pods, &log, &nodes].map(Obstacle::denied).into();
         obstacles.push(granted);

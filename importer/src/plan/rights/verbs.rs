@@ -102,6 +102,10 @@ impl Within {
     }
 
     /// Returns the environment and the namespace, or those that stand for any.
+    ///
+    /// # Panics
+    ///
+    /// Never: what stands for any is a name of either.
     #[must_use]
     pub fn place(&self) -> (EnvironmentName, Namespace) {
         let environment = || ANY.parse().expect("the name of an environment");
