@@ -133,6 +133,7 @@ mod tests {
             repository: repository.to_owned(),
             switch: None,
             is_bare: false,
+            written: repository.to_owned(),
         };
         RenderedImages {
             release: "web".parse().unwrap(),

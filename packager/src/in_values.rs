@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use manifests::reference::{self, Hint, KnownNames, normal, repository};
+use schemas::ImageReference;
 use serde_json::{Map, Value};
 
 /// A repository that stands in values.
@@ -17,6 +18,8 @@ pub struct RepositoryInValues {
     pub switch: Option<String>,
     /// Whether it stands there without a registry, which another value may give.
     pub(crate) is_bare: bool,
+    /// The repository and the tag as the values write them.
+    pub(crate) written: String,
 }
 
 impl RepositoryInValues {
@@ -27,6 +30,31 @@ impl RepositoryInValues {
         let is_it = |it: &String| it.split_once('/').map(|(_, path)| path) == path;
         repositories.contains(&self.repository) || path.is_some() && repositories.iter().any(is_it)
     }
+
+    /// Whether a chart made this image of the repository and of another value: of a registry with a path, or of a word
+    /// behind it, which stands in no value with the repository.
+    pub(crate) fn is_part_of(&self, image: &ImageReference, values: &ImagesInValues) -> bool {
+        let made = repository(image);
+        if let Some(before) = made.strip_suffix(self.name())
+            && let Some(before) = before.strip_suffix('/')
+            && self.is_bare
+        {
+            let short = before.strip_prefix(DEFAULT).unwrap_or(before);
+            return [before, short].iter().any(|it| values.texts.contains(*it));
+        }
+        let behind = made.strip_prefix(&self.repository);
+        let is_word = behind.is_some_and(|it| it.starts_with('-') && !it.contains('/'));
+        let tag = normal(&self.written).and_then(|written| written.tag().map(str::to_owned));
+        let is_own = |it: &RepositoryInValues| it.repository == made;
+        is_word && tag.as_deref() == image.tag() && !values.repositories.iter().any(is_own)
+    }
+
+    /// The repository as the values write it.
+    fn name(&self) -> &str {
+        let end = self.written.rfind('/').map_or(0, |slash| slash + 1);
+        let colon = self.written[end..].find([':', '@']);
+        &self.written[..colon.map_or(self.written.len(), |colon| end + colon)]
+    }
 }
 
 /// The registry of references that name none.
@@ -36,10 +64,15 @@ const DEFAULT: &str = "docker.io/";
 #[derive(Debug, Default)]
 pub(crate) struct ImagesInValues {
     /// The repositories, each with its place.
-    pub(crate) repositories: Vec<RepositoryInValues>,
+    pub(crate) repositories: BTreeSet<RepositoryInValues>,
     /// The names that they give, with the tags that stand beside them.
     pub(crate) names: KnownNames,
+    /// Texts that may be the beginning of a repository.
+    texts: BTreeSet<String>,
 }
+
+/// Characters of a text that may be the beginning of a repository.
+const BEGINNING: usize = 255;
 
 impl ImagesInValues {
     /// Finds them.
@@ -49,13 +82,20 @@ impl ImagesInValues {
         found
     }
 
+    /// Adds those of another set of values.
+    pub(crate) fn extend(&mut self, other: Self) {
+        self.repositories.extend(other.repositories);
+        self.names.extend(other.names);
+        self.texts.extend(other.texts);
+    }
+
     fn fields(&mut self, values: &Map<String, Value>, around: &ValueContext) {
         const SWITCH: &str = "enabled";
         let mut around = around.clone();
         if values.get(SWITCH) == Some(&Value::Bool(false)) {
             around.switch = Some(around.below(SWITCH).path);
         }
-        if let Some(written) = whole(values, &around.key) {
+        if let Some((written, _)) = manifests::reference_in_parts(values, &around.key) {
             self.add(&written, &around);
         }
         for (key, value) in values {
@@ -73,9 +113,14 @@ impl ImagesInValues {
                     self.each(item, &at);
                 }
             }
-            Value::String(text) if Hint::of(&around.key) != Hint::None => {
+            Value::String(text) => {
+                let beginning = text.trim_end_matches('/');
+                if (1..=BEGINNING).contains(&beginning.len()) {
+                    self.texts.insert(beginning.to_owned());
+                }
                 let references = reference::references(text, Hint::Named);
-                if references.first() == Some(&(0..text.len())) {
+                let is_whole = references.first() == Some(&(0..text.len()));
+                if is_whole && Hint::of(&around.key).says_image() {
                     self.add(text, around);
                 }
             }
@@ -118,38 +163,9 @@ impl ValueContext {
             is_bare: repository.starts_with(DEFAULT) && !reference.starts_with(DEFAULT),
             repository,
             switch: self.switch.clone(),
+            written: reference.to_owned(),
         })
     }
-}
-
-/// The reference that a mapping is, in parts: with a `repository`, and something that says that it is one of images.
-fn whole(values: &Map<String, Value>, key: &str) -> Option<String> {
-    const BESIDE: [&str; 4] = ["registry", "tag", "digest", "pullPolicy"];
-    let text = |key: &str| {
-        values
-            .get(key)
-            .and_then(Value::as_str)
-            .filter(|it| !it.is_empty())
-    };
-    // A registry that stands elsewhere may be joined to a path that begins with a slash.
-    let repository = text("repository")?.trim_start_matches('/');
-    if Hint::of(key) == Hint::None && !BESIDE.iter().any(|it| values.contains_key(*it)) {
-        return None;
-    }
-    let repository = match text("registry") {
-        Some(registry) => format!("{registry}/{repository}"),
-        None => repository.to_owned(),
-    };
-    let tag = match values.get("tag") {
-        Some(Value::String(tag)) => tag.clone(),
-        Some(Value::Number(tag)) => tag.to_string(),
-        _ => String::new(),
-    };
-    let tagged = format!("{repository}:{tag}");
-    Some(match normal(&tagged) {
-        Some(_) => tagged,
-        None => repository,
-    })
 }
 
 #[cfg(test)]
@@ -209,5 +225,34 @@ mod tests {
         // A longer path is another one.
         let rendered = ["r.test/fork/org/app".to_owned()].into();
         assert!(!found.iter().any(|it| it.is_among(&rendered)));
+    }
+
+    /// In the shapes of kube-ovn, whose registry has a path, and of cilium's operator, whose name has the cloud behind it.
+    #[test]
+    fn a_repository_that_another_value_completes_is_part_of_what_was_made_of_both() {
+        let values = json!({
+            "global": {"registry": {"address": "docker.io/ovn"}, "images": {"ovn": {"repository": "web-ovn", "tag": "v1"}}},
+            "operator": {"image": {"repository": "quay.io/net/operator", "tag": "v2"}},
+            "ui": {"image": {"repository": "quay.io/net/ui", "tag": "v3"}, "backend": {"image": "quay.io/net/ui-backend:v3"}},
+        });
+        let values = ImagesInValues::of(values.as_object().unwrap());
+        let parts = |image: &str| -> Vec<&str> {
+            let image = image.parse().unwrap();
+            let parts = values.repositories.iter();
+            let parts = parts.filter(|it| it.is_part_of(&image, &values));
+            parts.map(|it| it.path.as_str()).collect()
+        };
+        assert_eq!(parts("docker.io/ovn/web-ovn:v1"), ["global.images.ovn"]);
+        assert_eq!(parts("quay.io/net/operator-generic:v2"), ["operator.image"]);
+        for other in [
+            "docker.io/other/web-ovn:v1",
+            "docker.io/ovn/more-web-ovn:v1",
+            "quay.io/net/operator-generic:v3",
+            "quay.io/net/operator/generic:v2",
+            // An image of its own.
+            "quay.io/net/ui-backend:v3",
+        ] {
+            assert_eq!(parts(other), [""; 0], "{other}");
+        }
     }
 }

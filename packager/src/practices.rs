@@ -54,10 +54,15 @@ impl ChartPractices {
             }));
         let problems = workloads.check(&object.value).into_iter();
         for problem in problems.chain(lifecycle) {
-            let key = (place.clone(), problem.to_string());
-            let problem = Problem::OfMade(place.clone(), Box::new(problem));
-            self.problems.entry(key).or_insert(problem);
+            self.add(&place, problem);
         }
+    }
+
+    /// Adds a problem of the object at this place.
+    pub(crate) fn add(&mut self, place: &str, problem: Problem) {
+        let key = (place.to_owned(), problem.to_string());
+        let problem = Problem::OfMade(place.to_owned(), Box::new(problem));
+        self.problems.entry(key).or_insert(problem);
     }
 
     /// Returns what a check is told of the chart of this release, where images are known by these names.

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use helm::{ChartRendering, Helm, HelmError};
 use manifests::reference::{self, KnownNames};
-use manifests::{CompileQuestion, Expansion, KnownImages, RenderedObject};
-use rules::WorkloadJudge;
+use manifests::{CompileQuestion, Expansion, ImageParts, KnownImages, RenderedObject};
 use rules::catalogue::charts::RELEASE_SIZE;
 use rules::catalogue::source::{ADDRESS, RENDERING};
+use rules::{Problem, WorkloadJudge};
 use schemas::{
     ChartRelease, ImagePlace, ImageReference, KubernetesVersion, Namespace, ReleaseName,
     SolutionId, SourceImage, SourceSpec, yaml,
@@ -125,7 +125,10 @@ struct RenderingFindings {
     /// The images by reference, template and place in it: one that several sets of values have is found once.
     named: BTreeMap<(String, String, String), MissingImage>,
     repositories: BTreeSet<String>,
-    in_values: BTreeSet<RepositoryInValues>,
+    /// What the values name.
+    in_values: ImagesInValues,
+    /// The images that are named in parts, each with the first place.
+    parts: BTreeMap<String, (String, ImageParts)>,
     /// The names that images are known by, whatever a text says of itself.
     names: KnownNames,
     /// Repositories that stand somewhere without a tag, with the first place.
@@ -140,6 +143,7 @@ impl RenderSetup<'_> {
         (self.watch.tell)(Event::Rendering(release.clone()));
         let mut found = RenderingFindings {
             names: self.names.clone(),
+            repositories: self.names.repositories().map(str::to_owned).collect(),
             ..RenderingFindings::default()
         };
         let for_scanners = self.for_scanners(chart, &mut found);
@@ -202,8 +206,8 @@ impl RenderSetup<'_> {
         schemas::merge_values(&mut effective, &values);
         self.annotated(chart, &effective, found);
         let in_values = ImagesInValues::of(&effective);
-        found.names.extend(in_values.names);
-        found.in_values.extend(in_values.repositories);
+        found.names.extend(in_values.names.clone());
+        found.in_values.extend(in_values);
         let of_pods = objects
             .iter()
             .flat_map(|it| manifests::pod_images(&it.value));
@@ -305,6 +309,9 @@ impl RenderSetup<'_> {
                     CompileQuestion::Namespace(_) | CompileQuestion::Placeholder(_) => {}
                 }
             }
+            for parts in manifests::image_parts(&object.value) {
+                images.extend(self.in_parts(parts, object, found));
+            }
         }
         for (reference, pointer) in images {
             found.repositories.insert(reference::repository(&reference));
@@ -328,6 +335,27 @@ impl RenderSetup<'_> {
             found.add(image, &object.file);
         }
         Ok(())
+    }
+
+    /// Remembers an image that is named in parts, and returns it with its place if it is certain to be one.
+    fn in_parts(
+        &self,
+        parts: ImageParts,
+        object: &RenderedObject,
+        found: &mut RenderingFindings,
+    ) -> Option<(ImageReference, String)> {
+        let reference = reference::normal(&parts.written)?;
+        if self.addresses.contains_key(reference.as_str()) {
+            return None;
+        }
+        let is_certain =
+            reference::host(&parts.written).is_some() || found.names.has(&parts.written);
+        let is_needed = parts.is_complete() && is_certain;
+        let pointer = format!("{} ({})", parts.path, parts.fields.join(", "));
+        let place = rendered::place_within(object);
+        let key = reference.to_string();
+        found.parts.entry(key).or_insert((place, parts));
+        is_needed.then_some((reference, pointer))
     }
 
     /// Finds the images that the chart says it has.
@@ -412,19 +440,34 @@ impl RenderingFindings {
         let for_scanners = for_scanners.into_iter();
         let for_scanners = for_scanners.filter(|it| is_used(it) && !needed.contains(it.as_str()));
         let for_scanners = for_scanners.collect();
+        for (place, parts) in self.parts.into_values() {
+            let reference = reference::normal(&parts.written);
+            let is_settled = reference.is_none_or(|it| match parts.is_complete() {
+                true => unused.contains(it.as_str()),
+                false => self.repositories.contains(&reference::repository(&it)),
+            });
+            if !is_settled {
+                let problem = Problem::ImageInParts(Box::new(parts));
+                self.practices.add(&place, problem);
+            }
+        }
+        let values = &self.in_values;
         let is_named = |it: &RepositoryInValues| {
-            it.repository.starts_with(REGISTRY) || it.is_among(&self.repositories)
+            let mut made = named.iter();
+            it.repository.starts_with(REGISTRY)
+                || it.is_among(&self.repositories)
+                || made.any(|image| it.is_part_of(&image.reference, values))
         };
-        let in_values = self.in_values.into_iter().filter(|it| !is_named(it));
+        let in_values = values.repositories.iter().filter(|it| !is_named(it));
         let place = |it: &RepositoryInValues| self.untagged.get(&it.repository).cloned();
-        let in_values = in_values.map(|it| (it.clone(), place(&it)));
+        let in_values: Vec<_> = in_values.map(|it| (it.clone(), place(it))).collect();
         let named = named.into_iter();
         RenderedImages {
             release: chart.release.name.clone(),
             practices: self.practices,
             field: chart.field.clone(),
             named: named.filter(|it| is_used(&it.reference)).collect(),
-            in_values: in_values.collect(),
+            in_values,
             for_scanners,
         }
     }

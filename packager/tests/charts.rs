@@ -569,3 +569,117 @@ fn what_is_known_to_be_an_image_is_needed_wherever_it_stands() {
         "`web/templates/plain.yaml` of the chart `shop`, ConfigMap `p`: /data/args"
     );
 }
+
+/// Images in parts, in the shapes of the values that istio's injector reads and of linkerd's configuration.
+const IN_PARTS: [(&str, &str); 2] = [
+    (
+        "templates/injector.yaml",
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: injector}, data: {values: '{{ toJson .Values.mesh }}'}}",
+    ),
+    (
+        "templates/config.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config}\ndata:\n  values: |\n    proxy: {image: {name: r.test/proxy, version: v2}}\n    init: {image: {name: r.test/init, version: ''}}\n    web: {image: {name: r.test/web, version: ''}}\n",
+    ),
+];
+
+#[test]
+fn an_image_in_parts_is_needed_and_one_without_a_tag_is_a_finding_with_its_field() {
+    let tree = Tree::new(&IN_PARTS, "");
+    let chart = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
+    tree.write("web/Chart.yaml", chart);
+    fs::remove_dir_all(tree.0.path().join("web/charts")).unwrap();
+    let values = "mesh: {global: {hub: r.test/mesh, tag: '1', sidecar: {image: sidecar}}}\n";
+    tree.write("web/values.yaml", values);
+    assert_eq!(
+        tree.missing(),
+        [
+            (
+                "r.test/mesh/sidecar:1".to_owned(),
+                "`web/templates/injector.yaml` of the chart `shop`, ConfigMap `injector`"
+                    .to_owned(),
+            ),
+            (
+                "r.test/proxy:v2".to_owned(),
+                "`web/templates/config.yaml` of the chart `shop`, ConfigMap `config`".to_owned(),
+            ),
+        ]
+    );
+    assert!(
+        tree.error().contains(
+            "/data/values (global.hub, global.sidecar.image, global.tag) is `r.test/mesh/sidecar:1`"
+        ),
+        "{}",
+        tree.error()
+    );
+    // What is carried is told too, since no import replaces its address.
+    let solution = fs::read_to_string(tree.0.path().join("solution.yaml")).unwrap();
+    let more = "  charts:";
+    let images = "    - {name: sidecar, tag: '1', source: 'oci:images:1', ref: 'r.test/mesh/sidecar:1'}\n    - {name: proxy, tag: v2, source: 'oci:images:1', ref: 'r.test/proxy:v2'}\n";
+    tree.write(
+        "solution.yaml",
+        &solution.replace(more, &format!("{images}{more}")),
+    );
+    let begin = "manifests.image-parts solution.yaml:11 charts/shop/chart.tgz:";
+    let config = "`web/templates/config.yaml`, ConfigMap `config`: /data/values";
+    let injector = "`web/templates/injector.yaml`, ConfigMap `injector`: /data/values";
+    let expected = [
+        format!(
+            "{begin} {config} names `r.test/init` by `init.image.name`, `init.image.version`, without a tag"
+        ),
+        format!(
+            "{begin} {config} splits `r.test/proxy:v2` over `proxy.image.name`, `proxy.image.version`, where an import replaces no address"
+        ),
+        format!(
+            "{begin} {injector} splits `r.test/mesh/sidecar:1` over `global.hub`, `global.sidecar.image`, `global.tag`, where an import replaces no address"
+        ),
+    ];
+    assert_eq!(tree.found(), expected);
+    // Nothing pulls them, or placeholders stand for them.
+    tree.write(
+        "values.yaml",
+        "mesh: {global: {sidecar: {image: $(image:sidecar)}}}\n",
+    );
+    let solution = fs::read_to_string(tree.0.path().join("solution.yaml")).unwrap();
+    let unused = ", values: [values.yaml], unusedImages: ['r.test/init:1', 'r.test/proxy:v2']";
+    let unused = format!("source: 'dir:web'{unused}");
+    tree.write(
+        "solution.yaml",
+        &solution.replace("source: 'dir:web'", &unused),
+    );
+    assert_eq!(tree.found(), [""; 0]);
+}
+
+/// In the shapes of knative's settings, of redpanda's telemetry, of istio's gateway, and of kube-ovn and cilium, whose
+/// images are made of several values.
+const NO_ALARM: [(&str, &str); 3] = [
+    (
+        "templates/settings.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\ndata:\n  _example: |\n    # The image of the sidecar.\n    queue-sidecar-image: r.test/example/queue:1\n    image: {repository: r.test/example, tag: '1'}\n",
+    ),
+    (
+        "templates/gateway.yaml",
+        "{apiVersion: v1, kind: Pod, metadata: {name: g}, spec: {containers: [{name: proxy, image: auto, env: [{name: APP_TELEMETRY, value: 'image=r.test/told:1'}]}]}}",
+    ),
+    (
+        "templates/net.yaml",
+        "{apiVersion: v1, kind: Pod, metadata: {name: n}, spec: {containers: [{name: a, image: '{{ .Values.global.registry.address }}/{{ .Values.images.ovn.repository }}:{{ .Values.images.ovn.tag }}'}, {name: b, image: '{{ .Values.operator.image.repository }}-generic:{{ .Values.operator.image.tag }}'}]}}",
+    ),
+];
+
+#[test]
+fn examples_telemetry_injected_images_and_values_of_several_parts_raise_no_alarm() {
+    let tree = Tree::new(&NO_ALARM, "");
+    let chart = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
+    tree.write("web/Chart.yaml", chart);
+    fs::remove_dir_all(tree.0.path().join("web/charts")).unwrap();
+    tree.write(
+        "web/values.yaml",
+        "global: {registry: {address: docker.io/ovn}}\nimages: {ovn: {repository: web-ovn, tag: v1}}\noperator: {image: {repository: r.test/net/operator, tag: v2}}\n",
+    );
+    let missing: Vec<_> = tree.missing().into_iter().map(|(it, _)| it).collect();
+    assert_eq!(
+        missing,
+        ["docker.io/ovn/web-ovn:v1", "r.test/net/operator-generic:v2"]
+    );
+    assert_eq!(tree.check().1, []);
+}

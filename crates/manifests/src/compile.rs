@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::image::{self, KnownImages};
 use crate::namespace::{self, NamespaceHint, Unclear};
-use crate::reference::Hint;
+use crate::reference::{EXAMPLE, Hint};
 use crate::{limits, template};
 
 /// The images, namespaces and paths that a set's objects are compiled with.
@@ -104,7 +104,9 @@ impl ContextHints {
     fn said(self) -> NamespaceHint {
         match (self.said, self.hint) {
             (NamespaceHint::Nothing, Hint::Image | Hint::Named) => NamespaceHint::Other,
-            (NamespaceHint::Nothing, Hint::None) if self.selects => NamespaceHint::Anything,
+            (NamespaceHint::Nothing, Hint::None | Hint::Reported) if self.selects => {
+                NamespaceHint::Anything
+            }
             (said, _) => said,
         }
     }
@@ -149,7 +151,11 @@ impl TextWalk<'_> {
         self.pointer.truncate(length);
     }
 
+    /// What documents settings and is never read has no images, and must not be changed.
     fn field(&mut self, key: &str, value: &mut Value, about: ContextHints) {
+        if key == EXAMPLE {
+            return;
+        }
         self.at(key, |walk| walk.value(value, about));
     }
 

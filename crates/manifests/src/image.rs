@@ -119,7 +119,7 @@ pub(crate) fn rewrite(text: &str, hint: Hint, images: &KnownImages) -> ImageRewr
     let mut end = 0;
     for (range, hint) in named_tokens(text, hint) {
         let token = &text[range.clone()];
-        let said = is_reference(token, hint) || images.names.has(token);
+        let said = is_reference(token, hint) || (hint != Hint::Reported && images.names.has(token));
         // One that the Solution has is told by itself, though it names no registry.
         if !said && !is_pinned(token) {
             continue;

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::compile::{CompileQuestion, Compiler, Remark};
 use crate::image::KnownImages;
-use crate::reference::{Hint, KnownNames, is_reference, named_tokens, normal};
+use crate::reference::{Hint, KnownNames, PROVIDED, is_reference, named_tokens, normal};
 use crate::template;
 
 /// The images that an object names, in their complete form, and the known repositories that stand in it without a tag:
@@ -32,7 +32,8 @@ pub fn named_images(object: &Value, names: &KnownImages) -> Vec<Remark> {
 /// The images of an object's pods, as they are written, if its kind is one of Kubernetes' own.
 pub fn pod_images(object: &Value) -> impl Iterator<Item = &str> {
     let pointers = template::images(object, &[]).into_iter();
-    pointers.filter_map(|pointer| object.pointer(&pointer)?.as_str())
+    let images = pointers.filter_map(|pointer| object.pointer(&pointer)?.as_str());
+    images.filter(|image| *image != PROVIDED)
 }
 
 /// Every image among the default values of a definition of custom resources, in its complete form.
@@ -155,6 +156,29 @@ mod tests {
         let mut expected = expected.map(|(it, path)| (it.to_owned(), path.to_owned()));
         expected.sort_by(|a, b| a.1.cmp(&b.1));
         assert_eq!(found, expected);
+    }
+
+    /// In the shapes of knative, of what reports to OpenTelemetry, and of gateways of istio.
+    #[test]
+    fn examples_reports_and_what_a_webhook_replaces_name_no_image() {
+        let config = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"},
+            "data": {"_example": "# such as r.test/a:1\nqueue-sidecar-image: r.test/queue:1\n", "image": "r.test/b:1"},
+        });
+        let found = |object: &Value| self::found(object, &["org/known:1"]);
+        assert_eq!(
+            found(&config),
+            [("r.test/b:1".to_owned(), "/data/image".to_owned())]
+        );
+        let pod = json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+            "spec": {"containers": [{"name": "proxy", "image": "auto", "env": [
+                {"name": "OTEL_RESOURCE_ATTRIBUTES", "value": "container.image.name=r.test/a:1,other=org/known:1"},
+                {"name": "APP_TELEMETRY", "value": "r.test/a:1"},
+            ]}]},
+        });
+        assert_eq!(found(&pod), []);
+        assert_eq!(pod_images(&pod).count(), 0);
     }
 
     #[test]

@@ -13,6 +13,12 @@ const SEPARATORS: &[char] = &[',', '=', ';', '"', '\'', '(', ')', '[', ']', '{',
 /// The prefixes of references that name how they are pulled.
 const SCHEMES: [&str; 2] = ["docker://", "oci://"];
 
+/// The image of a container that an admission webhook replaces, as service meshes write it.
+pub(crate) const PROVIDED: &str = "auto";
+/// The key of a ConfigMap under which programs of a common origin document their settings, and that they never read. Some
+/// refuse a ConfigMap in which it was changed.
+pub const EXAMPLE: &str = "_example";
+
 /// The way in which a text is known to be about images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
@@ -20,6 +26,8 @@ pub enum Hint {
     Image,
     /// The name of the text says so: `--web-image`, `DEFAULT_IMAGE`.
     Named,
+    /// The name says that a program reports the text and starts nothing by it: `OTEL_RESOURCE_ATTRIBUTES`.
+    Reported,
     /// No name says so: only what names registry and tag or digest counts.
     None,
 }
@@ -43,6 +51,9 @@ const OTHERS: [&str; 12] = [
 /// The word that says, before `image`, that a program adds the tag.
 const BASE: &str = "base";
 
+/// Words that say that a text is for telemetry.
+const TELEMETRY: [&str; 2] = ["otel", "telemetry"];
+
 impl Hint {
     /// Returns what the name of a variable, flag or field says about its value.
     #[must_use]
@@ -52,7 +63,12 @@ impl Hint {
         }
         let words: Vec<String> = words(name).map(str::to_lowercase).collect();
         let Some(last) = words.iter().rposition(|word| word.contains("image")) else {
-            return Self::None;
+            let is_reported = words.iter().any(|word| TELEMETRY.contains(&word.as_str()));
+            return if is_reported {
+                Self::Reported
+            } else {
+                Self::None
+            };
         };
         // Words may be run together: `imagepullsecrets`, `baseimage`.
         let is_other = |word: &String| {
@@ -75,6 +91,12 @@ impl Hint {
         } else {
             Self::None
         }
+    }
+
+    /// Whether it says that the text is about images.
+    #[must_use]
+    pub fn says_image(self) -> bool {
+        matches!(self, Self::Image | Self::Named)
     }
 
     /// Returns this hint, unless it says nothing.
@@ -136,7 +158,7 @@ impl KnownNames {
     }
 
     /// Returns the registry and repository of each.
-    pub(crate) fn repositories(&self) -> impl Iterator<Item = &str> {
+    pub fn repositories(&self) -> impl Iterator<Item = &str> {
         self.repositories.iter().map(String::as_str)
     }
 
@@ -214,11 +236,12 @@ pub(crate) fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
 /// Whether a token is a reference, as far as the hint says.
 pub(crate) fn is_reference(token: &str, hint: Hint) -> bool {
     match hint {
-        Hint::Image => token.parse::<ImageReference>().is_ok(),
+        Hint::Image => token != PROVIDED && token.parse::<ImageReference>().is_ok(),
         Hint::Named => {
             let parsed = token.parse::<ImageReference>().is_ok();
             is_pinned(token) || (parsed && token.contains('/'))
         }
+        Hint::Reported => false,
         Hint::None => is_pinned(token) && host(token).is_some(),
     }
 }
@@ -302,6 +325,9 @@ mod tests {
             ("imagePullPolicy", Hint::None),
             ("imagepullsecrets", Hint::None),
             ("pullPolicy", Hint::None),
+            ("OTEL_RESOURCE_ATTRIBUTES", Hint::Reported),
+            ("APP_TELEMETRY_DEFAULTS", Hint::Reported),
+            ("OTEL_COLLECTOR_IMAGE", Hint::Named),
         ] {
             assert_eq!(Hint::of(name), hint, "{name}");
         }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use manifests::KnownImages;
-use manifests::reference::{Hint, normal, path, references};
+use manifests::reference::{EXAMPLE, Hint, normal, path, references};
 use schemas::{ImageName, ImageReference, ImageSource, SourceImage, Tag};
 use serde_json::{Map, Value};
 
@@ -69,7 +69,7 @@ impl FoundImages {
                     open.extend(items.map(|(value, of_flag)| (value, hint.or(of_flag))));
                 }
                 Value::Object(map) => {
-                    let fields = map.iter().rev();
+                    let fields = map.iter().rev().filter(|(key, _)| *key != EXAMPLE);
                     open.extend(fields.map(|(key, value)| (value, field_hint(key, map, searched))));
                 }
                 _ => {}

@@ -429,6 +429,9 @@ catalogue! {
         IMAGE_MENTIONED: Warning, "manifests.image-mentioned",
             "an object names what looks like an image that is not in the archive",
             "if it is one that is needed, add it to spec.images of solution.yaml; if not, there is nothing to do";
+        IMAGE_PARTS: Warning, "manifests.image-parts",
+            "an object splits the reference of an image over fields, which a program joins, or names one without a tag",
+            "write placeholders into these fields, by the values of the chart or with a patch: $(image.repository:NAME) and $(image.tag:NAME), or $(image:NAME) where a field takes a whole reference; of a chart, list an image that no site pulls in its `unusedImages`";
         NAMESPACE: Warning, "manifests.namespace",
             "an object may name a namespace that has another name at a site",
             "if it is meant, write $(namespace:NAME) there with a patch, or make the namespace fixed";

@@ -9,8 +9,14 @@ use super::Problem;
 #[must_use]
 pub fn compiled(compiler: &Compiler<'_>, document: &Value) -> Vec<Problem> {
     let mut again = document.clone();
-    let remarks = compiler.compile(&mut again).into_iter();
-    let mut problems: Vec<Problem> = remarks.filter_map(problem).collect();
+    let remarks = compiler.compile(&mut again);
+    let parts = manifests::image_parts(document).into_iter();
+    let parts = parts.filter(|parts| remarks.iter().all(|remark| remark.path != parts.path));
+    let parts: Vec<Problem> = parts
+        .map(|parts| Problem::ImageInParts(Box::new(parts)))
+        .collect();
+    let mut problems: Vec<Problem> = remarks.into_iter().filter_map(problem).collect();
+    problems.extend(parts);
     if again != *document {
         problems.push(Problem::NotCompiled);
     }

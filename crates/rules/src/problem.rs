@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use ::manifests::Unclear;
+use ::manifests::{ImageParts, Unclear};
 use schemas::{
     ExpansionError, ImageName, ImagePlace, ImageReference, ParameterName, ReleaseName, SetName,
 };
@@ -188,6 +188,9 @@ pub enum Problem {
     /// A text, by its place, that names the repository of one of the Solution's images, and what may be meant.
     #[error("{0} names the repository of an image of the Solution; `{1}` may be meant")]
     MentionedRepository(String, String),
+    /// An image that is named in parts.
+    #[error("{}", in_parts(.0))]
+    ImageInParts(Box<ImageParts>),
     /// A text, by its place, that may name a namespace that the site chooses.
     #[error("{0} has `{written}`, which may name the namespace `{namespace}` that has another name at a site; `{meant}` may be meant", written = .1.written, namespace = .1.namespace, meant = .1.meant)]
     MentionedNamespace(String, Box<Unclear>),
@@ -287,6 +290,7 @@ impl Problem {
             Self::Placeholder(..) => &manifests::PLACEHOLDER,
             Self::MissingImage(..) => &manifests::IMAGE_MISSING,
             Self::MentionedImage(..) | Self::MentionedRepository(..) => &manifests::IMAGE_MENTIONED,
+            Self::ImageInParts(_) => &manifests::IMAGE_PARTS,
             Self::MentionedNamespace(..) => &manifests::NAMESPACE,
             Self::NotCompiled => &manifests::NOT_COMPILED,
             Self::NamespaceOfCluster(..) => &manifests::CLUSTER_OBJECT,
@@ -309,5 +313,21 @@ impl Problem {
             (None, Self::ObjectName(_)) => &source::OBJECT_NAME,
             (None, _) => &source::NOTHING,
         }
+    }
+}
+
+/// Returns the words for an image that is named in parts: with its fields, since there is no one text to look for.
+fn in_parts(parts: &ImageParts) -> String {
+    let ImageParts {
+        path,
+        written,
+        fields,
+    } = parts;
+    let fields = fields.iter().map(|field| format!("`{field}`"));
+    let fields = fields.collect::<Vec<_>>().join(", ");
+    if parts.is_complete() {
+        format!("{path} splits `{written}` over {fields}, where an import replaces no address")
+    } else {
+        format!("{path} names `{written}` by {fields}, without a tag")
     }
 }

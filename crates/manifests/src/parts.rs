@@ -1,0 +1,427 @@
+//! Images whose references are split over fields: registry, name and tag, which a program joins when it runs. They are in
+//! custom resources, and in the YAML or JSON that a text of an object holds.
+
+use schemas::{ImageReference, printable_within, yaml};
+use serde_json::{Map, Value};
+
+use crate::reference::{EXAMPLE, Hint, PROVIDED, host, is_pinned};
+use crate::{is_definition, limits};
+
+/// An image that fields name in parts.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ImageParts {
+    /// The place in the object, as a JSON pointer that may be shown. Of YAML or JSON in a text it is the text's place.
+    pub path: String,
+    /// The reference, as far as the fields give it.
+    pub written: String,
+    /// The fields that give it, as paths from the root of the object or of the YAML or JSON in the text.
+    pub fields: Vec<String>,
+}
+
+impl ImageParts {
+    /// Whether the fields give a tag or a digest.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        is_pinned(&self.written)
+    }
+}
+
+/// Fields that name a registry, perhaps with the beginning of a path.
+const REGISTRIES: [&str; 3] = ["registry", "hub", "imageRegistry"];
+/// Fields that name a tag.
+const TAGS: [&str; 2] = ["tag", "imageTag"];
+/// Fields that name the tag of an image that the field around them names.
+const VERSIONS: [&str; 3] = ["tag", "imageTag", "version"];
+/// Fields that show that the mapping with them is an image.
+const BESIDE: [&str; 4] = ["registry", "tag", "digest", "pullPolicy"];
+
+/// The images that an object names in parts, whether anything else names them or not.
+#[must_use]
+pub fn image_parts(object: &Value) -> Vec<ImageParts> {
+    let mut found = Vec::new();
+    if is_definition(object) {
+        return found;
+    }
+    let mut open: Vec<(String, &Value)> = Vec::new();
+    for (key, value) in object.as_object().into_iter().flatten() {
+        if !matches!(key.as_str(), "metadata" | "status") {
+            PartsWalk::new("", false, &mut found).value(value, key, &Scope::default());
+            open.push((format!("/{}", step(key)), value));
+        }
+    }
+    while let Some((path, value)) = open.pop() {
+        match value {
+            Value::String(text) => in_text(text, &path, &mut found),
+            Value::Array(items) => {
+                let items = items.iter().enumerate();
+                open.extend(items.map(|(index, item)| (format!("{path}/{index}"), item)));
+            }
+            Value::Object(fields) => {
+                let fields = fields.iter().filter(|(key, _)| *key != EXAMPLE);
+                open.extend(fields.map(|(key, value)| (format!("{path}/{}", step(key)), value)));
+            }
+            _ => {}
+        }
+    }
+    found.truncate(limits::REMARKS);
+    found
+}
+
+fn step(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+/// The same of the YAML or JSON that a text holds, if it does.
+fn in_text(text: &str, path: &str, found: &mut Vec<ImageParts>) {
+    let is_one = text.contains('\n') || text.starts_with('{');
+    if !is_one || !(text.contains("mage") || text.contains("repository")) {
+        return;
+    }
+    let documents = match serde_json::from_str(text) {
+        Ok(document) => vec![document],
+        Err(_) => yaml::documents(text.as_bytes()).unwrap_or_default(),
+    };
+    for document in documents {
+        // Charts have what is common to all their parts below this name.
+        let scope = match &document["global"] {
+            Value::Object(global) => Scope::default().within(global, "global"),
+            _ => Scope::default(),
+        };
+        if document.is_object() {
+            PartsWalk::new(path, true, found).value(&document, "", &scope);
+        }
+    }
+}
+
+/// The reference that a mapping is, in parts, and the fields that give it. `key` is the name of the mapping.
+#[must_use]
+pub fn reference_in_parts(
+    fields: &Map<String, Value>,
+    key: &str,
+) -> Option<(String, Vec<&'static str>)> {
+    let is_image = Hint::of(key).says_image();
+    let of_name = || {
+        let mut beside = BESIDE.iter().chain(&VERSIONS);
+        let is_whole = is_image && beside.any(|it| fields.contains_key(*it));
+        is_whole.then_some("name")
+    };
+    let is_repository = fields.contains_key("repository")
+        && (is_image || BESIDE.iter().any(|it| fields.contains_key(*it)));
+    let name = is_repository.then_some("repository").or_else(of_name)?;
+    // A registry that stands elsewhere may be joined to a path that begins with a slash.
+    let repository = text(fields, name)?.trim_start_matches('/').to_owned();
+    let mut used = vec![name];
+    let registry = REGISTRIES
+        .into_iter()
+        .find_map(|it| Some((it, text(fields, it)?)));
+    let repository =
+        match registry.filter(|_| host(&repository).is_none() || fields.contains_key("registry")) {
+            Some((field, registry)) => {
+                used.insert(0, field);
+                format!("{}/{repository}", registry.trim_end_matches('/'))
+            }
+            None => repository,
+        };
+    let pinned = VERSIONS.into_iter().find_map(|field| {
+        let pinned = format!("{repository}:{}", scalar(fields, field)?);
+        is_pinned(&pinned).then_some((field, pinned))
+    });
+    let by_digest = || {
+        let pinned = format!("{repository}@{}", text(fields, "digest")?);
+        is_pinned(&pinned).then_some(("digest", pinned))
+    };
+    Some(match pinned.or_else(by_digest) {
+        Some((field, pinned)) => {
+            used.push(field);
+            (pinned, used)
+        }
+        None => {
+            used.extend(VERSIONS.into_iter().filter(|it| fields.contains_key(*it)));
+            (repository, used)
+        }
+    })
+}
+
+/// A field's text, unless it is empty.
+fn text<'a>(fields: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
+    fields.get(key)?.as_str().filter(|text| !text.is_empty())
+}
+
+/// A field's text or number.
+fn scalar(fields: &Map<String, Value>, key: &str) -> Option<String> {
+    match fields.get(key)? {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// The parts of references that the mappings around a field have, each with its path.
+#[derive(Clone, Default)]
+struct Scope {
+    registry: Option<(String, String)>,
+    tag: Option<(String, String)>,
+}
+
+impl Scope {
+    /// The scope within a mapping, whose own fields count first.
+    fn within(&self, fields: &Map<String, Value>, path: &str) -> Self {
+        let own = |keys: &[&str]| {
+            keys.iter()
+                .find_map(|key| Some((joined(path, key), scalar(fields, key)?)))
+        };
+        Self {
+            registry: own(&REGISTRIES).or_else(|| self.registry.clone()),
+            tag: own(&TAGS).or_else(|| self.tag.clone()),
+        }
+    }
+}
+
+fn joined(path: &str, key: &str) -> String {
+    match path {
+        "" => key.to_owned(),
+        path => format!("{path}.{key}"),
+    }
+}
+
+/// A walk through a document.
+struct PartsWalk<'a> {
+    /// The place of the text that the document is in.
+    place: &'a str,
+    /// Whether the document is in a text. Outside of texts, whole references in fields are found without this walk.
+    is_text: bool,
+    /// The path of the mapping.
+    path: String,
+    found: &'a mut Vec<ImageParts>,
+}
+
+impl<'a> PartsWalk<'a> {
+    fn new(place: &'a str, is_text: bool, found: &'a mut Vec<ImageParts>) -> Self {
+        let path = String::new();
+        Self {
+            place,
+            is_text,
+            path,
+            found,
+        }
+    }
+
+    fn value(&mut self, value: &Value, key: &str, scope: &Scope) {
+        let length = self.path.len();
+        if !key.is_empty() {
+            self.path = joined(&self.path, key);
+        }
+        match value {
+            Value::Object(fields) => self.mapping(fields, key, scope),
+            Value::Array(items) => {
+                for item in items {
+                    if let Value::Object(fields) = item {
+                        self.mapping(fields, key, scope);
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.path.truncate(length);
+    }
+
+    fn mapping(&mut self, fields: &Map<String, Value>, key: &str, scope: &Scope) {
+        if self.found.len() > limits::REMARKS {
+            return;
+        }
+        let scope = scope.within(fields, &self.path);
+        if let Some((written, used)) = reference_in_parts(fields, key) {
+            let used = used.into_iter().map(|field| joined(&self.path, field));
+            self.add(written, used.collect());
+        }
+        for (key, value) in fields {
+            match value {
+                Value::String(name) => self.name(fields, key, name, &scope),
+                value if key != EXAMPLE => self.value(value, key, &scope),
+                _ => {}
+            }
+        }
+    }
+
+    /// The image whose name is in a field, with its registry and tag in others.
+    fn name(&mut self, fields: &Map<String, Value>, key: &str, name: &str, scope: &Scope) {
+        let is_image = Hint::of(key).says_image() && key.to_lowercase().ends_with("image");
+        if !is_image || name == PROVIDED || name.is_empty() || is_pinned(name) {
+            return;
+        }
+        let field = joined(&self.path, key);
+        if name.contains('/') {
+            let tag = VERSIONS
+                .into_iter()
+                .find_map(|it| Some((it, scalar(fields, it)?)));
+            match tag.filter(|_| key == "image") {
+                Some((of_tag, tag)) => {
+                    let fields = vec![field, joined(&self.path, of_tag)];
+                    self.add(format!("{name}:{tag}"), fields);
+                }
+                None if self.is_text && (key == "image" || host(name).is_some()) => {
+                    self.add(name.to_owned(), vec![field]);
+                }
+                None => {}
+            }
+            return;
+        }
+        let (registry, used) = match &scope.registry {
+            Some((path, registry)) => (format!("{}/", registry.trim_end_matches('/')), Some(path)),
+            None => (String::new(), None),
+        };
+        let own_tag = TAGS.iter().any(|it| scalar(fields, it).is_some());
+        if used.is_none() && (key != "image" || !own_tag) {
+            return;
+        }
+        let mut used: Vec<String> = used.cloned().into_iter().chain([field]).collect();
+        let tagged = scope.tag.as_ref().map(|(path, tag)| {
+            used.push(path.clone());
+            format!("{registry}{name}:{tag}")
+        });
+        self.add(tagged.unwrap_or_else(|| format!("{registry}{name}")), used);
+    }
+
+    fn add(&mut self, written: String, fields: Vec<String>) {
+        if written.parse::<ImageReference>().is_err() {
+            return;
+        }
+        let shown = |text: &str| printable_within(text, limits::POINTER);
+        let path = match (self.place, self.path.as_str()) {
+            ("", "") => "/".to_owned(),
+            ("", path) => format!("/{}", path.replace('.', "/")),
+            (place, _) => place.to_owned(),
+        };
+        self.found.push(ImageParts {
+            path: shown(&path),
+            written,
+            fields: fields.iter().map(|field| shown(field)).collect(),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// Each reference, with the fields that give it.
+    fn found(object: &Value) -> Vec<(String, String)> {
+        let mut found: Vec<_> = image_parts(object)
+            .into_iter()
+            .map(|parts| (parts.written, parts.fields.join(" ")))
+            .collect();
+        found.sort();
+        found
+    }
+
+    fn in_config(text: &str) -> Vec<(String, String)> {
+        found(&json!({"kind": "ConfigMap", "apiVersion": "v1", "data": {"values": text}}))
+    }
+
+    fn expected(parts: &[(&str, &str)]) -> Vec<(String, String)> {
+        let owned =
+            |(reference, fields): &(&str, &str)| (reference.to_string(), fields.to_string());
+        parts.iter().map(owned).collect()
+    }
+
+    /// In the shape of the values that the injector of a service mesh reads.
+    #[test]
+    fn a_name_is_joined_with_the_registry_and_the_tag_of_the_mappings_around_it() {
+        let text = json!({
+            "global": {
+                "hub": "r.test/mesh", "tag": "1.2", "imagePullPolicy": "", "imageType": "small",
+                "proxy": {"image": "proxy", "logLevel": "warning"},
+                "init": {"image": "auto"},
+            },
+            "pilot": {"hub": "", "tag": "", "image": "pilot"},
+        });
+        let proxy = "global.hub global.proxy.image global.tag";
+        let pilot = "global.hub pilot.image global.tag";
+        let expected = expected(&[
+            ("r.test/mesh/pilot:1.2", pilot),
+            ("r.test/mesh/proxy:1.2", proxy),
+        ]);
+        assert_eq!(in_config(&text.to_string()), expected);
+        assert_eq!(
+            in_config(&serde_json::to_string_pretty(&text).unwrap()),
+            expected
+        );
+    }
+
+    /// In the shape of the configuration of another service mesh.
+    #[test]
+    fn a_mapping_with_name_and_version_is_an_image_if_it_is_called_so() {
+        let text = "
+controllerImage: r.test/l/controller
+proxy:
+  image: {name: r.test/l/proxy, version: v2}
+  name: proxy
+proxyInit:
+  image:
+    name: r.test/l/init
+    pullPolicy: ''
+    version: ''
+release: {name: r.test/l/other, version: v3}
+jobs:
+- image: {registry: r.test, repository: l/job, digest: '@'}
+- image: org/job
+  tag: 7
+";
+        assert_eq!(
+            in_config(text),
+            expected(&[
+                ("org/job:7", "jobs.image jobs.tag"),
+                ("r.test/l/controller", "controllerImage"),
+                (
+                    "r.test/l/init",
+                    "proxyInit.image.name proxyInit.image.version"
+                ),
+                ("r.test/l/proxy:v2", "proxy.image.name proxy.image.version"),
+                ("r.test/l/job", "jobs.image.registry jobs.image.repository"),
+            ])
+            .into_iter()
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn custom_resources_name_images_in_parts_too() {
+        let object = json!({
+            "apiVersion": "shop.test/v1", "kind": "Shop", "metadata": {"image": {"repository": "a/b", "tag": "1"}},
+            "spec": {
+                "hub": "r.test/mesh", "tag": "2", "image": "r.test/whole",
+                "cache": {"image": {"repository": "r.test/cache", "tag": 7}},
+                "web": {"image": "web"},
+            },
+        });
+        assert_eq!(
+            found(&object),
+            expected(&[
+                (
+                    "r.test/cache:7",
+                    "spec.cache.image.repository spec.cache.image.tag"
+                ),
+                ("r.test/mesh/web:2", "spec.hub spec.web.image spec.tag"),
+                ("r.test/whole:2", "spec.image spec.tag"),
+            ])
+        );
+    }
+
+    #[test]
+    fn what_only_looks_like_parts_is_no_image() {
+        let pod = json!({"containers": [{"name": "web", "image": "nginx", "env": [{"name": "tag", "value": "1"}]}]});
+        let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": {"spec": pod}}});
+        assert_eq!(found(&object), []);
+        let config = json!({"kind": "ConfigMap", "apiVersion": "v1", "data": {
+            "_example": "image: {repository: r.test/a, tag: '1'}\n",
+            "plain": "the image of r.test/a with the tag 1\n",
+            "git": "image:\n  path: a\ngit: {repository: https://r.test/a, tag: '1'}\n",
+            "template": "image: {{ .Values.image }}\ntag: 1\n",
+        }});
+        assert_eq!(found(&config), []);
+    }
+}
