@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use manifests::reference;
 use schemas::{ImagePlace, ImageReference, ReleaseName, SolutionId, SourceImage, SourceSpec};
 
+use crate::evidence::ImageEvidence;
 use crate::in_values::RepositoryInValues;
 use crate::missing::MissingImage;
 use crate::practices::ChartPractices;
@@ -45,6 +46,12 @@ pub(crate) struct RenderedImages {
     pub(crate) in_values: Vec<(RepositoryInValues, Option<String>)>,
     /// The images that it lists for scanners, but for those that are unused.
     pub(crate) for_scanners: Vec<ImageReference>,
+    /// Every place that names an image, or may.
+    pub(crate) evidence: BTreeSet<ImageEvidence>,
+    /// The images of pods that may create pods, as they are rendered.
+    pub(crate) starters: BTreeSet<String>,
+    /// The images that nothing pulls.
+    pub(crate) unused: Vec<ImageReference>,
 }
 
 impl RenderedImages {
@@ -148,6 +155,9 @@ mod tests {
             for_scanners: ["r.test/a:1", "r.test/c:7", "r.test/a:1"]
                 .map(|it| it.parse().unwrap())
                 .into(),
+            evidence: BTreeSet::new(),
+            starters: BTreeSet::new(),
+            unused: Vec::new(),
         }
     }
 

@@ -11,7 +11,9 @@ mod add;
 mod assemble;
 mod chart_images;
 mod charts;
+mod compiled_in;
 mod error;
+mod evidence;
 mod in_values;
 mod init;
 mod load;
@@ -42,9 +44,12 @@ use watch::Progress;
 pub use add::{Added, add_images, image_lines};
 pub use chart_images::ChartRemark;
 pub use charts::{ReadChart, read_chart};
+pub use compiled_in::ImageCandidate;
 pub use error::{PackError, RefusedSource};
+pub use evidence::{EvidenceReason, ImageEvidence};
 pub use in_values::RepositoryInValues;
 pub use init::init;
+pub use manifests::Mention;
 pub use missing::MissingImage;
 pub use pack::{PackRequest, Packed, Pinned, Signing, pack};
 pub use preview::{ImagePreview, Preview, preview};
@@ -66,6 +71,8 @@ pub enum Event {
     Rendering(ReleaseName),
     /// A remark on a chart that its publisher should know.
     Chart(ReleaseName, ChartRemark),
+    /// A chart names an image, or a value of it may.
+    Named(ImageEvidence),
     /// An SBOM of an image is made.
     Describing {
         /// The image.

@@ -159,6 +159,8 @@ pub(crate) fn tell<'a>(
     references: impl Iterator<Item = &'a ImageReference>,
     watch: &Watch<'_, Event>,
 ) {
+    let evidence = rendered.iter().flat_map(|chart| &chart.evidence);
+    evidence.for_each(|evidence| (watch.tell)(Event::Named(evidence.clone())));
     for (release, remark) in chart_images::remarks(rendered, references) {
         (watch.tell)(Event::Chart(release, remark));
     }

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::thread;
 
 use archive::{
     Draft, Feature, FileSource, Medium, Overwrite, Signed, StatementInfo, Unsigned, WriteError,
@@ -21,12 +22,13 @@ use validator::{ArchiveVerdict, DraftOrigin, JudgedFindings, Judging, Report};
 use watch::{Cancel, Watch};
 
 use crate::chart_images;
+use crate::compiled_in::{ImageCandidate, ProgramSearch};
 use crate::error::PackError;
 use crate::load::{self, ByHelm, Loaded};
 use crate::programs::{self, PackedProgram, ProgramFile, ProgramKind};
 use crate::render::ChartRenderer;
 use crate::sboms::{PackedSboms, SbomMaker, SbomRequest};
-use crate::{Event, assemble};
+use crate::{Event, assemble, sets};
 
 /// The request for an archive: its sources, and how it is made.
 #[derive(Debug)]
@@ -117,6 +119,9 @@ pub struct Packed {
     /// The programs that it includes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<PackedProgram>,
+    /// References in programs that may start other images, which are neither carried nor said to be unused.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<ImageCandidate>,
     /// What a check says of it: no errors.
     #[serde(flatten)]
     pub judged: JudgedFindings,
@@ -244,8 +249,15 @@ fn pack_loaded(
     let pinned: Vec<Pinned> = images.iter().map(pinned).collect();
     let (own, referrers) = assemble::count(loaded, &images);
     let signed = request.signing.sign(unsigned)?;
-    let draft = write(signed, request, watch);
+    let search = search(loaded, &images, &blobs);
+    // While one thread searches programs, the others hash and write.
+    let (draft, candidates) = thread::scope(|scope| {
+        let searching = scope.spawn(|| search.run(watch.cancel));
+        let draft = write(signed, request, watch);
+        (draft, searching.join())
+    });
     let draft = draft.map_err(|error| blame(error, &blobs, cache))?;
+    let candidates = candidates.expect("a search does not panic");
     let report = check(draft.medium()?, loaded, &images, request.now, watch.cancel)?;
     let judged = request.judging.judge(report.findings(), request.now);
     if judged.verdict(report.verdict()) == ArchiveVerdict::Refused {
@@ -264,6 +276,7 @@ fn pack_loaded(
         pinned,
         programs: packed(loaded),
         sboms,
+        candidates,
         blobs: blobs.len() + of_artifacts.len(),
         blob_bytes: sizes.chain(of_artifacts.into_values()).sum(),
         judged,
@@ -342,6 +355,25 @@ fn describe(
     let mut packed = maker.add(images, blobs, request.time, watch)?;
     packed.skipped += assemble::artifacts(loaded).len();
     Ok(Some(packed))
+}
+
+/// What is searched for images that no object names: the operator's image, and those of pods that may create pods.
+fn search(loaded: &Loaded, images: &[Collected], blobs: &BTreeMap<Digest, Here>) -> ProgramSearch {
+    let spec = &loaded.source.spec;
+    let references = assemble::references(images);
+    let names = chart_images::names_of_images(&loaded.id, spec, references.clone());
+    let of_charts = loaded.rendered.iter().flat_map(|chart| &chart.starters);
+    let starters = of_charts.map(String::as_str);
+    let starters = starters.chain(sets::starters(&loaded.sets));
+    let places = starters.filter_map(|written| {
+        let reference = manifests::reference::normal(written)?;
+        names.get(reference.as_str()).cloned()
+    });
+    let operator = spec.operator.iter().map(|it| it.image.place());
+    let places = places.chain(operator).collect();
+    let unused = loaded.rendered.iter().flat_map(|chart| &chart.unused);
+    let known = references.map(|(_, reference)| reference).chain(unused);
+    ProgramSearch::new(&places, images, blobs, known)
 }
 
 /// The archive, with everything but its signatures decided.

@@ -24,6 +24,7 @@ use crate::charts::{LoadedChart, ValuesSet};
 use validator::ErrorChain;
 
 use crate::error::PackError;
+use crate::evidence::{EvidenceReason, ImageEvidence};
 use crate::in_values::{ImagesInValues, RepositoryInValues};
 use crate::missing::MissingImage;
 use crate::practices::ChartPractices;
@@ -134,6 +135,8 @@ struct RenderingFindings {
     /// Repositories that stand somewhere without a tag, with the first place.
     untagged: BTreeMap<String, String>,
     told: Vec<ChartRemark>,
+    evidence: BTreeSet<ImageEvidence>,
+    starters: BTreeSet<String>,
     practices: ChartPractices,
 }
 
@@ -212,6 +215,10 @@ impl RenderSetup<'_> {
             .iter()
             .flat_map(|it| manifests::pod_images(&it.value));
         of_pods.for_each(|image| found.names.add(image));
+        let starters = rules::starters(objects.iter().map(|it| &it.value));
+        found
+            .starters
+            .extend(starters.into_iter().map(str::to_owned));
         let names = KnownImages::by_names(&found.names);
         for object in &objects {
             let place = rendered::place(object, release);
@@ -295,12 +302,13 @@ impl RenderSetup<'_> {
         let mut images = Vec::new();
         if rules::is_definition(&object.value) {
             let defaults = manifests::default_images(&object.value, &found.names).into_iter();
-            images.extend(defaults.map(|it| (it, "/spec".to_owned())));
+            images.extend(defaults.map(|it| (it, "/spec".to_owned(), EvidenceReason::Default)));
         } else {
             for remark in manifests::named_images(&object.value, names) {
                 match remark.what {
                     CompileQuestion::Missing(image) | CompileQuestion::Mentioned(image) => {
-                        images.push((image, remark.path));
+                        let reason = remark.mention.map(EvidenceReason::Text);
+                        images.push((image, remark.path, reason.unwrap_or(EvidenceReason::Parts)));
                     }
                     CompileQuestion::Repository(repository) => {
                         let at = || format!("{place}: {}", remark.path);
@@ -310,10 +318,11 @@ impl RenderSetup<'_> {
                 }
             }
             for parts in manifests::image_parts(&object.value) {
-                images.extend(self.in_parts(parts, object, found));
+                images.extend(self.in_parts(parts, object, place, found));
             }
         }
-        for (reference, pointer) in images {
+        for (reference, pointer, reason) in images {
+            found.name(&reference, format!("{place}: {pointer}"), reason);
             found.repositories.insert(reference::repository(&reference));
             let image = MissingImage {
                 reference,
@@ -342,8 +351,9 @@ impl RenderSetup<'_> {
         &self,
         parts: ImageParts,
         object: &RenderedObject,
+        place: &str,
         found: &mut RenderingFindings,
-    ) -> Option<(ImageReference, String)> {
+    ) -> Option<(ImageReference, String, EvidenceReason)> {
         let reference = reference::normal(&parts.written)?;
         if self.addresses.contains_key(reference.as_str()) {
             return None;
@@ -352,10 +362,14 @@ impl RenderSetup<'_> {
             reference::host(&parts.written).is_some() || found.names.has(&parts.written);
         let is_needed = parts.is_complete() && is_certain;
         let pointer = format!("{} ({})", parts.path, parts.fields.join(", "));
-        let place = rendered::place_within(object);
+        if !is_needed {
+            let at = format!("{place}: {pointer}");
+            found.name(&reference, at, EvidenceReason::Parts);
+        }
         let key = reference.to_string();
-        found.parts.entry(key).or_insert((place, parts));
-        is_needed.then_some((reference, pointer))
+        let within = rendered::place_within(object);
+        found.parts.entry(key).or_insert((within, parts));
+        is_needed.then_some((reference, pointer, EvidenceReason::Parts))
     }
 
     /// Finds the images that the chart says it has.
@@ -379,10 +393,14 @@ impl RenderSetup<'_> {
         for (number, reference) in images {
             found.names.add(reference.as_str());
             found.repositories.insert(reference::repository(&reference));
+            let place = format!("`Chart.yaml` of the chart `{release}`");
+            let pointer = format!("/annotations/helm.sh~1images/{number}/image");
+            let at = format!("{place}: {pointer}");
+            found.name(&reference, at, EvidenceReason::Annotation);
             let image = MissingImage {
                 reference,
-                place: format!("`Chart.yaml` of the chart `{release}`"),
-                pointer: format!("/annotations/helm.sh~1images/{number}/image"),
+                place,
+                pointer,
             };
             found.add(image, "Chart.yaml");
         }
@@ -407,6 +425,9 @@ impl RenderSetup<'_> {
         let images: Vec<_> = images.map(|(_, reference)| reference).collect();
         for image in &images {
             found.names.add(image.as_str());
+            let release = &chart.release.name;
+            let at = format!("`Chart.yaml` of the chart `{release}`: artifacthub.io/images");
+            found.name(image, at, EvidenceReason::Annotation);
         }
         images
     }
@@ -442,9 +463,12 @@ impl RenderingFindings {
         let for_scanners = for_scanners.collect();
         for (place, parts) in self.parts.into_values() {
             let reference = reference::normal(&parts.written);
-            let is_settled = reference.is_none_or(|it| match parts.is_complete() {
-                true => unused.contains(it.as_str()),
-                false => self.repositories.contains(&reference::repository(&it)),
+            let is_settled = reference.is_none_or(|it| {
+                if parts.is_complete() {
+                    unused.contains(it.as_str())
+                } else {
+                    self.repositories.contains(&reference::repository(&it))
+                }
             });
             if !is_settled {
                 let problem = Problem::ImageInParts(Box::new(parts));
@@ -461,6 +485,20 @@ impl RenderingFindings {
         let in_values = values.repositories.iter().filter(|it| !is_named(it));
         let place = |it: &RepositoryInValues| self.untagged.get(&it.repository).cloned();
         let in_values: Vec<_> = in_values.map(|it| (it.clone(), place(it))).collect();
+        for (it, _) in &in_values {
+            let place = format!(
+                "the value `{}` of the chart `{}`",
+                it.path, chart.release.name
+            );
+            if let Some(reference) = reference::normal(&it.written) {
+                let reason = EvidenceReason::Value;
+                self.evidence.insert(ImageEvidence {
+                    place,
+                    reference,
+                    reason,
+                });
+            }
+        }
         let named = named.into_iter();
         RenderedImages {
             release: chart.release.name.clone(),
@@ -469,7 +507,18 @@ impl RenderingFindings {
             named: named.filter(|it| is_used(&it.reference)).collect(),
             in_values,
             for_scanners,
+            evidence: self.evidence,
+            starters: self.starters,
+            unused: chart.unused.clone(),
         }
+    }
+
+    fn name(&mut self, reference: &ImageReference, place: String, reason: EvidenceReason) {
+        self.evidence.insert(ImageEvidence {
+            place,
+            reference: reference.clone(),
+            reason,
+        });
     }
 
     fn add(&mut self, image: MissingImage, file: &str) {

@@ -1,6 +1,8 @@
 //! The sets of objects that a Solution carries as they are: read and patched before the images are known, compiled when
 //! their references are.
 
+use std::collections::BTreeSet;
+
 use archive::ArchiveFile;
 use manifests::{
     CompileQuestion, Compiler, DocumentPlace, KnownImages, ManifestFile, ManifestObject,
@@ -293,6 +295,12 @@ pub(crate) fn check_images(
             }
         }
     }
+}
+
+/// Returns the images, as they are written, of pods that may create pods.
+pub(crate) fn starters(sets: &[LoadedSet]) -> BTreeSet<&str> {
+    let objects = sets.iter().flat_map(|set| &set.objects);
+    rules::starters(objects.map(|it| &it.value))
 }
 
 impl LoadedSet {

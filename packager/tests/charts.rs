@@ -13,8 +13,8 @@ use std::sync::Mutex;
 use fixtures::image::ImageBuilder;
 use fixtures::layout::OciLayout;
 use packager::{
-    ChartRemark, ChartRenderer, Event, PackError, PackRequest, Preview, ProgramFile, ProgramKind,
-    Signing, add_images, preview,
+    ChartRemark, ChartRenderer, Event, EvidenceReason, Mention, PackError, PackRequest, Preview,
+    ProgramFile, ProgramKind, Signing, add_images, preview,
 };
 use schemas::StatementTime;
 use sources::{CacheOptions, Compression};
@@ -158,6 +158,25 @@ spec:
             sboms: None,
             scratch: self.0.path().to_owned(),
         }
+    }
+
+    /// Returns every reason why this image counts, with its place.
+    fn why(&self, image: &str) -> Vec<(String, EvidenceReason)> {
+        let told = Mutex::new(Vec::new());
+        let tell = |event| {
+            if let Event::Named(it) = event
+                && it.is_about(image)
+            {
+                told.lock().unwrap().push((it.place, it.reason));
+            }
+        };
+        let watch = Watch {
+            tell: &tell,
+            cancel: Cancel::never(),
+        };
+        // Whether the tree is refused does not matter here.
+        let _ = preview(&self.request(), &watch);
+        told.into_inner().unwrap()
     }
 
     /// Returns what packing would say, and what it tells of charts.
@@ -573,7 +592,7 @@ fn what_is_known_to_be_an_image_is_needed_wherever_it_stands() {
 /// Images in parts, in the shapes of the values that istio's injector reads and of linkerd's configuration.
 const IN_PARTS: [(&str, &str); 2] = [
     (
-        "templates/injector.yaml",
+        "templates/values.yaml",
         "{apiVersion: v1, kind: ConfigMap, metadata: {name: injector}, data: {values: '{{ toJson .Values.mesh }}'}}",
     ),
     (
@@ -595,8 +614,7 @@ fn an_image_in_parts_is_needed_and_one_without_a_tag_is_a_finding_with_its_field
         [
             (
                 "r.test/mesh/sidecar:1".to_owned(),
-                "`web/templates/injector.yaml` of the chart `shop`, ConfigMap `injector`"
-                    .to_owned(),
+                "`web/templates/values.yaml` of the chart `shop`, ConfigMap `injector`".to_owned(),
             ),
             (
                 "r.test/proxy:v2".to_owned(),
@@ -621,7 +639,7 @@ fn an_image_in_parts_is_needed_and_one_without_a_tag_is_a_finding_with_its_field
     );
     let begin = "manifests.image-parts solution.yaml:11 charts/shop/chart.tgz:";
     let config = "`web/templates/config.yaml`, ConfigMap `config`: /data/values";
-    let injector = "`web/templates/injector.yaml`, ConfigMap `injector`: /data/values";
+    let injector = "`web/templates/values.yaml`, ConfigMap `injector`: /data/values";
     let expected = [
         format!(
             "{begin} {config} names `r.test/init` by `init.image.name`, `init.image.version`, without a tag"
@@ -682,4 +700,46 @@ fn examples_telemetry_injected_images_and_values_of_several_parts_raise_no_alarm
         ["docker.io/ovn/web-ovn:v1", "r.test/net/operator-generic:v2"]
     );
     assert_eq!(tree.check().1, []);
+}
+
+#[test]
+fn every_image_and_alarm_has_the_reason_for_which_it_was_raised() {
+    let tree = Tree::new(&[STARTED.as_slice(), IN_PARTS.as_slice()].concat(), "");
+    let chart = "apiVersion: v2\nname: web\nversion: 1.0.0\nannotations: {artifacthub.io/images: \"- name: a\\n  image: org/listed:2\\n\"}\n";
+    tree.write("web/Chart.yaml", chart);
+    tree.write(
+        "web/values.yaml",
+        "agent: {image: {repository: org/agent, tag: '33.1'}}\nmesh: {global: {hub: r.test/mesh, tag: '1', sidecar: {image: sidecar}}}\noff: {image: {repository: org/off, tag: '1'}}\n",
+    );
+    let reasons = |image: &str| {
+        let reasons = tree.why(image).into_iter();
+        let mut reasons: Vec<_> = reasons.map(|(_, reason)| reason).collect();
+        reasons.sort();
+        reasons
+    };
+    let text = EvidenceReason::Text;
+    for (image, expected) in [
+        (
+            "web",
+            vec![
+                text(Mention::Container),
+                text(Mention::Container),
+                EvidenceReason::Parts,
+            ],
+        ),
+        ("org/engine:v1", vec![text(Mention::Name)]),
+        ("agent", vec![text(Mention::Known)]),
+        ("org/listed:3", vec![text(Mention::Known)]),
+        ("org/listed:2", vec![EvidenceReason::Annotation]),
+        ("sidecar", vec![EvidenceReason::Parts]),
+        ("r.test/init", vec![EvidenceReason::Parts]),
+        ("org/off", vec![EvidenceReason::Value]),
+        ("none", vec![]),
+    ] {
+        assert_eq!(reasons(image), expected, "{image}");
+    }
+    let (place, _) = &tree.why("org/engine")[0];
+    let expected =
+        "`web/templates/manager.yaml` of the chart `shop`, Pod `m`: /spec/containers/0/args/1";
+    assert_eq!(place, expected);
 }

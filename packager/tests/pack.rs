@@ -285,7 +285,11 @@ fn what_happens_is_told() {
                 panic!("nobody asked for referrers")
             }
             Event::Describing { .. } => panic!("nobody asked for SBOMs"),
-            Event::NotRendered | Event::Verified(..) | Event::Rendering(_) | Event::Chart(..) => {
+            Event::NotRendered
+            | Event::Verified(..)
+            | Event::Rendering(_)
+            | Event::Named(_)
+            | Event::Chart(..) => {
                 panic!("there is no chart")
             }
         };
@@ -544,4 +548,69 @@ fn an_sbom_that_cannot_be_made_is_told_and_a_damaged_layer_is_to_blame_first() {
         ..syft(&bench, "")
     });
     assert!(matches!(run(&request), Err(PackError::NoSyft)));
+}
+
+/// Objects with a program that may create pods, and one that may not.
+const STARTER: &str = "apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: runner}
+rules: [{apiGroups: [batch], resources: [jobs], verbs: [create]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: runner}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: runner}
+subjects: [{kind: ServiceAccount, name: runner}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: runner}
+spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {serviceAccountName: runner, containers: [{name: a, image: 'quay.io/org/runner:1'}]}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: idle}
+spec: {selector: {matchLabels: {c: d}}, template: {metadata: {labels: {c: d}}, spec: {containers: [{name: a, image: 'quay.io/org/idle:1'}]}}}
+";
+
+#[test]
+fn references_in_programs_that_may_create_pods_are_candidates() {
+    let bench = Bench::new();
+    let program = |name: &str| {
+        let text = "\x7fELF\x02\x01\0quay.io/org/executor:no tag\0quay.io/org/runner:v9\0ghcr.io/org/sidecar:1.2\0registry.example.com/app:v1.0 cloud-vendor/hyperkube:v1.0.7\0";
+        let image = ImageBuilder::new()
+            .layer(base())
+            .file("/etc/readme", "quay.io/org/readme:1.2\0", 0o644)
+            .file(&format!("/bin/{name}"), text, 0o755)
+            .build();
+        let layout = OciLayout::create(bench.tree().join(format!("images/{name}"))).unwrap();
+        layout.add(&image.into(), None).unwrap().finish().unwrap();
+        format!(
+            "    - {{name: {name}, tag: '1', source: 'oci:images/{name}', ref: 'quay.io/org/{name}:1'}}\n"
+        )
+    };
+    let images = [program("runner"), program("idle")].concat();
+    let set = "  manifests: [{name: jobs, files: [jobs.yaml]}]\n";
+    bench.edit("  operator:", &format!("{images}{set}  operator:"));
+    fs::write(bench.tree().join("jobs.yaml"), STARTER).unwrap();
+    let packed = run(&request(&bench.tree(), &bench.output())).unwrap();
+    let found: Vec<_> = packed
+        .candidates
+        .iter()
+        .map(|it| {
+            (
+                it.image.to_string(),
+                it.file.as_str(),
+                it.reference.as_str(),
+            )
+        })
+        .collect();
+    let candidate = |reference| ("runner:1".to_owned(), "/bin/runner", reference);
+    assert_eq!(
+        found,
+        [
+            candidate("ghcr.io/org/sidecar:1.2"),
+            candidate("quay.io/org/executor")
+        ]
+    );
 }

@@ -9,9 +9,12 @@ use serde_json::{Value, json};
 use crate::common::{Answer, Desk};
 use crate::releases::{bring_images, names, release};
 
+/// The note on images that a program which may create pods starts without naming them.
+const STARTED: &str = "images that programs start";
+
 /// The releases: file, name and version that are found, and what is left to decide.
 const RELEASES: [(&str, &str, &[&str]); 10] = [
-    ("block-store.yaml", "block-store-1.12.1", &[]),
+    ("block-store.yaml", "block-store-1.12.1", &[STARTED]),
     ("cert-keeper.yaml", "cert-keeper-1.16.1", &[]),
     (
         "git-deployer.yaml",
@@ -19,6 +22,7 @@ const RELEASES: [(&str, &str, &[&str]); 10] = [
         &[
             "Deployment `git-deployer-server`, `/spec/template/spec/containers/0/args/1`",
             "Secret `git-deployer-cache`",
+            STARTED,
         ],
     ),
     ("guestbook.yaml", "guestbook-4.0.0", &[]),
@@ -29,7 +33,11 @@ const RELEASES: [(&str, &str, &[&str]); 10] = [
         &["Deployment `log-sweeper`, `/spec/template/spec/containers/0/args/1`"],
     ),
     ("metrics-api.yaml", "metrics-api-0.8.1", &[]),
-    ("metrics-operator.yaml", "metrics-operator-0.77.1", &[]),
+    (
+        "metrics-operator.yaml",
+        "metrics-operator-0.77.1",
+        &[STARTED],
+    ),
     (
         "policy-guard.yaml",
         "policy-guard-1.15.1",
@@ -41,7 +49,10 @@ const RELEASES: [(&str, &str, &[&str]); 10] = [
     (
         "stream-operator",
         "stream-operator-1.2.0",
-        &["CustomResourceDefinition `streams.streams.example.test`"],
+        &[
+            "CustomResourceDefinition `streams.streams.example.test`",
+            STARTED,
+        ],
     ),
 ];
 

@@ -119,7 +119,7 @@ fn an_operator_that_takes_its_configuration_becomes_an_archive() {
     };
     assert_eq!(variable.value, "$(image:cache)");
     assert_eq!(operator.scope, OperatorScope::Namespace);
-    assert_eq!(about(&made, "decide"), [""; 0]);
+    assert_eq!(about(&made, "decide"), ["images that programs start"]);
     assert_eq!(about(&made, "chosen"), ["scope"]);
     assert_eq!(about(&made, "lost"), ["objects"]);
     let roles = String::from_utf8(desk.read("shop/operator/deploy/role.yaml")).unwrap();

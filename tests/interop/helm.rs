@@ -54,3 +54,40 @@ fn a_chart_finds_each_image_in_the_map() {
         assert!(rendered.contains(&line), "{rendered}");
     }
 }
+
+/// In the shape of a service mesh, whose injector joins the address of a sidecar.
+#[test]
+fn an_image_that_a_chart_names_in_parts_is_explained_and_added() {
+    let desk = Desk::new();
+    let chart = "apiVersion: v2\nname: mesh\nversion: 1.0.0\n";
+    desk.write("mesh/Chart.yaml", chart);
+    let values = "mesh: {global: {hub: r.test/mesh, tag: '1', sidecar: {image: sidecar}}}\noff: {image: {repository: r.test/off, tag: '2'}}\n";
+    desk.write("mesh/values.yaml", values);
+    let config = "{apiVersion: v1, kind: ConfigMap, metadata: {name: injector}, data: {values: '{{ toJson .Values.mesh }}'}}\n";
+    desk.write("mesh/templates/injector.yaml", config);
+    desk.solution(&["init", "--chart", "./mesh", "tree"])
+        .success();
+    let helm = helm();
+    let pack = |more: &[&str]| {
+        let all = [&["pack", "tree", "--helm", &helm][..], more].concat();
+        desk.solution(&all)
+    };
+    let said = pack(&["--check", "--why", "sidecar"]).failure(1);
+    let line = "`r.test/mesh/sidecar:1` is named by `mesh/templates/injector.yaml` of the chart `mesh`, ConfigMap `injector`: /data/values (global.hub, global.sidecar.image, global.tag), since the fields are its parts\n";
+    assert!(said.contains(line), "{said}");
+    let said = pack(&["--check", "--why", "r.test/off"]).failure(1);
+    assert!(
+        said.contains("`r.test/off:2` is named by the value `off.image`"),
+        "{said}"
+    );
+    // The alarm says how it is accepted.
+    let words = "if not, list it in `unusedImages` of the chart, with any tag\n";
+    assert!(said.contains(words), "{said}");
+    let said = pack(&["--check", "--why", "r.test/none"]).failure(1);
+    assert!(said.contains("no chart names `r.test/none`\n"), "{said}");
+    let added = pack(&["--add-images"]).success();
+    assert_eq!(
+        added,
+        "added       sidecar:1 from docker://r.test/mesh/sidecar:1\n"
+    );
+}

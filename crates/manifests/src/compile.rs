@@ -11,7 +11,7 @@ use schemas::placeholder::{self, PlaceholderPiece};
 use schemas::{ImageReference, Namespace, PodTemplatePath, printable_within};
 use serde_json::{Map, Value};
 
-use crate::image::{self, KnownImages};
+use crate::image::{self, KnownImages, Mention};
 use crate::namespace::{self, NamespaceHint, Unclear};
 use crate::reference::{EXAMPLE, Hint};
 use crate::{limits, template};
@@ -34,6 +34,8 @@ pub struct Remark {
     pub path: String,
     /// The matter that is not settled.
     pub what: CompileQuestion,
+    /// The reason why a text is taken for the name of an image, if that is the matter.
+    pub mention: Option<Mention>,
 }
 
 /// A matter that compiling did not settle.
@@ -239,11 +241,12 @@ impl TextWalk<'_> {
     /// A text without placeholders, with those of its images.
     fn images(&mut self, text: &str, hint: Hint) -> String {
         let rewritten = image::rewrite(text, hint, self.compiler.images);
-        for reference in rewritten.unknown {
-            self.remark(match hint {
-                Hint::Image => CompileQuestion::Missing(reference),
+        for (reference, mention) in rewritten.unknown {
+            let what = match mention {
+                Mention::Container => CompileQuestion::Missing(reference),
                 _ => CompileQuestion::Mentioned(reference),
-            });
+            };
+            self.push(what, Some(mention));
         }
         for repository in rewritten.repositories {
             self.remark(CompileQuestion::Repository(repository));
@@ -265,9 +268,17 @@ impl TextWalk<'_> {
     }
 
     fn remark(&mut self, what: CompileQuestion) {
+        self.push(what, None);
+    }
+
+    fn push(&mut self, what: CompileQuestion, mention: Option<Mention>) {
         if self.remarks.len() < limits::REMARKS {
             let path = printable_within(&self.pointer, limits::POINTER);
-            self.remarks.push(Remark { path, what });
+            self.remarks.push(Remark {
+                path,
+                what,
+                mention,
+            });
         }
     }
 }

@@ -100,12 +100,36 @@ impl KnownImages {
     }
 }
 
+/// The reason why a token is taken for the name of an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Mention {
+    /// It is the image of a container or of an image volume.
+    Container,
+    /// The name of its field, variable or flag says image.
+    Name,
+    /// It has a registry, and a tag or a digest.
+    Address,
+    /// It has a tag or a digest, and its repository is known to be one of images.
+    Known,
+}
+
+impl Mention {
+    fn of(token: &str, hint: Hint) -> Self {
+        match hint {
+            Hint::Image => Self::Container,
+            Hint::Named => Self::Name,
+            Hint::None if is_reference(token, hint) => Self::Address,
+            Hint::None | Hint::Reported => Self::Known,
+        }
+    }
+}
+
 /// A text with a placeholder for every reference of a known image, and what it names besides.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ImageRewrite {
     pub(crate) text: String,
     /// References of images that the Solution does not have.
-    pub(crate) unknown: Vec<ImageReference>,
+    pub(crate) unknown: Vec<(ImageReference, Mention)>,
     /// Placeholders that may be meant where a repository stands without its tag.
     pub(crate) repositories: Vec<String>,
 }
@@ -130,7 +154,10 @@ pub(crate) fn rewrite(text: &str, hint: Hint, images: &KnownImages) -> ImageRewr
                 rewritten.text.push_str(&image);
                 end = range.end;
             }
-            Some(ReferencedImage::Unknown(reference)) if said => rewritten.unknown.push(reference),
+            Some(ReferencedImage::Unknown(reference)) if said => {
+                let mention = Mention::of(token, hint);
+                rewritten.unknown.push((reference, mention));
+            }
             Some(ReferencedImage::Unknown(_)) | None => {}
         }
     }

@@ -32,7 +32,7 @@ pub use definition::{Definition, is_definition};
 pub use document::{ManifestObject, ManifestObjects, Repeated, list, parse, parse_all, text};
 pub use error::{DocumentPlace, ManifestsError, PatchError};
 pub use expand::{Address, Expansion, ResolveError};
-pub use image::KnownImages;
+pub use image::{KnownImages, Mention};
 pub use kinds::ObjectKinds;
 pub use named::{default_images, default_texts, named_images, pod_images};
 pub use namespace::Unclear;

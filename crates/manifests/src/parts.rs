@@ -130,16 +130,12 @@ pub fn reference_in_parts(
         let pinned = format!("{repository}@{}", text(fields, "digest")?);
         is_pinned(&pinned).then_some(("digest", pinned))
     };
-    Some(match pinned.or_else(by_digest) {
-        Some((field, pinned)) => {
-            used.push(field);
-            (pinned, used)
-        }
-        None => {
-            used.extend(VERSIONS.into_iter().filter(|it| fields.contains_key(*it)));
-            (repository, used)
-        }
-    })
+    let Some((field, pinned)) = pinned.or_else(by_digest) else {
+        used.extend(VERSIONS.into_iter().filter(|it| fields.contains_key(*it)));
+        return Some((repository, used));
+    };
+    used.push(field);
+    Some((pinned, used))
 }
 
 /// A field's text, unless it is empty.
@@ -232,7 +228,7 @@ impl<'a> PartsWalk<'a> {
         let scope = scope.within(fields, &self.path);
         if let Some((written, used)) = reference_in_parts(fields, key) {
             let used = used.into_iter().map(|field| joined(&self.path, field));
-            self.add(written, used.collect());
+            self.add(written, &used.collect::<Vec<_>>());
         }
         for (key, value) in fields {
             match value {
@@ -257,10 +253,10 @@ impl<'a> PartsWalk<'a> {
             match tag.filter(|_| key == "image") {
                 Some((of_tag, tag)) => {
                     let fields = vec![field, joined(&self.path, of_tag)];
-                    self.add(format!("{name}:{tag}"), fields);
+                    self.add(format!("{name}:{tag}"), &fields);
                 }
                 None if self.is_text && (key == "image" || host(name).is_some()) => {
-                    self.add(name.to_owned(), vec![field]);
+                    self.add(name.to_owned(), &[field]);
                 }
                 None => {}
             }
@@ -279,10 +275,10 @@ impl<'a> PartsWalk<'a> {
             used.push(path.clone());
             format!("{registry}{name}:{tag}")
         });
-        self.add(tagged.unwrap_or_else(|| format!("{registry}{name}")), used);
+        self.add(tagged.unwrap_or_else(|| format!("{registry}{name}")), &used);
     }
 
-    fn add(&mut self, written: String, fields: Vec<String>) {
+    fn add(&mut self, written: String, fields: &[String]) {
         if written.parse::<ImageReference>().is_err() {
             return;
         }
@@ -378,13 +374,9 @@ jobs:
                     "r.test/l/init",
                     "proxyInit.image.name proxyInit.image.version"
                 ),
-                ("r.test/l/proxy:v2", "proxy.image.name proxy.image.version"),
                 ("r.test/l/job", "jobs.image.registry jobs.image.repository"),
+                ("r.test/l/proxy:v2", "proxy.image.name proxy.image.version"),
             ])
-            .into_iter()
-            .collect::<std::collections::BTreeSet<_>>()
-            .into_iter()
-            .collect::<Vec<_>>()
         );
     }
 

@@ -10,6 +10,7 @@ use schemas::{
 
 use crate::contents::ReleaseObjects;
 use crate::images::DraftImages;
+use crate::notes;
 use crate::paths::{self, MANIFESTS, NOTES, SOURCE};
 use crate::{
     ReleaseError, SourceTree, Wishes, empty_source, identity, namespaces, undecided, write,
@@ -47,6 +48,8 @@ impl Carried {
         refuse_bundle(&objects)?;
         let mut notes = undecided::of_files(release, &objects);
         let files = files(release, !objects.kindless.is_empty())?;
+        let starters = rules::starters(objects.all.iter().map(|it| &it.value)).into_iter();
+        let starters: Vec<String> = starters.map(str::to_owned).collect();
         let contents = ReleaseObjects::of(std::mem::take(&mut objects.all));
         let main = namespaces::own(&contents, None);
         let main = main.first().map_or("", |namespace| namespace.name.as_str());
@@ -56,6 +59,9 @@ impl Carried {
         let own = namespaces::own(&contents, Some(id.name()));
         let images = contents.images()?;
         notes.extend(undecided::of_objects(&contents, &images, &own));
+        let started =
+            (!starters.is_empty()).then(|| notes::started(starters.iter().map(String::as_str)));
+        notes.extend(started);
         Ok(Self {
             version: version.unwrap_or_else(|| id.version().clone()),
             id,

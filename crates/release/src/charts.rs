@@ -6,7 +6,7 @@ use manifests::shown;
 use schemas::{SolutionSource, SourceChart};
 
 use crate::ReleaseError;
-use crate::notes::{Note, NoteWeight};
+use crate::notes::{self, Note, NoteWeight};
 use crate::write::{self, EDITOR, push, quoted};
 
 /// Returns notes on what is left to do, whatever the charts are.
@@ -15,8 +15,9 @@ pub(crate) fn notes() -> Vec<Note> {
     vec![
         note(
             "images",
-            "`spec.images` lists none yet. `solution pack --add-images` adds those that a chart names; add those that its programs start without naming them",
+            "`spec.images` lists none yet. `solution pack --add-images` adds those that a chart names",
         ),
+        notes::started([]),
         note(
             "values",
             "a chart pulls from its own registries unless its values say otherwise. Where it asks for an image, write a placeholder, such as `repository: $(image.repository:NAME)` and `tag: $(image.tag:NAME)`",

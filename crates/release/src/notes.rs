@@ -41,6 +41,21 @@ impl Note {
     }
 }
 
+/// Returns the note on images that programs may start without any object naming them. `programs` are the images of those
+/// that may create pods, if it is known which may.
+pub(crate) fn started<'a>(programs: impl IntoIterator<Item = &'a str>) -> Note {
+    let programs: Vec<&str> = programs.into_iter().collect();
+    let who = if programs.is_empty() {
+        "A program that may create pods".to_owned()
+    } else {
+        format!("{} may create pods. Such a program", names(programs))
+    };
+    let text = format!(
+        "{who} can start images that are compiled into it, and no object names these. Look them up in its documentation, and add them to `spec.images`. Packing reports the references that it finds in such programs"
+    );
+    Note::new(NoteWeight::Decide, "images that programs start", text)
+}
+
 /// Names for a message, as `` `a`, `b` and 3 more ``.
 pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(manifests::shown).collect();

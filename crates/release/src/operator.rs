@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use crate::carried;
 use crate::contents::{self, ReleaseObjects};
 use crate::images::DraftImages;
-use crate::notes::{Note, NoteWeight, names};
+use crate::notes::{self, Note, NoteWeight, names};
 use crate::paths::{NOTES, SOURCE};
 use crate::roles::OperatorRoles;
 use crate::{ReleaseError, SourceTree, Wishes, empty_source, identity, undecided, write};
@@ -47,6 +47,9 @@ pub fn draft(release: &ManifestFiles, wishes: &Wishes) -> Result<SourceTree, Rel
     source.spec.images = images.sources();
     let operator = program.operator(&images, scope)?;
     notes.push(scope_note(scope));
+    notes.push(notes::started(rules::starters(
+        objects.all.iter().map(|it| &it.value),
+    )));
     notes.extend(roles.note());
     notes.extend(program.notes(&operator));
     notes.extend(left_out(&objects.all, &program, &roles));

@@ -118,7 +118,7 @@ catalogue! {
             "write spec.names.plural and spec.group in small letters, digits, `-` and `.`, and metadata.name from both";
         IMAGE: Error, "source.image",
             "an object or a chart needs an image that spec.images does not list",
-            "add it to spec.images, which `solution pack --add-images` does, or leave out what names it, with a patch or by values; what a chart names and nothing pulls can stand in its `unusedImages`";
+            "add it to spec.images, which `solution pack --add-images` does, or leave out what names it, with a patch or by values; what a chart names and nothing pulls can stand in its `unusedImages`; `solution pack --check --why IMAGE` shows every place in the charts that names it";
         IMAGE_SOURCE: Error, "source.image-source",
             "an image cannot be taken from its source",
             "check the name and the tag in the image's `source`, and its `platforms`, in solution.yaml, or copy the image to its source again";

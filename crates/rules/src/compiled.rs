@@ -23,7 +23,7 @@ pub fn compiled(compiler: &Compiler<'_>, document: &Value) -> Vec<Problem> {
     problems
 }
 
-fn problem(Remark { path, what }: Remark) -> Option<Problem> {
+fn problem(Remark { path, what, .. }: Remark) -> Option<Problem> {
     Some(match what {
         CompileQuestion::Missing(reference) => Problem::MissingImage(path, reference),
         CompileQuestion::Mentioned(reference) => Problem::MentionedImage(path, reference),

@@ -44,6 +44,7 @@ mod role;
 mod rule;
 mod set;
 mod source;
+mod starters;
 mod template;
 mod words;
 mod workload;
@@ -77,6 +78,7 @@ pub use right::Right;
 pub use rule::RuleProblem;
 pub use set::{AGGREGATE_TO, RightsDifference, aggregates_to, compare, merge, rights};
 pub use source::{check_references, check_source};
+pub use starters::starters;
 pub use template::{OF_PODS, is_set_label};
 pub use workload::{NonRootContainer, WorkloadJudge};
 

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use packager::Added;
 
-use super::{Arguments, refused, request, watch};
+use super::why::Why;
+use super::{Arguments, refused, request};
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
@@ -20,9 +21,12 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         cache.path(),
         asked.judging(),
     )?;
-    let added = progress::watched(output, "check", watch::show, |watch| {
+    let why = Why::new(arguments.why.as_deref());
+    let show_event = |bar: &progress::Bar, event| why.show(bar, event);
+    let added = progress::watched(output, "check", show_event, |watch| {
         packager::add_images(&request, watch)
     });
+    why.tell();
     match added {
         Ok(added) => {
             let now = environment::now().map_err(Failure::unknown)?;

@@ -81,6 +81,10 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "check", "force", "no_render", "include_helm", "include_tool"])]
     pub(super) add_images: bool,
 
+    /// Show every place in the charts that names IMAGE, and why it counts: a reference, a repository, or the end of one
+    #[arg(long, value_name = "IMAGE", conflicts_with = "no_render")]
+    pub(super) why: Option<String>,
+
     /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
     #[arg(long, value_name = "FILE", conflicts_with = "no_render")]
     pub(super) helm: Option<PathBuf>,

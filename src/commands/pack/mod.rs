@@ -9,14 +9,17 @@ mod sbom;
 mod size;
 mod versioned;
 pub(crate) mod watch;
+mod why;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
-use packager::{Packed, PackedProgram, PackedSboms};
+use packager::{ImageCandidate, Packed, PackedProgram, PackedSboms};
 
 pub(crate) use self::arguments::Arguments;
 #[cfg(test)]
 pub(crate) use self::refused::RefusedPack;
+use self::why::Why;
 use super::give;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
@@ -43,9 +46,12 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
     let cache = request::cache(arguments, beside.unwrap_or(Path::new(".")))?;
     let asked = arguments.judging()?;
     let request = request::request(arguments, keys, out, cache.path(), asked.judging())?;
-    let packed = progress::watched(output, "pack", watch::show, |watch| {
+    let why = Why::new(arguments.why.as_deref());
+    let show_event = |bar: &progress::Bar, event| why.show(bar, event);
+    let packed = progress::watched(output, "pack", show_event, |watch| {
         packager::pack(&request, watch)
     });
+    why.tell();
     let packed = match packed {
         Ok(packed) => packed,
         Err(error) => return refused::end(error, arguments, &asked, output),
@@ -69,6 +75,27 @@ fn show(packed: &Packed) {
     packed.programs.iter().for_each(show_program);
     packed.sboms.iter().for_each(show_sboms);
     render::line!("archive id  {}", packed.archive_id);
+    show_candidates(&packed.candidates);
+}
+
+/// References in programs, by image and program.
+fn show_candidates(candidates: &[ImageCandidate]) {
+    let mut programs: BTreeMap<_, Vec<&str>> = BTreeMap::new();
+    for it in candidates {
+        let references = programs.entry((&it.image, &it.file)).or_default();
+        references.push(&it.reference);
+    }
+    for ((image, file), references) in &programs {
+        let references = schemas::listed(references);
+        render::note!(
+            "warning: the program `{file}` of {image} may start images, and has the references {references}"
+        );
+    }
+    if !programs.is_empty() {
+        render::note!(
+            "add the images that these programs start to spec.images, with the tag that the program adds; list those that they do not start in `unusedImages` of a chart"
+        );
+    }
 }
 
 /// The SBOMs that were made, and what has none by us.

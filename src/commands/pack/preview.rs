@@ -5,7 +5,8 @@ use std::path::Path;
 use packager::{ImagePreview, Preview};
 use validator::ArchiveVerdict;
 
-use super::{Arguments, refused, request, show_program, watch};
+use super::why::Why;
+use super::{Arguments, refused, request, show_program};
 use crate::args::{Output, choose};
 use crate::commands::inspect;
 use crate::failure::{Failure, Outcome};
@@ -25,9 +26,12 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         cache.path(),
         asked.judging(),
     )?;
-    let preview = progress::watched(output, "check", watch::show, |watch| {
+    let why = Why::new(arguments.why.as_deref());
+    let show_event = |bar: &progress::Bar, event| why.show(bar, event);
+    let preview = progress::watched(output, "check", show_event, |watch| {
         packager::preview(&request, watch)
     });
+    why.tell();
     let mut preview = match preview {
         Ok(preview) => preview,
         Err(error) => return refused::end(error, arguments, &asked, output),

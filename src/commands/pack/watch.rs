@@ -52,6 +52,8 @@ pub(crate) fn show(bar: &Bar, event: Event) {
             say(format!("note: the chart `{release}` is signed{key}"));
         }
         Event::Rendering(release) => bar.set_message(format!("chart {release}")),
+        // Only who asks for an image wants to know all that names it.
+        Event::Named(_) => {}
         Event::Chart(release, remark) => say(format!("warning: {}", chart(&release, remark))),
         Event::Untidy(error) => say(format!(
             "warning: the cache holds more than it should: {error}"
@@ -81,18 +83,18 @@ fn chart(release: &ReleaseName, remark: ChartRemark) -> String {
         ChartRemark::TurnedOff(found) => {
             let on = found.switch.map(|it| format!(", which `{it}` turns on"));
             format!(
-                "the value `{}` of the chart `{release}` is an image of `{}`{}, and nothing that was rendered runs one: if a site may, add the values for it to `render` of the chart",
+                "the value `{}` of the chart `{release}` is an image of `{}`{}, and nothing that was rendered runs one: if a site may turn it on, add the values for it to `render` of the chart; if not, list it in `unusedImages` of the chart, with any tag",
                 found.path,
                 found.repository,
                 on.unwrap_or_default()
             )
         }
         ChartRemark::Untagged(found, place) => format!(
-            "the value `{}` of the chart `{release}` is an image of `{}`, and {place} names it without a tag: if a program adds one, add the image to spec.images",
+            "the value `{}` of the chart `{release}` is an image of `{}`, and {place} names it without a tag: if a program adds one, add the image to spec.images; if nothing pulls it, list it in `unusedImages` of the chart, with any tag; `--why {1}` shows every place that names it",
             found.path, found.repository
         ),
         ChartRemark::ForScanners(images) => format!(
-            "the chart `{release}` lists images that are not carried, by `artifacthub.io/images` in its Chart.yaml: {}; if a site may pull them, add them to spec.images",
+            "the chart `{release}` lists images that are not carried, by `artifacthub.io/images` in its Chart.yaml: {}; if a site may pull them, add them to spec.images, and if not, list them in `unusedImages` of the chart",
             listed(&images)
         ),
         ChartRemark::Annotation(name) => format!(

@@ -77,6 +77,32 @@ spec: {image: 'r.test/thing:1', proxyImage: 'r.test/proxy:1', text: 'r.test/text
 }
 
 #[test]
+fn a_program_that_may_create_pods_is_told_to_have_images_of_its_own() {
+    let rights = |verb: &str| {
+        format!(
+            "---
+{{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {{name: app}}, rules: [{{apiGroups: [''], resources: [pods], verbs: [{verb}]}}]}}
+---
+{{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {{name: app}}, roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: Role, name: app}}, subjects: [{{kind: ServiceAccount, name: app}}]}}
+"
+        )
+    };
+    let carried = |verb: &str| {
+        let text = format!("{DEPLOYMENT}{}", rights(verb));
+        carry(&release(&[("a.yaml", text.as_bytes())]), &Wishes::default()).unwrap()
+    };
+    let tree = carried("create");
+    assert_eq!(abouts(&tree), ["images that programs start"]);
+    let words = "`quay.io/org/app:v1.2.3` may create pods. ";
+    assert!(
+        tree.notes[0].text.starts_with(words),
+        "{}",
+        tree.notes[0].text
+    );
+    assert_eq!(abouts(&carried("list")), [""; 0]);
+}
+
+#[test]
 fn what_is_no_object_is_not_carried_or_said() {
     let mut files = release(&[
         ("a.yaml", DEPLOYMENT.as_bytes()),

@@ -379,6 +379,7 @@ fn a_tree_has_each_release_with_its_values() {
         [
             "## To decide before packing",
             "- [ ] **images**: `spec.images` lists none yet",
+            "- [ ] **images that programs start**: A program that may create pods can start images that are compiled into it, and no object names these",
             "- [ ] **values**: a chart pulls from its own registries unless its values say otherwise",
             "- [ ] **secrets**: Helmfile filled in what templates take from its environment, from files and from commands; look through values/ before you hand the archive over",
             "- [ ] **version**: a helmfile has none; `spec.version` is 0.1.0",
@@ -435,7 +436,7 @@ fn what_comes_from_elsewhere_and_what_imports_do_themselves_is_told() {
     let mut fake = Fake::new(&state("../../b.yaml"), &state("{a: 1}"));
     let tree = tree_of(&mut fake, &Wishes::default()).unwrap();
     assert_eq!(
-        told(&tree)[5..],
+        told(&tree)[6..],
         [
             "- [ ] **values/web-1.yaml**: is a copy of `/shop/env/../../b.yaml`, outside of the helmfile's directory; look whether it may be handed over",
             "- [ ] **charts/web-1.2.3.tgz**: is a copy of `/shop/../web`, outside of the helmfile's directory; look whether it may be handed over",

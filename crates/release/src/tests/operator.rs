@@ -28,7 +28,7 @@ fn the_smallest_release_is_one_deployment_that_takes_its_configuration() {
     );
     assert!(roles(&draft).starts_with("# "));
     let abouts: Vec<&str> = draft.notes.iter().map(|note| note.about.as_str()).collect();
-    assert_eq!(abouts, ["scope"]);
+    assert_eq!(abouts, ["scope", "images that programs start"]);
 }
 
 #[test]

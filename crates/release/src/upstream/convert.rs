@@ -13,7 +13,7 @@ use schemas::{
 use super::contents::UpstreamContents;
 use super::manifest::UpstreamManifest;
 use super::{UpstreamError, bytes};
-use crate::notes::{Note, NoteWeight};
+use crate::notes::{self, Note, NoteWeight};
 use crate::paths::{NOTES, SOURCE};
 use crate::{ReleaseError, SourceTree, Wishes, empty_source, write};
 
@@ -30,6 +30,10 @@ pub(super) fn tree(
     let source = source(&id, contents, manifest, &mut notes);
     let mut files = operator_files(medium, contents, &source, &mut notes)?;
     leave(contents, manifest, &mut notes);
+    notes.extend(source.spec.operator.as_ref().map(|operator| {
+        let image = operator.image.place().to_string();
+        notes::started([image.as_str()])
+    }));
     notes.sort_by_key(|note| note.weight);
     files.insert(SOURCE.to_owned(), write::converted(&source, called)?);
     if !notes.is_empty() {

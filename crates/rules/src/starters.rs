@@ -1,0 +1,97 @@
+//! Programs that may start others: the images of pods whose ServiceAccount may create pods. Which images they start may be
+//! compiled into them, where no object names it.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::groups::RBAC;
+use crate::{Reach, accounts, rights};
+
+/// The ClusterRoles of every cluster whose holders may create pods.
+const BUILT_IN: [&str; 3] = ["admin", "cluster-admin", "edit"];
+
+/// Returns the images, as they are written, of pods that may create pods by the roles among the same objects. Namespaces
+/// are not compared: a ServiceAccount counts if one of its name anywhere has the right.
+pub fn starters<'a>(objects: impl Iterator<Item = &'a Value> + Clone) -> BTreeSet<&'a str> {
+    let text = |object: &'a Value, pointer| manifests::text(object, pointer);
+    let is_of = |object: &'a Value, kinds: [&str; 2]| {
+        let version = text(object, "/apiVersion");
+        let is_rbac = version
+            .split_once('/')
+            .is_some_and(|(group, _)| group == RBAC);
+        is_rbac && kinds.contains(&text(object, "/kind"))
+    };
+    let roles = objects.clone();
+    let roles = roles.filter(|object| is_of(object, ["Role", "ClusterRole"]));
+    let makes_pods = |role: &&Value| {
+        // One that cannot be understood, the API server does not take.
+        let rights = rights(role, &Reach::Cluster).unwrap_or_default();
+        rights.iter().any(crate::Right::makes_pods)
+    };
+    let makers = roles.filter(makes_pods);
+    let makers: BTreeSet<[&str; 2]> = makers
+        .map(|role| [text(role, "/kind"), text(role, "/metadata/name")])
+        .chain(BUILT_IN.map(|name| ["ClusterRole", name]))
+        .collect();
+    let bindings = objects.clone();
+    let bindings = bindings.filter(|object| is_of(object, ["RoleBinding", "ClusterRoleBinding"]));
+    let bindings = bindings.filter(|binding| {
+        makers.contains(&[
+            text(binding, "/roleRef/kind"),
+            text(binding, "/roleRef/name"),
+        ])
+    });
+    let subjects = bindings.flat_map(|binding| manifests::list(binding, "/subjects"));
+    let holders = subjects.filter(|it| text(it, "/kind") == "ServiceAccount");
+    let holders: BTreeSet<&str> = holders.map(|it| text(it, "/name")).collect();
+    let pods = objects.filter(|object| accounts(object).iter().any(|it| holders.contains(it)));
+    pods.flat_map(manifests::pod_images).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_images_of_pods_whose_account_may_create_pods_are_starters() {
+        let role = |kind: &str, name: &str, resource: &str, verb: &str| {
+            let rules =
+                json!([{"apiGroups": ["", "batch"], "resources": [resource], "verbs": [verb]}]);
+            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "rules": rules})
+        };
+        let binding = |kind: &str, of: &str, name: &str, account: &str| {
+            json!({
+                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": kind, "metadata": {"name": account},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": of, "name": name},
+                "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": "any"}],
+            })
+        };
+        let pod = |account: &str| {
+            let containers = json!([{"name": "a", "image": format!("r.test/{account}:1")}]);
+            let spec = json!({"serviceAccountName": account, "containers": containers});
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": account}, "spec": {"template": {"spec": spec}}})
+        };
+        let objects = [
+            role("ClusterRole", "jobs", "jobs", "create"),
+            role("Role", "pods", "pods", "*"),
+            role("Role", "reader", "pods", "list"),
+            binding("ClusterRoleBinding", "ClusterRole", "jobs", "controller"),
+            binding("RoleBinding", "Role", "pods", "runner"),
+            binding("RoleBinding", "ClusterRole", "edit", "editor"),
+            // A Role of this name is another one.
+            binding("RoleBinding", "Role", "jobs", "other"),
+            binding("RoleBinding", "Role", "reader", "reader"),
+            pod("controller"),
+            pod("runner"),
+            pod("editor"),
+            pod("other"),
+            pod("reader"),
+            pod("default"),
+        ];
+        let expected = ["controller", "editor", "runner"].map(|it| format!("r.test/{it}:1"));
+        assert!(starters(objects.iter()).into_iter().eq(expected.iter()));
+    }
+}
