@@ -458,6 +458,18 @@ pub(crate) const CASES: &[Case] = &[
         &["manifests.image-mentioned"],
     ),
     (
+        "an image that fields in a text are parts of",
+        |s| {
+            s.carry();
+            s.edit(
+                CONFIG,
+                "$(image:server)",
+                r#"{"hub": "registry.example.test/org", "image": "db", "tag": "1"}"#,
+            );
+        },
+        &["manifests.image-parts"],
+    ),
+    (
         "a namespace that a text may name",
         |s| {
             s.carry();
