@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use reqwest::{Method, Url};
+use reqwest::{Method, StatusCode, Url};
 use schemas::Digest;
 use tokio::sync::OnceCell;
 use watch::{Cancel, Listener, Tell};
@@ -450,18 +450,38 @@ impl Client {
                 match inner.plain_http {
                     PlainHttp::Always => Ok(http),
                     PlainHttp::Loopback if inner.address.is_loopback() => {
-                        let probe = https.join("/v2/").expect("a constant path");
-                        let request = reqwest::Request::new(Method::GET, probe);
-                        match inner.transport.wire.send(operation, request).await {
-                            Ok(_) => Ok(https),
-                            Err(Error::PlainHttpAnswer { .. }) => Ok(http),
-                            Err(error) => Err(error),
-                        }
+                        self.answering(operation, https, http).await
                     }
                     PlainHttp::Never | PlainHttp::Loopback => Ok(https),
                 }
             })
             .await
+    }
+
+    /// The origin of a registry on this machine: HTTPS where it answers in TLS.
+    async fn answering(&self, operation: &Operation, https: Url, http: Url) -> Result<Url, Error> {
+        let probe = async |origin: &Url| {
+            let url = origin.join("/v2/").expect("a constant path");
+            let request = reqwest::Request::new(Method::GET, url);
+            self.inner.transport.wire.send(operation, request).await
+        };
+        let in_plain_http = async {
+            tokio::time::sleep(limits::TLS_FIRST).await;
+            match probe(&http).await {
+                // With this, servers of TLS answer to plain HTTP.
+                Ok(answer) if answer.status() != StatusCode::BAD_REQUEST => (),
+                _ => std::future::pending().await,
+            }
+        };
+        let answered = tokio::select! {
+            answer = probe(&https) => answer.map(|_| ()),
+            () = in_plain_http => return Ok(http),
+        };
+        match answered {
+            Ok(()) => Ok(https),
+            Err(Error::PlainHttpAnswer { .. }) => Ok(http),
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) async fn retrying<T, F>(&self, step: impl Fn() -> F) -> Result<T, Error>
@@ -512,7 +532,33 @@ fn origin(scheme: &str, address: &RegistryAddress) -> Url {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read as _, Write as _};
+
     use super::*;
+
+    /// It waits for the end of a line, which a TLS handshake does not have.
+    #[tokio::test]
+    async fn a_server_of_this_machine_that_never_answers_in_tls_is_spoken_to_in_plain_http() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            for connection in listener.incoming().flatten() {
+                std::thread::spawn(move || {
+                    let mut asked = Vec::new();
+                    let mut byte = [0];
+                    while !asked.ends_with(b"\r\n\r\n") {
+                        (&connection).read_exact(&mut byte).ok()?;
+                        asked.extend(byte);
+                    }
+                    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+                    (&connection).write_all(answer).ok()
+                });
+            }
+        });
+        let client = Client::new(&address.parse().unwrap(), ClientOptions::default()).unwrap();
+        client.ping().await.unwrap();
+        assert_eq!(client.is_tls(), Some(false));
+    }
 
     #[test]
     fn docker_hub_answers_under_another_name() {

@@ -108,6 +108,9 @@ pub const HELPER_ANSWER: u64 = 64 * 1024;
 pub const HELPER_TIMEOUT: Duration = Duration::from_mins(1);
 /// Time to connect, TLS included.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// Time for a server of this machine to answer in TLS before it is also asked in plain HTTP: some HTTP servers wait for
+/// the end of a line, which a TLS handshake need not have.
+pub const TLS_FIRST: Duration = Duration::from_secs(1);
 /// Time without a byte on a connection, in either direction.
 pub const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 /// Time from the last byte of a blob to the answer: registries hash and copy the whole blob once more.
