@@ -52,7 +52,7 @@ fn main() -> ExitCode {
         Typed::Help(answer) => {
             render::help(&answer);
             // Not asked for, it stands in the place of a command.
-            return choose(answer.use_stderr(), Outcome::Usage, Outcome::Yes).into();
+            return delivered(choose(answer.use_stderr(), Outcome::Usage, Outcome::Yes));
         }
     };
     interrupt::take_last_word();
@@ -65,8 +65,12 @@ fn main() -> ExitCode {
         }
     };
     events::flush();
+    delivered(outcome)
+}
+
+/// The exit code of an outcome, unless whoever reads the result does not have all of it.
+fn delivered(outcome: Outcome) -> ExitCode {
     match outcome {
-        // Who reads the result does not have all of it.
         Outcome::Yes | Outcome::No if !render::is_complete() => Outcome::Unknown,
         outcome => outcome,
     }

@@ -53,10 +53,14 @@ pub(crate) fn is_complete() -> bool {
     !INCOMPLETE.load(Ordering::Relaxed)
 }
 
-/// Writes a line of the result. A reader that has gone away is not an error; a full disk is.
+/// Writes a line of the result.
 fn write_line(line: fmt::Arguments<'_>) {
     let mut out = io::stdout().lock();
-    let written = writeln!(out, "{line}").and_then(|()| out.flush());
+    note_written(writeln!(out, "{line}").and_then(|()| out.flush()));
+}
+
+/// Remembers if something could not be written. A reader that has gone away is not an error; a full disk is.
+fn note_written(written: io::Result<()>) {
     if let Err(error) = written
         && error.kind() != io::ErrorKind::BrokenPipe
         && !INCOMPLETE.swap(true, Ordering::Relaxed)
@@ -155,7 +159,7 @@ pub(crate) fn stream() -> impl Write {
 
 /// The help or the version, which clap lays out and which holds no text of others: asked for, or in place of a command.
 pub(crate) fn help(answer: &clap::Error) {
-    let _ = answer.print();
+    note_written(answer.print().and_then(|()| io::stdout().flush()));
 }
 
 /// The version of what results hold: schemas/results has a schema for each verb. It rises when a field changes its meaning

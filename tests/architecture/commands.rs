@@ -117,6 +117,20 @@ fn libraries_do_not_speak_the_command_line() {
     assert!(silent.is_empty(), "no longer needed in SPOKEN: {silent:?}");
 }
 
+/// It remembers what could not be written, which decides how the program ends.
+#[test]
+fn one_file_writes_to_standard_output() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let ours = files_below(vec![root.join("src")]).into_iter();
+    let ours = ours.filter(|path| path.extension().is_some_and(|it| it == "rs"));
+    let ours = ours.map(|path| (name_below(root, &path), fs::read_to_string(&path).unwrap()));
+    let writers = ours
+        .chain(sources())
+        .filter(|(_, text)| shipped_code(text).contains("stdout()"));
+    let writers: Vec<String> = writers.map(|(name, _)| name).collect();
+    assert_eq!(writers, ["src/render.rs"]);
+}
+
 /// Every source file of the libraries, without those of tests, with its path as in [`SPOKEN`].
 fn sources() -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
