@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use clap::builder::{PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use importer::{HelmFrom, Run};
+use registry::RegistryAddress;
 use schemas::{FindingId, IgnoreReason, SolutionId};
 
 /// What a flag, or another yes, stands for: the first, else the second.
@@ -283,6 +284,32 @@ pub(crate) struct RegistryArguments {
     /// Use HTTP without TLS; by default only for a registry on this machine
     #[arg(long)]
     pub(crate) plain_http: bool,
+}
+
+/// The mirrors that registries are reached by.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct MirrorArguments {
+    /// Ask MIRROR for what images and charts name at the registry HOST, such as a pull-through cache; may be repeated, once
+    /// for each registry. Digests are checked as always, and names stay what they are. `docker.io` is Docker Hub
+    #[arg(long, value_name = "HOST=MIRROR[/PREFIX]", value_parser = mirror)]
+    pub(crate) registry_mirror: Vec<(RegistryAddress, RegistryAddress)>,
+}
+
+/// A registry and its mirror.
+fn mirror(text: &str) -> Result<(RegistryAddress, RegistryAddress), String> {
+    let (host, mirror) = text
+        .split_once('=')
+        .ok_or("it is not HOST=MIRROR[/PREFIX]")?;
+    let address = |text: &str| {
+        let address = text.parse::<RegistryAddress>();
+        address.map_err(|error| error.to_string())
+    };
+    let (host, mirror) = (address(host)?, address(mirror)?);
+    if host.prefix().is_some() {
+        return Err("a mirror is for a whole registry: HOST has no path".to_owned());
+    }
+    Ok((host, mirror))
 }
 
 /// Where programs are told what happens.

@@ -221,6 +221,8 @@ pub(crate) fn missing(request: &PackRequest, watch: &Watch<'_, Event>) -> Result
     collected.map(drop)
 }
 
+type SplitBlobs = (BTreeMap<Digest, ImageBlob>, BTreeMap<Digest, ImageBlob>);
+
 fn pack_loaded(
     request: &PackRequest,
     loaded: &Loaded,
@@ -241,11 +243,10 @@ fn pack_loaded(
             assemble::file(blobs[it].planned())
         })?;
     }
-    let mut blobs = sources::fetch(&images, blobs, &means)?;
+    let mut blobs = fetch(loaded, &images, blobs, &means)?;
     let sboms = describe(loaded, &mut images, &mut blobs, request, watch);
     let sboms = sboms.map_err(|error| discard(error, cache))?;
     let unsigned = plan(loaded, &images, request, |it| assemble::file(&blobs[it]))?;
-    sources::check_configurations(&images, &blobs, watch.cancel)?;
     let pinned: Vec<Pinned> = images.iter().map(pinned).collect();
     let (own, referrers) = assemble::count(loaded, &images);
     let signed = request.signing.sign(unsigned)?;
@@ -341,6 +342,40 @@ pub(crate) fn collect(
     Ok(images)
 }
 
+/// Downloads the configurations and checks them before it downloads the layers, which takes longest.
+fn fetch(
+    loaded: &Loaded,
+    images: &[Collected],
+    blobs: BTreeMap<Digest, ImageBlob>,
+    means: &Means<'_>,
+) -> Result<BTreeMap<Digest, Here>, PackError> {
+    let (small, layers) = split(images, blobs);
+    let mut here = fetch_configurations(loaded, images, small, means)?;
+    here.extend(sources::fetch(images, layers, means)?);
+    Ok(here)
+}
+
+/// The configurations that are checked, and all other blobs.
+pub(crate) fn split(images: &[Collected], blobs: BTreeMap<Digest, ImageBlob>) -> SplitBlobs {
+    let configurations = sources::configurations(images);
+    blobs
+        .into_iter()
+        .partition(|(digest, _)| configurations.contains(digest))
+}
+
+/// Downloads the configurations, and checks them.
+pub(crate) fn fetch_configurations(
+    loaded: &Loaded,
+    images: &[Collected],
+    configurations: BTreeMap<Digest, ImageBlob>,
+    means: &Means<'_>,
+) -> Result<BTreeMap<Digest, Here>, PackError> {
+    let here = sources::fetch(images, configurations, means)?;
+    let checked = sources::check_configurations(images, &here, means.watch.cancel);
+    checked.map_err(|failed| load::refuse_images(loaded, failed))?;
+    Ok(here)
+}
+
 /// The stage between fetching and planning: SBOMs, if they are asked for.
 fn describe(
     loaded: &Loaded,
@@ -418,6 +453,7 @@ fn requires(loaded: &Loaded, images: &[Collected]) -> Vec<Capability> {
     let spec = assemble::manifest(loaded, images).spec;
     let features = Feature::ALL.into_iter();
     let features = features.filter(|feature| match feature {
+        Feature::ForeignLayers => images.iter().any(|image| image.contents.foreign_layers),
         Feature::Programs => !loaded.programs.is_empty(),
         Feature::Referrers => {
             let mut referrers = images.iter().filter(|image| image.subject.is_some());

@@ -101,17 +101,13 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
     let watched = watch.with(&tell);
     let means = pack::means(request, &cache, &watched, Some(&to_compress));
     let collected = pack::collect(&loaded, &means, watch)?;
-    let configurations = sources::configurations(&collected);
     let blobs = sources::blobs(&collected);
     let of_artifacts = assemble::artifact_blobs(&loaded);
     let number = blobs.len() + of_artifacts.len();
     let sizes = blobs.values().map(ImageBlob::size);
     let blob_bytes = sizes.chain(of_artifacts.into_values()).sum();
-    let (small, layers): (BTreeMap<_, _>, BTreeMap<_, _>) = blobs
-        .into_iter()
-        .partition(|(digest, _)| configurations.contains(digest));
-    let small = sources::fetch(&collected, small, &means)?;
-    sources::check_configurations(&collected, &small, watch.cancel)?;
+    let (small, layers) = pack::split(&collected, blobs);
+    let small = pack::fetch_configurations(&loaded, &collected, small, &means)?;
     let named = loaded.source.spec.images.iter();
     let named = named.map(|image| (image.place(), image.source.to_string()));
     let mut images = images(&collected, &named.collect(), &small)?;
@@ -127,7 +123,7 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
     let unsigned = Unsigned::new(pack::info(&loaded, &collected, request.time), files)?;
     let signed = request.signing.sign(unsigned)?;
     let size = signed.image_size();
-    let outline = signed.outline(&request.output, &configurations)?;
+    let outline = signed.outline(&request.output, &small.keys().copied().collect())?;
     let report = pack::check(outline, &loaded, &collected, request.now, watch.cancel)?;
     if let Err(error) = cache.close() {
         (watch.tell)(Event::Untidy(error));

@@ -376,6 +376,58 @@ fn a_blob_of_another_size_is_named() {
     );
 }
 
+/// Replaces a text in a file.
+fn replace(path: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.contains(from), "{text}");
+    fs::write(path, text.replacen(from, to, 1)).unwrap();
+}
+
+#[test]
+fn an_image_that_is_built_for_another_platform_than_it_was_chosen_for_is_not_packed() {
+    let bench = Bench::new();
+    let index = bench.tree().join("images/multi/manifest.json");
+    replace(&index, "arm64", "s390x");
+    bench.edit(
+        "'dir:images/multi'",
+        "'dir:images/multi', platforms: [linux/s390x]",
+    );
+    assert_eq!(
+        bench.refused(),
+        "cannot take image `org/multi:1` from `dir:images/multi`: its index lists it for `linux/s390x`, but it is built for `linux/arm64`; ask its publisher for a corrected index"
+    );
+}
+
+#[test]
+fn a_layer_that_is_compressed_otherwise_than_its_media_type_says_is_found() {
+    let bench = Bench::new();
+    let directory = bench.tree().join("images/multi");
+    fs::remove_dir_all(&directory).unwrap();
+    layout::write_dir(&directory, &image("amd64").into()).unwrap();
+    let found = |bench: &Bench| {
+        let packed = bench.pack().unwrap();
+        let findings = packed.judged.findings.into_iter();
+        let layers = findings.filter(|finding| finding.id == "images.layer");
+        layers.map(|finding| finding.message).collect::<Vec<_>>()
+    };
+    assert_eq!(found(&bench), [""; 0]);
+    replace(
+        &directory.join("manifest.json"),
+        "layer.v1.tar+gzip",
+        "layer.v1.tar",
+    );
+    let found = found(&bench);
+    let [message] = &found[..] else {
+        panic!("{found:?}")
+    };
+    assert!(
+        message.ends_with(
+            "is described as `application/vnd.oci.image.layer.v1.tar`, but its bytes are compressed with gzip"
+        ),
+        "{message}"
+    );
+}
+
 #[test]
 fn an_unknown_field_is_named() {
     let bench = Bench::new();

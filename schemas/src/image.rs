@@ -95,7 +95,8 @@ pub struct Descriptor {
     /// The platform that an index's child is for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<Platform>,
-    /// Addresses outside the archive. Descriptors with them are refused: a site without internet cannot follow them.
+    /// Addresses outside the archive, which a site without internet cannot follow: only layers may have them (*foreign
+    /// layers*), and their content has to be in the archive all the same.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
 }
@@ -146,7 +147,7 @@ pub enum ImageDocumentError {
     /// The document has neither `config` and `layers`, nor `manifests`; or both.
     #[error("image manifest has neither `config` and `layers` nor `manifests`, or has both")]
     Shape,
-    /// A content that lies elsewhere.
+    /// A content other than a layer that lies elsewhere.
     #[error("{0} is outside the image (`urls`), where a site without internet cannot reach it")]
     Foreign(Digest),
 }
@@ -201,8 +202,15 @@ impl ImageManifest {
 }
 
 impl Descriptor {
+    /// Whether this is a foreign layer: one with addresses elsewhere, as the base layers of Windows have.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        !self.urls.is_empty()
+    }
+
     /// Whether the descriptor names a layer of a file system.
-    fn is_layer(&self) -> bool {
+    #[must_use]
+    pub fn is_layer(&self) -> bool {
         LAYERS
             .iter()
             .any(|prefix| self.media_type.starts_with(prefix))
@@ -245,7 +253,7 @@ impl ImageDocument {
         let document = Self::from_raw(raw)?;
         let foreign = document
             .descriptors()
-            .find(|descriptor| !descriptor.urls.is_empty())
+            .find(|descriptor| descriptor.is_foreign() && !descriptor.is_layer())
             .map(|descriptor| descriptor.digest);
         foreign.map_or(Ok(document), |digest| {
             Err(ImageDocumentError::Foreign(digest))
@@ -415,6 +423,22 @@ mod tests {
     }
 
     #[test]
+    fn layers_may_have_addresses_elsewhere() {
+        for layer in [
+            "application/vnd.oci.image.layer.nondistributable.v1.tar+gzip",
+            "application/vnd.docker.image.rootfs.foreign.diff.tar.gzip",
+        ] {
+            let foreign = descriptor(r#","urls":["https://example.test"]"#);
+            let foreign = foreign.replacen(r#""m""#, &format!(r#""{layer}""#), 1);
+            let layers = format!(r#""layers":[{foreign}]"#);
+            let text = manifest("").replace(&format!(r#""layers":[{}]"#, descriptor("")), &layers);
+            let document = read(&text).unwrap();
+            let foreign = document.descriptors().filter(|named| named.is_foreign());
+            assert_eq!(foreign.count(), 1, "{layer}");
+        }
+    }
+
+    #[test]
     fn other_documents_are_refused() {
         assert!(matches!(
             read(&manifest(r#","manifests":[]"#)),
@@ -442,10 +466,16 @@ mod tests {
             read(&manifest(r#","layers":[]"#)),
             Err(ImageDocumentError::Json(_))
         ));
-        let foreign =
-            manifest("").replace(r#""size":0"#, r#""size":0,"urls":["https://example.test"]"#);
+        // Whoever pulls an image follows the addresses of layers alone.
+        let foreign = descriptor(r#","urls":["https://example.test"]"#);
+        let of = |text: &str| text.replacen(&descriptor(""), &foreign, 1);
         assert!(matches!(
-            read(&foreign),
+            read(&of(&manifest(""))),
+            Err(ImageDocumentError::Foreign(_))
+        ));
+        let index = format!(r#"{{"schemaVersion":2,"manifests":[{}]}}"#, descriptor(""));
+        assert!(matches!(
+            read(&of(&index)),
             Err(ImageDocumentError::Foreign(_))
         ));
         assert!(matches!(

@@ -115,7 +115,7 @@ impl Judge for Error {
             ),
             Self::Damaged { .. } | Self::ManifestDamaged { .. } => no(TAMPERED),
             Self::NotKept { .. } => no(
-                "restart the registry, then run the same command again: it still believes that it has content that its garbage collector removed",
+                "run the same command again; if it fails again, check the registry: restart it if its garbage collector has run since it was started; and see whether its disk is full, whether a policy removes or quarantines new images, whether replicas behind one address share their storage, and whether a proxy or cache in front answers for it",
             ),
             Self::Store { .. } => unknown(ROOM),
             Self::OtherSize { .. } | Self::OtherDigest { .. } => no(

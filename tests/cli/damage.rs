@@ -93,13 +93,22 @@ fn truncated() {
     desk.refused(&["container.not-iso"], &["copy it again from the source"]);
 }
 
+/// As `dd` leaves a copy of a disc: sectors of zeros are behind the image.
 #[test]
-fn longer_than_it_should_be() {
+fn a_copy_with_padding_is_whole_again_after_the_command_in_its_finding() {
     let desk = Desk::with_archive();
     let mut bytes = desk.read("example.iso");
-    bytes.push(0);
+    let size = bytes.len();
+    bytes.resize(size + 150 * 2048, 0);
     desk.write("example.iso", bytes);
-    desk.refused(&["container.too-large"], &["nothing may be appended"]);
+    let report = desk.refused(&["container.too-large"], &["copies from a disc"]);
+    let message = report["findings"][0]["message"].as_str().unwrap();
+    let told = format!("`truncate -s {size} FILE`");
+    assert!(message.contains(&told), "{message}");
+    let file = desk.path("example.iso");
+    let file = std::fs::OpenOptions::new().write(true).open(file).unwrap();
+    file.set_len(size as u64).unwrap();
+    desk.report(&["--key", "publisher.pub"], 0);
 }
 
 #[test]

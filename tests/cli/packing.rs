@@ -1,5 +1,7 @@
 //! `pack` makes what `validate` accepts, or nothing: whatever ends it, no file is left behind.
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -395,6 +397,52 @@ fn five_thousand_objects_are_packed_and_judged() {
     desk.solution(&PACK).success();
     let shown = desk.solution(&["inspect", "out.iso"]).success();
     assert!(shown.contains("5000 objects: 5000 ConfigMap"), "{shown}");
+}
+
+#[test]
+fn a_mirror_is_asked_for_images_of_the_registry_that_it_is_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mirror = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut connection in listener.incoming().flatten() {
+            let mut asked = [0; 4096];
+            let _ = connection.read(&mut asked);
+            let answer =
+                b"HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}";
+            let _ = connection.write_all(answer);
+        }
+    });
+    let desk = Desk::new();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+    let image = "  images:\n    - {name: redis, tag: '8', source: 'docker://redis:8'}\n";
+    edit(&desk, "source/solution.yaml", "  images:\n", image);
+    let pack = |mirrors: &[&str]| {
+        let mut arguments = vec!["pack", "source", "--check"];
+        arguments.extend(mirrors.iter().flat_map(|it| ["--registry-mirror", *it]));
+        desk.solution(&arguments)
+    };
+    let text = pack(&[&format!("docker.io={mirror}/hub")]).failure(1);
+    for words in [
+        "cannot take image `redis:8` from `docker://redis:8`",
+        &format!("from {mirror}/hub/library/redis: the registry does not have it"),
+    ] {
+        assert!(text.contains(words), "{text}");
+    }
+    for (mirrors, words) in [
+        (
+            &["docker.io=a.test", "index.docker.io=b.test"][..],
+            "registry `docker.io` has two mirrors",
+        ),
+        (
+            &["docker.io/library=a.test"],
+            "a mirror is for a whole registry",
+        ),
+        (&["a.test"], "it is not HOST=MIRROR[/PREFIX]"),
+        (&["docker.io=https://a.test"], "a.test"),
+    ] {
+        let text = pack(mirrors).failure(2);
+        assert!(text.contains(words), "{mirrors:?}: {text}");
+    }
 }
 
 /// Adds the server's image once more, with a layer that is a gigabyte of nothing.

@@ -8,7 +8,7 @@ use archive::{Feature, Listed, Medium, OpenError, Opened, Trusted};
 use rules::catalogue::container::DRAFT;
 use rules::catalogue::integrity::DAMAGED;
 use rules::catalogue::signature::{ALLOWED, DETACHED, EXPIRED, SKIPPED, UNSIGNED, UNTRUSTED};
-use schemas::{KubernetesName, Referrers, SolutionId, StatementTime};
+use schemas::{ArchivePath, KubernetesName, Referrers, SolutionId, StatementTime};
 use signing::{Policies, Signers, Trust};
 use watch::{Cancel, Progress, Watch};
 
@@ -16,6 +16,7 @@ use crate::accepted::Accepted;
 use crate::content::{self, CheckedContent};
 use crate::files::{DamagedFiles, ListedFiles, ReadProblem};
 use crate::finding::{ErrorChain, Findings};
+use crate::images;
 use crate::options::{AcceptedBefore, AllowUnsigned, CheckOptions, Depth, Signatures, TrustedKeys};
 use crate::refusal::{self, names};
 use crate::rendered::{self, DraftOrigin, RenderedChart};
@@ -351,6 +352,13 @@ impl Checking<'_> {
         let files = ListedFiles::new(listed.contents(), &read, self.watch.cancel);
         let signed = &listed.statement().predicate;
         let content = content::check(&files, signed, &mut self.findings)?;
+        // An import reads no layer before it pushes it.
+        if self.options.depth == Depth::Everything
+            || matches!(self.options.signatures, Signatures::Later)
+        {
+            let start = |path: &ArchivePath, limit| listed.read_start(path.as_str(), limit);
+            images::check_layers(&files, &content.images.list, start, &mut self.findings)?;
+        }
         rendered::report(&self.rendered, &content.images.users, &mut self.findings);
         files.go_on()?;
         Ok((content, files.into_damaged()))

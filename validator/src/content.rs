@@ -34,7 +34,7 @@ pub(crate) fn check(
 ) -> Result<CheckedContent, OpenError> {
     let solution = manifest::load(files, findings)?;
     let images = images::check(files, &signed.id, findings)?;
-    images::check_capability(&images.places, &signed.requires, findings);
+    images::check_capabilities(&images, &signed.requires, findings);
     if let Some(solution) = &solution {
         let references = images
             .list

@@ -10,13 +10,14 @@ mod config;
 mod derived;
 mod documents;
 mod index;
+mod layers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use archive::{Feature, MANIFEST, OpenError};
 use schemas::walk::{Reached, Walker};
-use schemas::{Capability, Image, ImagePlace, SolutionId};
+use schemas::{ArchivePath, Capability, Digest, Image, ImagePlace, SolutionId};
 
 use crate::files::ListedFiles;
 use crate::finding::Findings;
@@ -24,7 +25,8 @@ use crate::limits::{CONTENTS_PER_FILE, IMAGE_CONTENTS};
 use derived::Derivable;
 use documents::Documents;
 pub use index::{PATH as IMAGE_INDEX, parse as image_references};
-use rules::catalogue::images::{BUDGET, CAPABILITY, INCOMPLETE, PLACE};
+pub(crate) use layers::check as check_layers;
+use rules::catalogue::images::{BUDGET, CAPABILITY, FOREIGN, INCOMPLETE, PLACE};
 
 pub(crate) const PREFIX: &str = "images/";
 const ROOT: &str = "/manifest.json";
@@ -38,6 +40,10 @@ pub(crate) struct ArchiveImages {
     pub(crate) list: Vec<Image>,
     /// Whether the `ref`s could be read.
     pub(crate) references_known: bool,
+    /// Whether every document was read, and every content that one names is there.
+    are_complete: bool,
+    /// The first foreign layer, and the file of its manifest.
+    foreign: Option<(ArchivePath, Digest)>,
     /// The users of the images that have a configuration, the first of each image; empty for root.
     pub(crate) users: BTreeMap<ImagePlace, String>,
 }
@@ -53,6 +59,8 @@ pub(crate) fn check(
         places: places(files, findings),
         list: Vec::new(),
         references_known: references.is_some(),
+        are_complete: false,
+        foreign: None,
         users: BTreeMap::new(),
     };
     let mut walk = ImageWalk {
@@ -76,11 +84,12 @@ pub(crate) fn check(
             return Ok(images);
         }
     }
-    let is_complete = walk.walker.visit.all_read();
+    images.foreign = walk.walker.visit.foreign.take();
+    images.are_complete = walk.walker.visit.all_read() && images.list.len() == images.places.len();
     // What it remembers is of no use any more.
     drop(walk);
     // Without a document, what follows from it is not known either, and every file of its image would be a finding.
-    if is_complete && images.list.len() == images.places.len() {
+    if images.are_complete {
         let derivable = if images.references_known {
             Derivable::All
         } else {
@@ -91,14 +100,30 @@ pub(crate) fn check(
     Ok(images)
 }
 
-/// Checks that there are referrers where the statement requires readers to know of them. Where there are referrers, not
-/// every statement requires that (docs/format-referrers.md).
-pub(crate) fn check_capability(
-    places: &BTreeSet<ImagePlace>,
+/// Checks that there are referrers and foreign layers where the statement requires readers to know of them. Where there
+/// are referrers, not every statement requires that (docs/format-referrers.md); where there are foreign layers, each does.
+pub(crate) fn check_capabilities(
+    images: &ArchiveImages,
     requires: &[Capability],
     findings: &mut Findings,
 ) {
-    let mut tags = places.iter().map(|place| &place.tag);
+    let capability = Feature::ForeignLayers.capability();
+    match (&images.foreign, Feature::ForeignLayers.is_among(requires)) {
+        (Some((path, digest)), false) => {
+            let message = format_args!(
+                "layer {digest} has addresses elsewhere (`urls`), but the signed statement does not require `{capability}`"
+            );
+            findings.add(&FOREIGN, path, message);
+        }
+        (None, true) if images.are_complete => {
+            let message = format_args!(
+                "no layer has addresses elsewhere (`urls`), but the signed statement requires `{capability}`"
+            );
+            findings.add(&CAPABILITY, MANIFEST, message);
+        }
+        _ => {}
+    }
+    let mut tags = images.places.iter().map(|place| &place.tag);
     if Feature::Referrers.is_among(requires) && !tags.any(|tag| tag.subject().is_some()) {
         let capability = Feature::Referrers.capability();
         let message = format_args!(

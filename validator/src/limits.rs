@@ -19,3 +19,5 @@ pub const IMAGE_CONFIG: u64 = schemas::limits::IMAGE_MANIFEST_SIZE;
 /// Bytes of `index.json`: 400 bytes each for the 10 000 images that the limit on files allows, and as much again for
 /// long references.
 pub const INDEX_SIZE: u64 = 8 * 1024 * 1024;
+/// Bytes of a layer that are read to see how it is compressed: one header of a tar.
+pub(crate) const LAYER_START: u64 = 512;

@@ -22,7 +22,9 @@ pub(crate) fn add(error: OpenError, findings: &mut Findings) -> Result<(), OpenE
         OpenError::TooLong {
             expected, found, ..
         } => {
-            let message = format_args!("has {found} bytes, the image {expected}");
+            let message = format_args!(
+                "has {found} bytes, the image {expected}; `truncate -s {expected} FILE` removes the rest"
+            );
             findings.add(info, format_args!("byte {expected}"), message);
         }
         OpenError::Differences(differences) => {

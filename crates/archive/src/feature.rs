@@ -22,6 +22,8 @@ const DRAFT: &str = "-0.1.0";
 pub enum Feature {
     /// Helm charts (docs/format-charts.md).
     Charts,
+    /// Layers of images that have addresses elsewhere too (docs/format-foreign-layers.md).
+    ForeignLayers,
     /// Objects that are applied as they are (docs/format-manifests.md).
     Manifests,
     /// The part of an operator's Deployment beneath what an import sets of it (docs/format-operator-template.md).
@@ -39,8 +41,9 @@ pub enum Feature {
 
 impl Feature {
     /// All of them, in the order of a statement.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Charts,
+        Self::ForeignLayers,
         Self::Manifests,
         Self::OperatorTemplate,
         Self::Prerequisites,
@@ -67,6 +70,7 @@ impl Feature {
     fn name(self) -> &'static str {
         match self {
             Self::Charts => "charts",
+            Self::ForeignLayers => "foreign-layers",
             Self::Manifests => "manifests",
             Self::OperatorTemplate => "operator-template",
             Self::Prerequisites => "prerequisites",
@@ -88,7 +92,7 @@ impl Feature {
     }
 
     /// Whether a Solution's manifest has the feature. Programs are listed as images, and so is what
-    /// refers to an image.
+    /// refers to an image; only the images' own documents tell of foreign layers.
     #[must_use]
     pub fn is_in(self, solution: &SolutionSpec) -> bool {
         match self {
@@ -101,7 +105,7 @@ impl Feature {
             Self::Prerequisites => {
                 !schemas::is_default(&solution.prerequisites) || solution.images.is_empty()
             }
-            Self::Programs | Self::ProgramsInHead | Self::Referrers => false,
+            Self::ForeignLayers | Self::Programs | Self::ProgramsInHead | Self::Referrers => false,
         }
     }
 
@@ -122,7 +126,11 @@ impl Feature {
             Self::Charts => Some(CHARTS),
             Self::Manifests => Some(MANIFESTS),
             Self::ProgramsInHead => Some(BIN),
-            Self::OperatorTemplate | Self::Prerequisites | Self::Programs | Self::Referrers => None,
+            Self::ForeignLayers
+            | Self::OperatorTemplate
+            | Self::Prerequisites
+            | Self::Programs
+            | Self::Referrers => None,
         }
     }
 }

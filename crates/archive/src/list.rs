@@ -267,6 +267,20 @@ impl Listed {
         Ok(bytes)
     }
 
+    /// Reads the first bytes of a file, at most `limit` of them. They are not verified: nothing but a finding may follow
+    /// from them.
+    pub fn read_start(&self, path: &str, limit: u64) -> Result<Vec<u8>, OpenError> {
+        let (size, digest) = self.size_and_digest(path)?;
+        let mut bytes = vec![0; usize::try_from(size.min(limit)).unwrap_or(usize::MAX)];
+        if let Some(extent) = self.plan.extent_of(path) {
+            let read = self
+                .medium
+                .read_content(extent.offset, &digest, &mut bytes, 0);
+            read.map_err(|source| self.medium.failed(extent.offset, source))?;
+        }
+        Ok(bytes)
+    }
+
     pub(crate) fn size_and_digest(&self, path: &str) -> Result<(u64, Digest), OpenError> {
         if path == SHA256SUMS {
             let size = self.plan.file(path).map_or(0, |file| file.size);

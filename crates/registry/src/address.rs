@@ -53,6 +53,12 @@ impl RegistryAddress {
         &self.host
     }
 
+    /// Returns the host as it is known in references and logins: Docker Hub has several.
+    #[must_use]
+    pub fn known_host(&self) -> &str {
+        known_as(&self.host)
+    }
+
     /// Returns the prefix that stands before every repository.
     #[must_use]
     pub fn prefix(&self) -> Option<&RepositoryPath> {
@@ -262,6 +268,18 @@ impl ImageLocation {
             registry: known_as(host).parse()?,
             repository: path.parse()?,
             reference,
+        })
+    }
+
+    /// Returns the location of the same content at a mirror of its registry.
+    pub fn at_mirror(&self, mirror: &RegistryAddress) -> Result<Self, AddressError> {
+        Ok(Self {
+            registry: RegistryAddress {
+                host: mirror.known_host().to_owned(),
+                prefix: None,
+            },
+            repository: mirror.repository(self.repository.as_str())?,
+            reference: self.reference.clone(),
         })
     }
 

@@ -61,6 +61,18 @@ impl Client {
         }
     }
 
+    /// Whether a repository says that it has a blob.
+    pub async fn has_blob(
+        &self,
+        repository: &RepositoryPath,
+        digest: &Digest,
+        size: u64,
+        tell: Tell<'_, Event>,
+    ) -> Result<bool, Error> {
+        let presence = self.look_for_blob(repository, digest, size, TokenAccess::Pull, tell);
+        Ok(!matches!(presence.await?, Presence::Absent))
+    }
+
     /// Deletes a manifest or index, and with it every tag that points to it. Blobs stay until the registry's own garbage
     /// collector finds that nothing names them. [`Error::KeepsAll`] if the registry allows no deleting.
     pub async fn delete_manifest(

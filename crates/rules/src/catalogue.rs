@@ -149,7 +149,7 @@ catalogue! {
             "copy the archive again from the source and compare the sizes";
         TOO_LARGE: Error, "container.too-large",
             "the file continues past the end of the image",
-            "copy the archive again from the source; nothing may be appended to it";
+            "cut the file to the size of the image with the command in the message, then validate it again: copies from a disc or a stick often end with padding";
         METADATA: Error, "container.metadata",
             "bytes between the files do not match the signed list",
             "copy the archive again from the source; if it fails again, treat it as tampering";
@@ -267,7 +267,7 @@ catalogue! {
             "build the image with another tool, or push it to a registry and pack it from there";
         FOREIGN: Error, "images.foreign",
             "an image has content stored elsewhere (`urls`), where a site without internet cannot reach it",
-            "rebuild the image so that it contains all its layers";
+            "pack the image from a source that has all its layers, or rebuild it";
         NESTING: Error, "images.nesting",
             "indexes are nested too deeply",
             "flatten the index";
@@ -289,6 +289,9 @@ catalogue! {
         PLATFORM: Warning, "images.platform",
             "an index lists an image for a different platform than its configuration says",
             "build the image for the platform that it is listed for";
+        LAYER: Warning, "images.layer",
+            "the bytes of a layer are compressed otherwise than its media type says",
+            "build the image again, or copy it with another tool: nodes may fail to unpack the layer";
         INDEX: Error, "images.index",
             "index.json is missing or cannot be read",
             "make the archive again with `solution pack`";
@@ -305,7 +308,7 @@ catalogue! {
             "the images' documents exceed what can be checked",
             "split the Solution into several";
         CAPABILITY: Error, "images.capability",
-            "the signed statement requires what reading signatures of images takes, and there are none",
+            "the signed statement requires what reading signatures or foreign layers of images takes, and there are none",
             "make the archive again with `solution pack`";
     }
 

@@ -120,6 +120,7 @@ impl SourceError {
             | Self::Json { .. }
             | Self::Empty(_)
             | Self::Ambiguous { .. }
+            | Self::MissingPath { .. }
             | Self::NoSuchTag { .. }
             | Self::TagTwice { .. }
             | Self::Digest { .. }
@@ -127,6 +128,7 @@ impl SourceError {
             | Self::MediaType { .. }
             | Self::MissingDocument { .. }
             | Self::MissingBlob { .. }
+            | Self::MissingForeign { .. }
             | Self::Size { .. }
             | Self::Content { .. }
             | Self::TwoSizes(_)
@@ -140,7 +142,8 @@ impl SourceError {
             | Self::Contents
             | Self::DocumentBytes
             | Self::Config { .. }
-            | Self::NoSuchPlatform { .. } => true,
+            | Self::NoSuchPlatform { .. }
+            | Self::OtherPlatform { .. } => true,
         }
     }
 }
@@ -310,6 +313,18 @@ pub enum SourceError {
         /// The tags of the images.
         tags: String,
     },
+    /// The part of a source before its first colon is missing, as where the name of a file has a colon.
+    #[error("there is no {kind} `{}`: the first colon ends its path, and `{suffix}` is read as the {part}; rename it if its name has a colon", path.display())]
+    MissingPath {
+        /// A file or a directory.
+        kind: &'static str,
+        /// The path, up to the colon.
+        path: PathBuf,
+        /// The meaning of the text after the colon.
+        part: &'static str,
+        /// The text after the colon.
+        suffix: String,
+    },
     /// No image with the tag.
     #[error("`{}` has no image with tag `{tag}`; it has: {tags}", path.display())]
     NoSuchTag {
@@ -365,6 +380,14 @@ pub enum SourceError {
     /// A layer or configuration is not there.
     #[error("blob {digest} is missing at `{}`; copy the image again", path.display())]
     MissingBlob {
+        /// The digest.
+        digest: Digest,
+        /// The path where it should be.
+        path: PathBuf,
+    },
+    /// A foreign layer is not there.
+    #[error("foreign layer {digest} is missing at `{}`; most tools leave out layers that have addresses elsewhere (`urls`): copy the image to a registry with them, as `crane copy --allow-nondistributable-artifacts` does, and pack it from there", path.display())]
+    MissingForeign {
         /// The digest.
         digest: Digest,
         /// The path where it should be.
@@ -448,5 +471,15 @@ pub enum SourceError {
         wanted: String,
         /// The platforms there are.
         available: String,
+    },
+    /// An image that was chosen for a platform is built for another.
+    #[error(
+        "its index lists it for `{listed}`, but it is built for `{built}`; ask its publisher for a corrected index"
+    )]
+    OtherPlatform {
+        /// The platform that the index says.
+        listed: String,
+        /// The platform that the configuration says.
+        built: String,
     },
 }

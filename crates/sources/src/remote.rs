@@ -36,6 +36,8 @@ pub struct Remote {
     /// Files with logins as docker and podman write them. The first that has one for an image counts; one that does
     /// not exist has none.
     pub logins: Vec<PathBuf>,
+    /// The mirrors that are asked instead of registries, by the host of the registry.
+    pub mirrors: BTreeMap<String, RegistryAddress>,
     /// The places where certificates of registries lie.
     pub certificates: CertificateFolders,
     /// The socket of the container engine, if one is known.
@@ -82,8 +84,12 @@ impl<'a> SourceNetwork<'a> {
         Self::new(self.remote, self.cache, self.watch)
     }
 
-    /// Returns where an image is.
+    /// Returns where an image is: at the mirror of its registry, if there is one.
     pub(crate) fn origin(&self, location: &ImageLocation) -> Result<BlobOrigin, SourceError> {
+        let mirror = self.remote.mirrors.get(location.registry().host());
+        let mirrored = mirror.map(|mirror| location.at_mirror(mirror));
+        let mirrored = mirrored.transpose()?;
+        let location = mirrored.as_ref().unwrap_or(location);
         let client = self.client(location)?;
         let repository = location.repository().clone();
         Ok(BlobOrigin { client, repository })
@@ -253,6 +259,13 @@ impl<'a> SourceNetwork<'a> {
                 from: origin.clone(),
             }),
         })
+    }
+
+    /// Whether a registry says that it has a blob.
+    pub(crate) fn has(&self, origin: &BlobOrigin, blob: &Descriptor) -> Result<bool, SourceError> {
+        let BlobOrigin { client, repository } = origin;
+        let tell = |event| self.retrying(event);
+        Ok(self.wait(client.has_blob(repository, &blob.digest, blob.size, &tell))??)
     }
 
     /// A web site.

@@ -30,7 +30,8 @@ impl Platform {
 
     /// Whether what runs on one runs on the other, as far as indexes are compared with configurations: they differ in
     /// whether they name a variant.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
         self.os == other.os && self.architecture == other.architecture
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use schemas::{SolutionName, Version};
 
-use crate::args::RegistryArguments;
+use crate::args::{MirrorArguments, RegistryArguments};
 
 /// The heading of what only says something about a release.
 const WITH_FROM: &str = "Only with --from";
@@ -92,6 +92,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) reach: RegistryArguments,
+
+    #[command(flatten)]
+    pub(super) mirrors: MirrorArguments,
 }
 
 /// How a helmfile is read.

@@ -101,7 +101,7 @@ pub(super) fn read(
     output: Output,
 ) -> Result<ReadChart, Failure> {
     let cache = request::cache_in(environment::cache(), &environment::scratch())?;
-    let remote = request::remote(&arguments.reach)?;
+    let remote = request::remote(&arguments.reach, &arguments.mirrors)?;
     let read = progress::watched(output, "chart", watch::show, |watch| {
         packager::read_chart(source, &remote, cache.path(), watch)
     });

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::sbom::SbomArguments;
 use super::size::Size;
 use super::versioned::VersionedFile;
-use crate::args::{FindingsArguments, PassphraseArguments, RegistryArguments};
+use crate::args::{FindingsArguments, MirrorArguments, PassphraseArguments, RegistryArguments};
 use crate::commands::validate::judging::AskedJudging;
 use crate::failure::Failure;
 use crate::review::Checked;
@@ -37,7 +37,8 @@ Examples:
   solution pack shop -o shop.iso --key a.key --with-referrers
   solution pack shop -o shop.iso --key a.key --sbom spdx
   solution pack shop -o app.iso --key publisher.key --compression zstd --cache-dir /var/cache/solution
-  solution pack shop -o shop.iso --key a.key --ca-file registry-ca.pem")]
+  solution pack shop -o shop.iso --key a.key --ca-file registry-ca.pem
+  solution pack shop -o shop.iso --key a.key --registry-mirror docker.io=cache.example/hub")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
     /// The directory with solution.yaml
@@ -140,6 +141,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) reach: RegistryArguments,
+
+    #[command(flatten)]
+    pub(super) mirrors: MirrorArguments,
 
     #[command(flatten)]
     pub(super) findings: FindingsArguments,

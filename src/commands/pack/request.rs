@@ -1,5 +1,6 @@
 //! From what was typed to what is asked for: the cache, the request.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,7 @@ use tempfile::TempDir;
 use validator::Judging;
 
 use super::Arguments;
-use crate::args::{RegistryArguments, choose};
+use crate::args::{MirrorArguments, RegistryArguments, choose};
 use crate::failure::{Failure, cannot};
 use crate::{environment, helm, registries};
 
@@ -80,7 +81,7 @@ pub(super) fn request(
             ReferrerTreatment::Bring,
             ReferrerTreatment::Leave,
         ),
-        remote: remote(&arguments.reach)?,
+        remote: remote(&arguments.reach, &arguments.mirrors)?,
         renderer: choose(
             arguments.no_render,
             ChartRenderer::Nothing,
@@ -103,9 +104,23 @@ fn programs(arguments: &Arguments) -> Vec<ProgramFile> {
 }
 
 /// How what is not on the disk is reached.
-pub(crate) fn remote(reach: &RegistryArguments) -> Result<Remote, Failure> {
+pub(crate) fn remote(
+    reach: &RegistryArguments,
+    mirrors: &MirrorArguments,
+) -> Result<Remote, Failure> {
+    let mut by_host = BTreeMap::new();
+    for (registry, mirror) in &mirrors.registry_mirror {
+        let host = registry.known_host();
+        if by_host.insert(host.to_owned(), mirror.clone()).is_some() {
+            let what = format!("registry `{host}` has two mirrors");
+            return Err(
+                Failure::usage(what).hint("give `--registry-mirror` once for each registry")
+            );
+        }
+    }
     Ok(Remote {
         registries: registries::options(reach)?,
+        mirrors: by_host,
         certificates: registries::certificates(reach),
         logins: environment::logins(),
         engine: environment::engine(),

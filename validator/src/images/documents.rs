@@ -30,6 +30,8 @@ pub(super) struct Documents<'a> {
     configurations: BTreeMap<Digest, Option<CheckedConfiguration>>,
     /// Bytes of all these so far.
     size: u64,
+    /// The first foreign layer, and the file of its manifest.
+    pub(super) foreign: Option<(ArchivePath, Digest)>,
     complete: bool,
 }
 
@@ -42,6 +44,7 @@ impl<'a> Documents<'a> {
             paths: BTreeMap::new(),
             configurations: BTreeMap::new(),
             size: 0,
+            foreign: None,
             complete: true,
         }
     }
@@ -107,10 +110,18 @@ impl Visit for Documents<'_> {
         let path = self.paths[&by.digest];
         let Some(number) = self.files.number_of(digest) else {
             self.complete = false;
-            let message = format_args!("{digest} is not in the archive");
-            self.findings.add(&MISSING, path, message);
+            let (info, message) = if named.is_foreign() {
+                (&FOREIGN, "is outside the archive (`urls`)")
+            } else {
+                (&MISSING, "is not in the archive")
+            };
+            self.findings
+                .add(info, path, format_args!("{digest} {message}"));
             return Ok(None);
         };
+        if named.is_foreign() && self.foreign.is_none() {
+            self.foreign = Some((path.clone(), *digest));
+        }
         let is = self.files.numbered(number).size;
         if is != *size {
             let message = format_args!("{digest} has {is} bytes, not {size}");

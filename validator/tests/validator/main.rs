@@ -97,6 +97,15 @@ fn signed_nonsense_is_found() {
 }
 
 #[test]
+fn foreign_layers_are_accepted_where_the_statement_requires_readers_to_know_of_them() {
+    let mut source = Source::good();
+    mistakes::elsewhere(&mut source);
+    source.requires = vec![archive::Feature::ForeignLayers.capability()];
+    let report = Archive::signed(&source).report();
+    assert!(ids(&report).is_empty(), "{:#?}", report.findings());
+}
+
+#[test]
 fn every_finding_has_a_case() {
     let tables = [
         mistakes::MANIFESTS,

@@ -1,8 +1,8 @@
 //! Mistakes that a publisher can sign and a validator must still refuse: one change to the good source for each case.
 
 use crate::source::{
-    CRD, INDEX, LAYER, MANIFEST, ROLE, Source, child, config, edit_bytes, index, manifest, sha256,
-    single,
+    CONFIG, CRD, INDEX, LAYER, MANIFEST, ROLE, Source, child, config, edit_bytes, index, manifest,
+    sha256, single,
 };
 
 /// A name, a change of the good source, and exactly the ids that must be found, in order.
@@ -158,6 +158,12 @@ pub(crate) const MANIFESTS: &[Case] = &[
     ),
 ];
 
+/// Gives a layer an address elsewhere.
+pub(crate) fn elsewhere(source: &mut Source) {
+    let foreign = format!("{LAYER}\",\"urls\":[\"https://example.test\"],\"x\":\"");
+    source.edit_image(LAYER, &foreign);
+}
+
 pub(crate) const IMAGES: &[Case] = &[
     (
         "referrers required in vain",
@@ -231,15 +237,36 @@ pub(crate) const IMAGES: &[Case] = &[
         |s| s.edit_image("\"layers\"", "\"manifests\":[],\"layers\""),
         &["images.document"],
     ),
+    ("layer elsewhere", elsewhere, &["images.foreign"]),
     (
-        "layer elsewhere",
+        "layer elsewhere that is not in the archive",
         |s| {
+            s.requires = vec![archive::Feature::ForeignLayers.capability()];
+            elsewhere(s);
+            s.images[0].blobs.pop();
+        },
+        &["images.foreign"],
+    ),
+    (
+        "configuration elsewhere",
+        |s| {
+            s.requires = vec![archive::Feature::ForeignLayers.capability()];
             s.edit_image(
-                LAYER,
-                &format!("{LAYER}\",\"urls\":[\"https://example.test\"],\"x\":\""),
+                CONFIG,
+                &format!("{CONFIG}\",\"urls\":[\"https://example.test\"],\"x\":\""),
             );
         },
         &["images.foreign"],
+    ),
+    (
+        "foreign layers required in vain",
+        |s| s.requires = vec![archive::Feature::ForeignLayers.capability()],
+        &["images.capability"],
+    ),
+    (
+        "layer that is compressed otherwise",
+        |s| s.images[0] = single("example-operator:1.0.0", b"BZh91AY&SY and so on"),
+        &["images.layer"],
     ),
     ("index in index in index", nested, &["images.nesting"]),
     (

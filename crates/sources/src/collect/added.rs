@@ -107,5 +107,7 @@ fn list(before: Option<&Collected>, made: &[MadeReferrer]) -> Result<ImageConten
         blobs: blobs.into_values().collect(),
         configurations,
         artifact_type: None,
+        foreign_layers: false,
+        chosen_for: None,
     })
 }

@@ -34,7 +34,8 @@ use std::sync::Arc;
 
 use schemas::walk::Parsed;
 use schemas::{
-    Digest, Document, ImagePlace, ImageReference, ImageSource, SourceImage, json, known_keys,
+    Digest, Document, ImagePlace, ImageReference, ImageSource, Platform, SourceImage, json,
+    known_keys,
 };
 use serde::de::IgnoredAny;
 use watch::Cancel;
@@ -80,6 +81,11 @@ pub struct ImageContents {
     pub configurations: Vec<Configuration>,
     /// The type of an artifact; none for images and indexes.
     pub artifact_type: Option<String>,
+    /// Whether a layer has addresses elsewhere, which its manifest names.
+    pub foreign_layers: bool,
+    /// The platform that the index lists it for, if it is the only one that was chosen from an index. Nothing in the
+    /// archive repeats this, so that it is compared with the configuration before.
+    pub(crate) chosen_for: Option<Platform>,
 }
 
 impl ImageContents {
@@ -216,33 +222,44 @@ pub fn configurations(images: &[Collected]) -> BTreeSet<Digest> {
     all
 }
 
-/// Refuses those of the images' configurations that readers could understand differently. Each is read once.
+/// Refuses every image with a configuration that readers could understand differently, or that is for another platform
+/// than the one that the image was chosen for.
 pub fn check_configurations(
     images: &[Collected],
     here: &BTreeMap<Digest, Here>,
     cancel: Cancel<'_>,
-) -> Result<(), FailedImage> {
+) -> Result<(), Vec<FailedImage>> {
+    // Any number of images may have a configuration, which is read once for each platform that it has to be for.
     let mut checked = BTreeSet::new();
+    let mut refused = Vec::new();
     for image in images {
         let failed = |error| failed(image.place.clone(), &image.from, error);
-        let configurations = image.contents.configurations.iter();
-        let new: BTreeSet<Digest> = configurations
-            .filter_map(|it| checked.insert(it.digest).then_some(it.digest))
-            .collect();
-        if new.is_empty() {
-            continue;
-        }
-        cancel
-            .go_on()
-            .map_err(|cancelled| failed(cancelled.into()))?;
-        for blob in new.iter().filter_map(|digest| here.get(digest)) {
-            check_configuration(blob).map_err(failed)?;
+        let chosen_for = image.contents.chosen_for.as_ref();
+        for configuration in &image.contents.configurations {
+            let chosen_for = chosen_for.filter(|_| configuration.of_image);
+            let digest = configuration.digest;
+            if !checked.insert((digest, chosen_for)) {
+                continue;
+            }
+            let going = cancel.go_on();
+            going.map_err(|cancelled| vec![failed(cancelled.into())])?;
+            let result = here
+                .get(&digest)
+                .map(|blob| check_configuration(blob, chosen_for));
+            match result {
+                Some(Err(error)) if error.is_of_source() => refused.push(failed(error)),
+                Some(Err(error)) => return Err(vec![failed(error)]),
+                Some(Ok(())) | None => {}
+            }
         }
     }
-    Ok(())
+    if refused.is_empty() {
+        return Ok(());
+    }
+    Err(refused)
 }
 
-fn check_configuration(blob: &Here) -> Result<(), SourceError> {
+fn check_configuration(blob: &Here, chosen_for: Option<&Platform>) -> Result<(), SourceError> {
     if blob.size > limits::CONFIG_SIZE {
         return Ok(());
     }
@@ -252,9 +269,26 @@ fn check_configuration(blob: &Here) -> Result<(), SourceError> {
         return Ok(());
     }
     let read = json::from_loose_slice_of::<IgnoredAny>(&bytes, known_keys::IMAGE_CONFIG);
-    read.map(drop).map_err(|source| SourceError::Json {
+    read.map_err(|source| SourceError::Json {
         path: blob.path.clone(),
         source,
+    })?;
+    let Some(listed) = chosen_for else {
+        return Ok(());
+    };
+    let built: Platform =
+        json::from_loose_slice_of(&bytes, known_keys::IMAGE_CONFIG).map_err(|source| {
+            SourceError::Config {
+                path: blob.path.clone(),
+                source,
+            }
+        })?;
+    if listed.is_like(&built) {
+        return Ok(());
+    }
+    Err(SourceError::OtherPlatform {
+        listed: listed.to_string(),
+        built: built.to_string(),
     })
 }
 
@@ -274,7 +308,8 @@ fn collect_one(
 ) -> Result<Collected, SourceError> {
     let found = match &image.source {
         ImageSource::Oci { directory, tag } => {
-            let layout = session.opened.directory(base.join(directory))?;
+            let layout = session.opened.directory(base.join(directory));
+            let layout = layout.map_err(|error| name_split(base, &image.source, error))?;
             return collect_of(
                 &layout,
                 tag.as_deref(),
@@ -285,12 +320,14 @@ fn collect_one(
             );
         }
         ImageSource::OciArchive { file, tag } => {
-            let layout = session.opened.tar(base.join(file), means)?;
+            let layout = session.opened.tar(base.join(file), means);
+            let layout = layout.map_err(|error| name_split(base, &image.source, error))?;
             let notation = "oci-archive:FILE:TAG";
             return collect_of(&layout, tag.as_deref(), notation, image, means, session);
         }
         ImageSource::DockerArchive { file, reference } => {
-            let archive = session.opened.archive(&base.join(file), means)?;
+            let archive = session.opened.archive(&base.join(file), means);
+            let archive = archive.map_err(|error| name_split(base, &image.source, error))?;
             archive.find(reference.as_deref(), means)?
         }
         ImageSource::Dir { directory } => dir::open(&base.join(directory))?,
@@ -301,6 +338,36 @@ fn collect_one(
     let named = found.root.0.digest;
     let contents = Rc::new(reader.collect(found.root, &image.platforms)?);
     collected(image, found.reference, named, contents, session)
+}
+
+/// Says how a source was split at its colon, where what it names up to there is missing.
+fn name_split(base: &Path, source: &ImageSource, error: SourceError) -> SourceError {
+    let (kind, path, part, suffix) = match source {
+        ImageSource::Oci {
+            directory,
+            tag: Some(tag),
+        } => ("directory", directory, "tag", tag),
+        ImageSource::OciArchive {
+            file,
+            tag: Some(tag),
+        } => ("file", file, "tag", tag),
+        ImageSource::DockerArchive {
+            file,
+            reference: Some(reference),
+        } => ("file", file, "reference", reference),
+        _ => return error,
+    };
+    match error {
+        SourceError::Read(read) if read.is_missing() && !base.join(path).exists() => {
+            SourceError::MissingPath {
+                kind,
+                path: path.clone(),
+                part,
+                suffix: suffix.clone(),
+            }
+        }
+        error => error,
+    }
 }
 
 /// Collects an image of a layout, unless another tag names it too.

@@ -39,9 +39,17 @@ impl RemoteRepository<'_> {
         Ok((manifest.digest, manifest.bytes.to_vec()))
     }
 
-    /// Returns where a blob is: in the cache, or only in the registry.
+    /// Returns where a blob is: in the cache, or only in the registry. A registry is asked whether it has a foreign layer,
+    /// since most tools leave these out.
     pub(super) fn blob(&self, blob: &Descriptor) -> Result<ImageBlob, SourceError> {
-        self.network.find(&self.origin, blob)
+        let found = self.network.find(&self.origin, blob)?;
+        let is_wanted = matches!(found, ImageBlob::Wanted(_));
+        if blob.is_foreign() && is_wanted && !self.network.has(&self.origin, blob)? {
+            let digest = blob.digest;
+            let path = self.name(digest);
+            return Err(SourceError::MissingBlob { digest, path });
+        }
+        Ok(found)
     }
 
     /// Downloads one blob.

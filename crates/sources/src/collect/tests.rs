@@ -187,6 +187,30 @@ fn one_platform_becomes_the_image() {
 }
 
 #[test]
+fn an_image_that_is_built_for_another_platform_than_it_was_chosen_for_is_refused() {
+    let tree = Tree::new(index());
+    Tree::edit(&tree.path("dir/manifest.json"), "arm64", "s390x");
+    let checked = |platforms: &[&str]| {
+        let images = [tree.collect("dir:dir", platforms).unwrap()];
+        let blobs = blobs(&images);
+        let blobs = blobs
+            .iter()
+            .map(|(digest, blob)| (*digest, here(blob).clone()));
+        let checked = check_configurations(&images, &blobs.collect(), Cancel::never());
+        checked.map_err(|failed| failed[0].error.to_string())
+    };
+    assert_eq!(checked(&["linux/amd64"]), Ok(()));
+    let refused = checked(&["linux/s390x"]).unwrap_err();
+    assert!(
+        refused
+            .starts_with("its index lists it for `linux/s390x`, but it is built for `linux/arm64`"),
+        "{refused}"
+    );
+    // An archive with the index repeats what it says, which is a finding there.
+    assert_eq!(checked(&["linux/s390x", "linux/amd64"]), Ok(()));
+}
+
+#[test]
 fn one_platform_can_be_taken_from_a_layout_that_lacks_the_others() {
     let tree = Tree::new(index());
     fs::remove_file(tree.blob(&tree.artifact.images()[1].descriptor().digest)).unwrap();
@@ -205,6 +229,61 @@ fn a_single_image_tells_its_platform_by_its_configuration() {
         error.to_string(),
         "has no platform `linux/amd64`; it has: `linux/arm64`"
     );
+}
+
+#[test]
+fn a_path_that_is_cut_at_a_colon_is_told_with_the_split() {
+    let tree = Tree::new(index());
+    for (source, expected) in [
+        (
+            "oci-archive:pause:3.10.1.tar",
+            "there is no file `pause`: the first colon ends its path, and `3.10.1.tar` is read as the tag; rename it if its name has a colon",
+        ),
+        (
+            "docker-archive:pause:3.10.1.tar",
+            "there is no file `pause`: the first colon ends its path, and `3.10.1.tar` is read as the reference; rename it if its name has a colon",
+        ),
+        (
+            "oci:pause:3.10.1",
+            "there is no directory `pause`: the first colon ends its path, and `3.10.1` is read as the tag; rename it if its name has a colon",
+        ),
+    ] {
+        assert_eq!(tree.refused(source), expected);
+    }
+    let missing = tree.refused("oci-archive:pause.tar");
+    assert!(missing.contains("`DIR/pause.tar`"), "{missing}");
+}
+
+#[test]
+fn foreign_layers_are_taken_where_they_are_and_named_where_they_are_not() {
+    let tree = Tree::new(image("amd64").into());
+    let layer = r#""mediaType":"application/vnd.oci.image.layer.v1.tar+gzip""#;
+    let foreign = r#""mediaType":"application/vnd.oci.image.layer.nondistributable.v1.tar+gzip","urls":["https://example.test/layer"]"#;
+    Tree::edit(&tree.path("dir/manifest.json"), layer, foreign);
+    let collected = tree.collect("dir:dir", &[]).unwrap();
+    assert!(collected.contents.foreign_layers);
+    assert_eq!(collected.contents.blobs.len(), 3);
+    let plain = tree.collect("oci:layout:1", &[]).unwrap();
+    assert!(!plain.contents.foreign_layers);
+
+    let first = here(&collected.contents.blobs[0]).digest;
+    let layers = collected
+        .contents
+        .blobs
+        .iter()
+        .map(|blob| here(blob).clone());
+    let config = collected.contents.configurations[0].digest;
+    assert!(first == config || layers.clone().any(|blob| blob.digest == config));
+    let manifest = fs::read_to_string(tree.path("dir/manifest.json")).unwrap();
+    let is_foreign = |blob: &Here| {
+        let at = manifest.find(&blob.digest.to_string()).unwrap();
+        manifest[..at].ends_with(r#"["https://example.test/layer"],"digest":""#)
+    };
+    let foreign = layers.clone().find(is_foreign).unwrap();
+    fs::remove_file(&foreign.path).unwrap();
+    let message = tree.refused("dir:dir");
+    let expected = format!("foreign layer {} is missing", foreign.digest);
+    assert!(message.starts_with(&expected), "{message}");
 }
 
 #[test]

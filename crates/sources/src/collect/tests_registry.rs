@@ -124,7 +124,14 @@ impl Registry {
 
 /// Does something with means for these registries, which speak no TLS.
 fn with_means<T>(directory: &TempDir, work: impl FnOnce(&Means<'_>) -> T) -> T {
-    let mut remote = Remote::default();
+    with_remote(directory, Remote::default(), work)
+}
+
+fn with_remote<T>(
+    directory: &TempDir,
+    mut remote: Remote,
+    work: impl FnOnce(&Means<'_>) -> T,
+) -> T {
     remote.registries.plain_http = registry::PlainHttp::Always;
     let cache = Cache::new(&directory.path().join("cache"));
     let watch = Watch::silent(Cancel::never());
@@ -172,6 +179,76 @@ fn documents_of_several_images_are_asked_for_at_a_time() {
     let paths = asked.paths.lock().unwrap();
     let manifests = paths.iter().filter(|path| path.contains("/manifests/"));
     assert_eq!(manifests.count(), 5, "each is asked for once: {paths:?}");
+}
+
+/// The upstream registries do not exist: whatever asked them would fail.
+#[test]
+fn a_mirror_is_asked_instead_of_the_registry_and_the_image_keeps_its_name() {
+    let (asked, directory) = (Arc::default(), tempfile::tempdir().unwrap());
+    let mut cache = Registry::default();
+    cache.image("hub/library/app", "1");
+    cache.image("tool", "2");
+    let host = cache.serve(&asked);
+    let mirrors = [
+        (
+            "docker.io".to_owned(),
+            format!("{host}/hub").parse().unwrap(),
+        ),
+        ("registry.test".to_owned(), host.parse().unwrap()),
+    ];
+    let remote = Remote {
+        mirrors: mirrors.into(),
+        ..Remote::default()
+    };
+    let sources = ["docker://app:1", "docker://registry.test/tool:2"].map(str::to_owned);
+    let collected = with_remote(&directory, remote, |means| {
+        let collected = collect(directory.path(), &images(&sources), means).unwrap();
+        assert_eq!(
+            fetch(&collected, blobs(&collected), means).unwrap().len(),
+            2
+        );
+        collected
+    });
+    let named: Vec<String> = collected
+        .iter()
+        .map(|image| image.from.to_string())
+        .collect();
+    assert_eq!(named, sources);
+    let paths = asked.paths.lock().unwrap();
+    assert!(
+        paths
+            .iter()
+            .any(|path| path == "/v2/hub/library/app/manifests/1"),
+        "{paths:?}"
+    );
+}
+
+/// The other contents of the image need not be asked for.
+#[test]
+fn a_foreign_layer_that_a_registry_does_not_have_is_told_before_any_download() {
+    let (asked, directory) = (Arc::default(), tempfile::tempdir().unwrap());
+    let mut registry = Registry::default();
+    let config = registry.add("blobs", r#"{"architecture":"amd64","os":"windows"}"#);
+    let layer = format!(
+        r#"{{"mediaType":"application/vnd.docker.image.rootfs.foreign.diff.tar.gzip","digest":"{}","size":5,"urls":["https://example.test/layer"]}}"#,
+        files::digest(b"layer")
+    );
+    let manifest = |layer: &str| {
+        format!(
+            r#"{{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","config":{config},"layers":[{layer}]}}"#
+        )
+    };
+    registry.tagged("windows", "1", &manifest(&layer));
+    let host = registry.serve(&asked);
+    let images = images(&[format!("docker://{host}/windows:1")]);
+    let failed = with_means(&directory, |means| {
+        collect(directory.path(), &images, means).unwrap_err()
+    });
+    let [failed] = &failed[..] else {
+        panic!("{failed:?}")
+    };
+    assert!(matches!(*failed.error, SourceError::MissingForeign { .. }));
+    assert!(failed.error.is_of_source());
 }
 
 #[test]

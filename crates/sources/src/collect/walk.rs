@@ -3,7 +3,8 @@
 //! Known attacks and where they stop: a file that is not what its name says: verified when read; a huge or endless
 //! file: its size is compared before it is opened; indexes that refer to each other or to very many others: number and
 //! total size are bounded, and `schemas::walk` bounds the depth and reads nothing twice; a document called something else
-//! than it is: the media types are compared; content elsewhere on the internet: `ImageDocument` refuses it.
+//! than it is: the media types are compared; content elsewhere on the internet: only layers may have addresses, and
+//! nobody follows them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub(super) struct ImageReader<'a> {
     documents: usize,
     blobs: BTreeMap<Digest, ImageBlob>,
     configurations: Vec<Configuration>,
+    /// Whether a layer has addresses elsewhere.
+    foreign_layers: bool,
 }
 
 impl<'a> ImageReader<'a> {
@@ -48,6 +51,7 @@ impl<'a> ImageReader<'a> {
             documents: 0,
             blobs: BTreeMap::new(),
             configurations: Vec::new(),
+            foreign_layers: false,
         }
     }
 
@@ -57,7 +61,7 @@ impl<'a> ImageReader<'a> {
         root: Parsed,
         platforms: &[WantedPlatform],
     ) -> Result<ImageContents, SourceError> {
-        let root = self.choose(root, platforms)?;
+        let (root, chosen_for) = self.choose(root, platforms)?;
         let artifact_type = root.1.artifact_type().map(ToOwned::to_owned);
         let root = self.take(root)?;
         let mut walker = Walker::new(self);
@@ -70,21 +74,29 @@ impl<'a> ImageReader<'a> {
             blobs: walker.visit.blobs.into_values().collect(),
             configurations: walker.visit.configurations,
             artifact_type,
+            foreign_layers: walker.visit.foreign_layers,
+            chosen_for,
         })
     }
 
-    fn choose(&self, root: Parsed, platforms: &[WantedPlatform]) -> Result<Parsed, SourceError> {
+    /// The document that the platforms choose. Of a child that is taken alone, the platform that it is listed for too.
+    fn choose(
+        &self,
+        root: Parsed,
+        platforms: &[WantedPlatform],
+    ) -> Result<(Parsed, Option<Platform>), SourceError> {
         if platforms.is_empty() {
-            return Ok(root);
+            return Ok((root, None));
         }
         let (document, content) = &root;
         match content {
             ImageDocument::Index(index) => match platform::choose(&index.manifests, platforms)? {
-                Choice::Whole => Ok(root),
-                Choice::Child(child) => self.read_named(child),
+                Choice::Whole => Ok((root, None)),
+                Choice::Child(child) => Ok((self.read_named(child)?, child.platform.clone())),
                 Choice::Children(chosen) => {
                     let (digest, bytes) = platform::subset(document, &chosen);
-                    parse(self.store.document(digest), digest, bytes)
+                    let subset = parse(self.store.document(digest), digest, bytes)?;
+                    Ok((subset, None))
                 }
             },
             // What is no image runs on nothing.
@@ -94,7 +106,7 @@ impl<'a> ImageReader<'a> {
             ImageDocument::Manifest(manifest) => {
                 let available = self.platform_of(manifest)?;
                 platform::check(&[&available], platforms)?;
-                Ok(root)
+                Ok((root, None))
             }
         }
     }
@@ -142,7 +154,12 @@ impl<'a> ImageReader<'a> {
 
     /// Looks for a blob; its content is verified when it is written.
     fn blob(&self, descriptor: &Descriptor) -> Result<ImageBlob, SourceError> {
-        let blob = self.store.blob(descriptor)?;
+        let blob = self.store.blob(descriptor).map_err(|error| match error {
+            SourceError::MissingBlob { digest, path } if descriptor.is_foreign() => {
+                SourceError::MissingForeign { digest, path }
+            }
+            error => error,
+        })?;
         check_size(&blob.name(), descriptor.size, blob.size())?;
         // Nothing of it will be read, so it is judged here.
         if blob.size() == 0 {
@@ -160,6 +177,7 @@ impl Visit for ImageReader<'_> {
     /// A document is looked for when it is read.
     fn find(&mut self, by: &Document, named: &Descriptor) -> Result<Option<Digest>, SourceError> {
         self.session.agree(named.digest, named.size)?;
+        self.foreign_layers |= named.is_foreign();
         if !by.follows(named) && !self.blobs.contains_key(&named.digest) {
             self.blobs.insert(named.digest, self.blob(named)?);
         }

@@ -4,13 +4,18 @@ use super::README;
 use crate::image::{Image, JOLIET, PRIMARY, TERMINATOR, Tree};
 use crate::subject::{ENVELOPE, SECTOR};
 
+/// The message about a file that goes on behind its image.
+fn too_large(found: usize, size: usize) -> String {
+    format!("has {found} bytes, the image {size}; `truncate -s {size} FILE` removes the rest")
+}
+
 #[test]
 fn data_behind_the_end_is_refused() {
     let mut image = Image::good();
     let size = image.good.len();
     for more in [1, SECTOR, 1 << 20] {
         image.bytes.resize(size + more, 0);
-        let message = format!("has {} bytes, the image {size}", size + more);
+        let message = too_large(size + more, size);
         image.refused("container.too-large", &format!("byte {size}"), &message);
     }
 }
@@ -25,7 +30,7 @@ fn data_behind_the_end_that_the_descriptors_count_is_refused() {
         image.put_both32(descriptor + 80, size / SECTOR + 16);
     }
     assert_eq!(image.seen().unwrap().volume.size, image.bytes.len() as u64);
-    let message = format!("has {} bytes, the image {size}", image.bytes.len());
+    let message = too_large(image.bytes.len(), size);
     image.refused("container.too-large", &format!("byte {size}"), &message);
 }
 
@@ -141,7 +146,7 @@ fn a_second_session_behind_the_end_is_refused() {
     let size = image.good.len();
     let session = image.good[..ENVELOPE.start].to_vec();
     image.bytes.extend(session);
-    let message = format!("has {} bytes, the image {size}", image.bytes.len());
+    let message = too_large(image.bytes.len(), size);
     image.refused("container.too-large", &format!("byte {size}"), &message);
 }
 
