@@ -8,10 +8,10 @@ use serde_json::Value;
 use signing::Policy;
 
 fuzz_target!(|bytes: &[u8]| {
-    if let (Ok(documents), Ok(parts)) = (yaml::documents(bytes), yaml::parts(bytes)) {
-        let apart: Result<Vec<_>, _> = parts.iter().map(yaml::Part::documents).collect();
+    if let (Ok(documents), Ok(parts)) = (yaml::go::documents(bytes), yaml::parts(bytes)) {
+        let apart: Result<Vec<_>, _> = parts.iter().map(yaml::Part::document).collect();
         if let Ok(apart) = apart {
-            assert_eq!(apart.concat(), documents);
+            assert_eq!(apart.into_iter().flatten().collect::<Vec<_>>(), documents);
         }
     }
     if let Ok(documents) = yaml::documents(bytes) {

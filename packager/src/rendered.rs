@@ -194,8 +194,8 @@ items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}
             "`web/charts/db/templates/b.yaml` of the chart `shop`, Secret `c`",
         ];
         assert_eq!(places, expected);
-        let twice = RENDERED.replace("name: a}", "name: a, name: b}");
-        let Err(UnrenderedChart::Refused(info, said)) = of(&twice) else {
+        let broken = RENDERED.replace("name: a}", "name: a");
+        let Err(UnrenderedChart::Refused(info, said)) = of(&broken) else {
             panic!("it was read");
         };
         let words = "cannot read what the chart `shop` renders to: `web/templates/a.yaml` renders to what is not usable YAML";

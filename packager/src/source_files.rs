@@ -78,7 +78,7 @@ impl SourceFiles {
         let mut documents = Vec::new();
         let mut of = Vec::new();
         for part in &parts {
-            documents.extend(part.documents().unwrap_or_default());
+            documents.extend(part.document().unwrap_or_default());
             of.resize(documents.len(), part);
         }
         let part = of.get(problem.document(&documents));

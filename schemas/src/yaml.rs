@@ -5,6 +5,7 @@
 //! duplicate keys: refused by the parser's policy; size: checked here first; a document that means something else
 //! to kubectl: the options here, compared with kubectl's own results in the tests.
 
+pub mod go;
 mod lines;
 
 use std::borrow::Cow;
@@ -101,7 +102,7 @@ fn not_empty(text: &str) -> Result<Vec<serde_json::Value>, Error> {
     Ok(documents)
 }
 
-/// The text between two `---` lines of a stream: one document, or several where `...` parts them.
+/// The text between two `---` lines of a stream, which is one document.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
     /// The number of the part among those with content, from 1.
@@ -126,6 +127,12 @@ pub enum StreamError {
         /// The error of the byte.
         source: std::str::Utf8Error,
     },
+    /// A line that only some readers take for the end of a document.
+    #[error("has text right behind `---` on line {line}, {words}", words = go::AMBIGUOUS)]
+    Marker {
+        /// The line.
+        line: usize,
+    },
     /// The stream has more documents than [`limits::YAML_STREAM_DOCUMENTS`].
     #[error("holds more than {max} documents; the next one begins at line {line}", max = limits::YAML_STREAM_DOCUMENTS)]
     Documents {
@@ -135,7 +142,8 @@ pub enum StreamError {
 }
 
 /// Takes a stream apart at its `---` lines, leaving out parts without content, so that each document has its own budget
-/// and an error in one names it. Neither YAML 1.1 nor 1.2 allows such a line within a document, not even in a text.
+/// and an error in one names it. Neither YAML 1.1 nor 1.2 allows such a line within a document, not even in a text. Helm also
+/// splits where text follows the `---` at once, and kubectl refuses that.
 pub fn parts(bytes: &[u8]) -> Result<Vec<Part<'_>>, StreamError> {
     if bytes.len() as u64 > limits::YAML_STREAM_SIZE {
         return Err(StreamError::Size(bytes.len()));
@@ -152,6 +160,8 @@ pub fn parts(bytes: &[u8]) -> Result<Vec<Part<'_>>, StreamError> {
         if is_marker(content) {
             push_part(&mut parts, line, &text[begin..position])?;
             (line, begin) = (number, position + MARKER.len());
+        } else if content.starts_with(MARKER) {
+            return Err(StreamError::Marker { line: number });
         }
         position += content.len();
     }
@@ -189,23 +199,9 @@ fn push_part<'a>(parts: &mut Vec<Part<'a>>, line: usize, text: &'a str) -> Resul
 }
 
 impl Part<'_> {
-    /// Reads the part's documents, leaving out empty ones. Errors name lines of the stream.
-    pub fn documents(&self) -> Result<Vec<serde_json::Value>, YamlError> {
-        not_empty(text(self.text.as_bytes())?).map_err(|error| self.document(&error))
-    }
-
-    fn document(&self, error: &Error) -> YamlError {
-        let words = words(error, &Words::Usual);
-        let Some(place) = error.location() else {
-            return YamlError::Document { words, line: None };
-        };
-        let shown = |line| format!("line {line}, column {}", place.column());
-        let here = place.line();
-        let there = here + self.line as u64 - 1;
-        YamlError::Document {
-            words: words.replacen(&shown(here), &shown(there), 1),
-            line: Some(there),
-        }
+    /// Reads the part as Helm and kubectl do, unless it is empty. Errors name lines of the stream.
+    pub fn document(&self) -> Result<Option<serde_json::Value>, YamlError> {
+        go::part(self.text.as_bytes(), self.line)
     }
 }
 
@@ -361,7 +357,7 @@ mod tests {
         let parts = parts(stream).unwrap();
         let apart: Vec<_> = parts
             .iter()
-            .flat_map(|part| part.documents().unwrap())
+            .flat_map(|part| part.document().unwrap())
             .collect();
         assert_eq!(apart, [json!({"kind": "Role"}), json!("")]);
         assert_eq!(apart, documents(stream).unwrap());
@@ -374,7 +370,7 @@ mod tests {
             let parts = parts(stream.as_bytes()).unwrap();
             let apart: Vec<_> = parts
                 .iter()
-                .flat_map(|part| part.documents().unwrap())
+                .flat_map(|part| part.document().unwrap())
                 .collect();
             assert_eq!(apart, [json!(text)]);
             assert_eq!(apart, documents(stream.as_bytes()).unwrap());
@@ -419,7 +415,7 @@ mod tests {
         assert_eq!(places, [(1, 2), (2, 6), (3, 10), (4, 12)]);
         let read: Vec<_> = taken
             .iter()
-            .flat_map(|part| part.documents().unwrap())
+            .flat_map(|part| part.document().unwrap())
             .collect();
         let expected = [
             json!({"a": 1}),
@@ -429,19 +425,22 @@ mod tests {
         ];
         assert_eq!(read, expected);
         assert_eq!(read, documents(stream).unwrap());
-        let key = super::parts(b"a: 1\n---x: 2\n").unwrap();
+        let message = super::parts(b"a: 1\n---x: 2\n").unwrap_err().to_string();
         assert_eq!(
-            (key.len(), key[0].documents().unwrap()),
-            (1, vec![json!({"a": 1, "---x": 2})])
+            message,
+            "has text right behind `---` on line 2, which readers of YAML understand differently"
         );
     }
 
     #[test]
     fn errors_in_streams_name_the_line_of_the_stream() {
-        let stream = b"a: 1\n---\n\nb: 2\nb: 3\n";
+        let stream = b"a: 1\n---\n\n1: 2\n'1': 3\n";
         let parts = parts(stream).unwrap();
-        let message = parts[1].documents().unwrap_err().to_string();
-        assert_eq!(message, "duplicate key `b` at line 5, column 1");
+        let message = parts[1].document().unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "two keys become `1` in JSON, which readers of YAML understand differently at line 5, column 1"
+        );
     }
 
     #[test]
@@ -459,7 +458,7 @@ mod tests {
         assert!(matches!(parts(&large), Err(StreamError::Size(_))));
         let large = "x".repeat(usize::try_from(limits::YAML_SIZE).unwrap() + 1);
         let part = &parts(large.as_bytes()).unwrap()[0];
-        assert!(matches!(part.documents(), Err(YamlError::Size(_))));
+        assert!(matches!(part.document(), Err(YamlError::Size(_))));
     }
 
     #[test]

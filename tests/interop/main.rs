@@ -31,3 +31,4 @@ mod stages;
 mod terminal;
 mod trees;
 mod upstream;
+mod yaml;

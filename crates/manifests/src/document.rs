@@ -138,17 +138,16 @@ pub fn parse_all(files: &[ManifestFile]) -> (ManifestObjects<'_>, Vec<ManifestsE
 
 impl<'a> ManifestObjects<'a> {
     fn read(&mut self, place: &DocumentPlace, part: Part<'a>) -> Result<(), ManifestsError> {
-        let documents = part.documents().map_err(|source| ManifestsError::Yaml {
+        let document = part.document().map_err(|source| ManifestsError::Yaml {
             place: place.clone(),
             source,
         })?;
-        let alone = documents.len() == 1;
-        for value in documents {
+        if let Some(value) = document {
             self.cost.add(&value);
             let DocumentCost { values, text } = self.cost;
             ManifestsError::check(place, values, limits::VALUES, "values")?;
             ManifestsError::check(place, text, limits::TEXT, "bytes of text")?;
-            self.take(place, alone.then(|| own_text(part.text)).flatten(), value);
+            self.take(place, own_text(part.text), value);
             ManifestsError::check(place, self.all.len(), limits::OBJECTS, "objects")?;
         }
         Ok(())

@@ -48,7 +48,7 @@ pub fn rendered(rendering: &[u8]) -> Result<Vec<RenderedObject>, RenderedError> 
             file: Arc::clone(&file),
             source,
         };
-        for value in part.documents().map_err(unusable)? {
+        if let Some(value) = part.document().map_err(unusable)? {
             cost.add(&value);
             if cost.values > limits::RENDERED_VALUES || cost.text > limits::RENDERED_TEXT {
                 let words = format!(

@@ -1,0 +1,242 @@
+//! YAML of others, read as `sigs.k8s.io/yaml` reads it, which Helm and kubectl use: libyaml's grammar as go-yaml 2 has it,
+//! the scalars of YAML 1.1, merge keys, and the last of equal keys. `tests/interop/yaml.rs` compares both on many files.
+//!
+//! Known attacks and where they stop: alias bombs, deep nesting, very many values: the budgets in `node.rs` and
+//! `value.rs`; a text that another reader of YAML understands differently: refused, with [`AMBIGUOUS`] in the words.
+
+mod node;
+mod scalar;
+mod scanner;
+mod value;
+
+use serde_json::Value;
+
+use super::{YamlError, text};
+
+/// The words of every refusal of a text that Helm would take and other readers of YAML understand differently.
+pub const AMBIGUOUS: &str = "which readers of YAML understand differently";
+
+/// The reason why a text cannot be read, and its place, both from 0.
+#[derive(Debug)]
+struct Problem {
+    words: String,
+    line: usize,
+    column: usize,
+}
+
+impl Problem {
+    /// The error, of a text that begins on a line of its stream, from 1.
+    fn into_error(self, first: usize) -> YamlError {
+        let line = self.line + first;
+        YamlError::Document {
+            words: format!("{} at line {line}, column {}", self.words, self.column + 1),
+            line: Some(line as u64),
+        }
+    }
+}
+
+/// Reads a file that holds exactly one document.
+pub fn from_slice(bytes: &[u8]) -> Result<Value, YamlError> {
+    let text = text(bytes)?;
+    let mut documents = read(text).map_err(|problem| problem.into_error(1))?;
+    match (documents.pop(), documents.pop()) {
+        (Some((_, value)), None) => Ok(value),
+        (None, _) => Ok(Value::Null),
+        (Some((line, _)), Some(_)) => Err(YamlError::Document {
+            words: format!("holds another document at line {}", line + 1),
+            line: Some(line as u64 + 1),
+        }),
+    }
+}
+
+/// Reads all documents of a file, leaving out empty ones.
+pub fn documents(bytes: &[u8]) -> Result<Vec<Value>, YamlError> {
+    let documents = read(text(bytes)?).map_err(|problem| problem.into_error(1))?;
+    let values = documents.into_iter().map(|(_, value)| value);
+    Ok(values.filter(|value| !value.is_null()).collect())
+}
+
+/// Reads what stands between two `---` lines of a stream, unless it is empty.
+pub(super) fn part(bytes: &[u8], first: usize) -> Result<Option<Value>, YamlError> {
+    let documents = read(text(bytes)?).map_err(|problem| problem.into_error(first))?;
+    let mut values = documents.into_iter().map(|(_, value)| value);
+    Ok(values.find(|value| !value.is_null()))
+}
+
+/// Reads all documents of a text, each with the line on which it begins, from 0.
+fn read(text: &str) -> Result<Vec<(usize, Value)>, Problem> {
+    let mut reader = node::Reader::new(text)?;
+    let mut left = value::Budget::default();
+    let mut all = Vec::new();
+    while let Some(document) = reader.document(all.len())? {
+        all.push((document.line, document.value(&mut left)?));
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write as _;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::limits;
+
+    fn value(text: &str) -> Value {
+        from_slice(text.as_bytes()).unwrap()
+    }
+
+    fn error(text: &str) -> String {
+        from_slice(text.as_bytes()).unwrap_err().to_string()
+    }
+
+    /// What `sigs.k8s.io/yaml` 1.6.0 makes of these.
+    #[test]
+    fn scalars_mean_what_helm_understands() {
+        for (text, expected) in [
+            (
+                "{a: yes, b: off, c: Y, d: ~, e: , f: \"yes\", g: !!str yes}",
+                json!({"a": true, "b": false, "c": true, "d": null, "e": null, "f": "yes", "g": "yes"}),
+            ),
+            (
+                "[012, 08, 0x1F, 0b11, 0o17, 1_000, 1__0, -1, +1, 1e3, 1., .5, -.5, 1.0, 18446744073709551615]",
+                json!([
+                    10,
+                    8,
+                    31,
+                    3,
+                    15,
+                    1000,
+                    10,
+                    -1,
+                    1,
+                    1000,
+                    1,
+                    0.5,
+                    -0.5,
+                    1,
+                    18_446_744_073_709_551_615_u64
+                ]),
+            ),
+            (
+                "[1e400, 2001-12-14, 12:30:45, 1.2.3, 0x, -, <<, '', 0x1G]",
+                json!([
+                    "1e400",
+                    "2001-12-14",
+                    "12:30:45",
+                    "1.2.3",
+                    "0x",
+                    "-",
+                    "<<",
+                    "",
+                    "0x1G"
+                ]),
+            ),
+            (
+                "[!!binary aGVsbG8=, !!float 1, !foo 1, ! 1, !!str ]",
+                json!(["hello", 1, "1", "1", ""]),
+            ),
+            (
+                "{1: a, 1.5: b, true: c, 0x2: d, 1e6: e}",
+                json!({"1": "a", "1.5": "b", "true": "c", "2": "d", "1e+06": "e"}),
+            ),
+        ] {
+            assert_eq!(value(text), expected, "{text}");
+        }
+        for text in [
+            "[.inf]",
+            "[.nan]",
+            "!!int x",
+            "{~: 1}",
+            "{[a]: 1}",
+            "{{}: 1}",
+            "!!binary '*'",
+            "a: *b",
+            "&a [*a]",
+        ] {
+            error(text);
+        }
+    }
+
+    /// openebs 4.2.0, and what else of it is common.
+    #[test]
+    fn texts_that_only_go_takes_are_taken() {
+        for (text, expected) in [
+            ("a:\n  b: \"one\n  two\"\n", json!({"a": {"b": "one two"}})),
+            ("a: 'one\ntwo'\n", json!({"a": "one two"})),
+            ("a: [\n1,\n2\n]\n", json!({"a": [1, 2]})),
+        ] {
+            assert_eq!(value(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_equal_keys_counts() {
+        assert_eq!(
+            value("a: 1\nb: {c: 1, c: 2}\na: 3\n"),
+            json!({"a": 3, "b": {"c": 2}})
+        );
+        assert_eq!(value("0x1: a\n1: b\n"), json!({"1": "b"}));
+    }
+
+    #[test]
+    fn what_readers_understand_differently_is_refused_with_its_line() {
+        for (text, line) in [
+            ("1: a\n\"1\": b\n", 2),
+            ("x: &x {a: 1}\nb:\n  a: 2\n  <<: *x\n", 4),
+            ("x: &x {a: 1}\ny: &y {a: 2}\nb:\n  <<: *x\n  <<: *y\n", 5),
+        ] {
+            let error = from_slice(text.as_bytes()).unwrap_err();
+            assert!(error.to_string().contains(AMBIGUOUS), "{error}");
+            assert_eq!(error.line(), Some(line), "{error}");
+        }
+        let error = part(b"a: 1\n...\nb: 2\n", 7).unwrap_err();
+        assert!(error.to_string().contains(AMBIGUOUS), "{error}");
+        assert_eq!(error.line(), Some(9));
+        let merged = value("x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz: {<<: [*x, *y], a: 3}\n");
+        assert_eq!(merged["z"], json!({"a": 3, "b": 1, "c": 2}));
+    }
+
+    #[test]
+    fn documents_come_in_order_without_the_empty_ones() {
+        let read = |text: &str| documents(text.as_bytes()).unwrap();
+        assert_eq!(
+            read("---\na: 1\n---\n---\nb: 2\n...\n"),
+            [json!({"a": 1}), json!({"b": 2})]
+        );
+        assert_eq!(read(""), Vec::<Value>::new());
+        assert!(error("a: 1\n---\nb: 1\n").contains("another document at line 2"));
+        assert!(documents(b"a: 1\n---\nb: [\n").is_err());
+    }
+
+    #[test]
+    fn bombs_are_refused_quickly() {
+        let mut laughs = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");
+        for level in 1..10 {
+            let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
+            writeln!(laughs, "a{level}: &a{level} [{aliases}]").unwrap();
+        }
+        for bomb in [
+            laughs,
+            "{a: ".repeat(20_000),
+            "[".repeat(100_000),
+            "- ".repeat(100_000),
+            "? ".repeat(100_000),
+            "- x\n".repeat(300_000),
+            format!(
+                "a: &a {}\nb: [{}]",
+                "x".repeat(1 << 20),
+                "*a,".repeat(1 << 10)
+            ),
+        ] {
+            let message = error(&bomb);
+            assert!(
+                message.contains("nested deeper than 64 levels, or more"),
+                "{message}"
+            );
+        }
+        let large = vec![b'#'; usize::try_from(limits::YAML_SIZE).unwrap() + 1];
+        assert!(matches!(documents(&large), Err(YamlError::Size(_))));
+    }
+}

@@ -1,0 +1,401 @@
+//! From tokens to the nodes of a document, by the grammar of libyaml's parser.
+
+use std::collections::BTreeMap;
+
+use super::scanner::{Mark, Scanner, TokenKind};
+use super::{AMBIGUOUS, Problem};
+use crate::limits;
+
+/// The number of a node in its document.
+pub(super) type NodeId = usize;
+
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) kind: NodeKind,
+    pub(super) mark: Mark,
+}
+
+#[derive(Debug)]
+pub(super) enum NodeKind {
+    Scalar {
+        text: String,
+        /// Empty if it has none.
+        tag: String,
+        /// Whether its text decides what it is.
+        is_implicit: bool,
+    },
+    Sequence(Vec<NodeId>),
+    Mapping(Vec<(NodeId, NodeId)>),
+    Alias(NodeId),
+}
+
+/// A document of a text.
+pub(super) struct Document {
+    pub(super) line: usize,
+    pub(super) nodes: Vec<Node>,
+    pub(super) root: NodeId,
+}
+
+pub(super) struct Reader<'a> {
+    scanner: Scanner<'a>,
+    nodes: Vec<Node>,
+    anchors: BTreeMap<String, NodeId>,
+    /// The prefixes of tags by their handles.
+    tags: BTreeMap<String, String>,
+    depth: usize,
+}
+
+/// Which collections a node may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Within brackets.
+    Flow,
+    Block,
+    /// In a mapping, where the entries of a sequence need no further indentation.
+    Entry,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(text: &'a str) -> Result<Self, Problem> {
+        let mut scanner = Scanner::new(text)?;
+        scanner.next()?;
+        Ok(Self {
+            scanner,
+            nodes: Vec::new(),
+            anchors: BTreeMap::new(),
+            tags: BTreeMap::new(),
+            depth: 0,
+        })
+    }
+
+    /// Reads the next document, if there is one behind as many.
+    pub(super) fn document(&mut self, before: usize) -> Result<Option<Document>, Problem> {
+        while before > 0 && *self.peek()? == TokenKind::DocumentEnd {
+            self.scanner.next()?;
+        }
+        if before >= limits::YAML_DOCUMENTS {
+            return Err(over(self.scanner.mark));
+        }
+        let is_bare = match self.peek()? {
+            TokenKind::StreamEnd => return Ok(None),
+            TokenKind::Version(_) | TokenKind::TagDirective(..) | TokenKind::DocumentStart => false,
+            _ => before == 0,
+        };
+        let line = self.scanner.peek()?.mark.line;
+        self.directives()?;
+        if !is_bare {
+            // Go does not read behind the end of the first document.
+            let refusal = match before {
+                0 => "did not find expected <document start>".to_owned(),
+                _ => format!("has text behind the end of its document, {AMBIGUOUS}"),
+            };
+            self.expect(TokenKind::DocumentStart, &refusal)?;
+        }
+        let is_empty = matches!(
+            self.peek()?,
+            TokenKind::Version(_)
+                | TokenKind::TagDirective(..)
+                | TokenKind::DocumentStart
+                | TokenKind::DocumentEnd
+                | TokenKind::StreamEnd
+        );
+        let root = if is_empty && !is_bare {
+            self.empty()?
+        } else {
+            self.node(Place::Block)?
+        };
+        if *self.peek()? == TokenKind::DocumentEnd {
+            self.scanner.next()?;
+        }
+        self.anchors.clear();
+        self.tags.clear();
+        Ok(Some(Document {
+            line,
+            nodes: std::mem::take(&mut self.nodes),
+            root,
+        }))
+    }
+
+    fn directives(&mut self) -> Result<(), Problem> {
+        let mut has_version = false;
+        loop {
+            let mark = self.scanner.peek()?.mark;
+            match self.peek()? {
+                TokenKind::Version(_) if has_version => {
+                    return Err(mark.problem("found duplicate %YAML directive"));
+                }
+                TokenKind::Version(false) => {
+                    return Err(mark.problem("found incompatible YAML document"));
+                }
+                TokenKind::Version(true) => has_version = true,
+                TokenKind::TagDirective(handle, prefix) => {
+                    let (handle, prefix) = (handle.clone(), prefix.clone());
+                    if self.tags.insert(handle, prefix).is_some() {
+                        return Err(mark.problem("found duplicate %TAG directive"));
+                    }
+                }
+                _ => break,
+            }
+            self.scanner.next()?;
+        }
+        for (handle, prefix) in [("!", "!"), ("!!", "tag:yaml.org,2002:")] {
+            let known = self.tags.entry(handle.to_owned());
+            known.or_insert_with(|| prefix.to_owned());
+        }
+        Ok(())
+    }
+
+    fn peek(&mut self) -> Result<&TokenKind, Problem> {
+        Ok(&self.scanner.peek()?.kind)
+    }
+
+    fn expect(&mut self, kind: TokenKind, refusal: &str) -> Result<(), Problem> {
+        let token = self.scanner.peek()?;
+        if token.kind != kind {
+            return Err(token.mark.problem(refusal));
+        }
+        self.scanner.next()?;
+        Ok(())
+    }
+
+    fn add(&mut self, kind: NodeKind, mark: Mark) -> Result<NodeId, Problem> {
+        if self.nodes.len() >= limits::YAML_NODES {
+            return Err(over(mark));
+        }
+        self.nodes.push(Node { kind, mark });
+        Ok(self.nodes.len() - 1)
+    }
+
+    /// The null of a place without a value.
+    fn empty(&mut self) -> Result<NodeId, Problem> {
+        let mark = self.scanner.peek()?.mark;
+        let kind = NodeKind::Scalar {
+            text: String::new(),
+            tag: String::new(),
+            is_implicit: true,
+        };
+        self.add(kind, mark)
+    }
+
+    /// A node, or the null before one of these tokens.
+    fn node_unless(&mut self, place: Place, ends: &[TokenKind]) -> Result<NodeId, Problem> {
+        if ends.contains(self.peek()?) {
+            self.empty()
+        } else {
+            self.node(place)
+        }
+    }
+
+    fn node(&mut self, place: Place) -> Result<NodeId, Problem> {
+        let mark = self.scanner.peek()?.mark;
+        if let TokenKind::Alias(name) = self.peek()? {
+            let name = name.clone();
+            self.scanner.next()?;
+            let Some(target) = self.anchors.get(&name) else {
+                return Err(mark.problem(&format!("unknown anchor '{name}' referenced")));
+            };
+            return self.add(NodeKind::Alias(*target), mark);
+        }
+        let (anchor, tag) = self.properties()?;
+        let empty = NodeKind::Sequence(Vec::new());
+        let id = self.add(empty, mark)?;
+        if let Some(anchor) = &anchor {
+            self.anchors.insert(anchor.clone(), id);
+        }
+        self.depth += 1;
+        if self.depth > limits::YAML_DEPTH {
+            return Err(over(mark));
+        }
+        let has_properties = anchor.is_some() || tag.is_some();
+        let kind = self.content(place, tag, has_properties, mark)?;
+        self.depth -= 1;
+        self.nodes[id].kind = kind;
+        Ok(id)
+    }
+
+    /// The anchor and the tag before a node, in either order.
+    fn properties(&mut self) -> Result<(Option<String>, Option<String>), Problem> {
+        let (mut anchor, mut tag) = (None, None);
+        loop {
+            let mark = self.scanner.peek()?.mark;
+            match self.peek()? {
+                TokenKind::Anchor(name) if anchor.is_none() => anchor = Some(name.clone()),
+                TokenKind::Tag(handle, suffix) if tag.is_none() => {
+                    let (handle, suffix) = (handle.clone(), suffix.clone());
+                    let prefix = match self.tags.get(&handle) {
+                        _ if handle.is_empty() => "",
+                        Some(prefix) => prefix.as_str(),
+                        None => return Err(mark.problem("found undefined tag handle")),
+                    };
+                    tag = Some([prefix, &suffix].concat());
+                }
+                _ => return Ok((anchor, tag)),
+            }
+            self.scanner.next()?;
+        }
+    }
+
+    fn content(
+        &mut self,
+        place: Place,
+        tag: Option<String>,
+        has_properties: bool,
+        mark: Mark,
+    ) -> Result<NodeKind, Problem> {
+        let is_block = place != Place::Flow;
+        match self.peek()? {
+            TokenKind::BlockEntry if place == Place::Entry => self.indentless_sequence(),
+            TokenKind::Scalar(scalar) => {
+                let (text, is_plain) = (scalar.text.clone(), scalar.is_plain);
+                self.scanner.next()?;
+                let tag = tag.unwrap_or_default();
+                let is_implicit = tag.is_empty() && is_plain || tag == "!";
+                Ok(NodeKind::Scalar {
+                    text,
+                    tag,
+                    is_implicit,
+                })
+            }
+            TokenKind::FlowSequenceStart => self.flow_sequence(),
+            TokenKind::FlowMappingStart => self.flow_mapping(),
+            TokenKind::BlockSequenceStart if is_block => self.block_sequence(),
+            TokenKind::BlockMappingStart if is_block => self.block_mapping(),
+            _ if has_properties => Ok(NodeKind::Scalar {
+                text: String::new(),
+                is_implicit: tag.is_none(),
+                tag: tag.unwrap_or_default(),
+            }),
+            _ => Err(mark.problem("did not find expected node content")),
+        }
+    }
+
+    fn block_sequence(&mut self) -> Result<NodeKind, Problem> {
+        self.scanner.next()?;
+        let mut items = Vec::new();
+        while *self.peek()? == TokenKind::BlockEntry {
+            self.scanner.next()?;
+            let ends = [TokenKind::BlockEntry, TokenKind::BlockEnd];
+            items.push(self.node_unless(Place::Block, &ends)?);
+        }
+        self.expect(TokenKind::BlockEnd, "did not find expected '-' indicator")?;
+        Ok(NodeKind::Sequence(items))
+    }
+
+    fn indentless_sequence(&mut self) -> Result<NodeKind, Problem> {
+        let mut items = Vec::new();
+        while *self.peek()? == TokenKind::BlockEntry {
+            self.scanner.next()?;
+            let ends = [
+                TokenKind::BlockEntry,
+                TokenKind::Key,
+                TokenKind::Value,
+                TokenKind::BlockEnd,
+            ];
+            items.push(self.node_unless(Place::Block, &ends)?);
+        }
+        Ok(NodeKind::Sequence(items))
+    }
+
+    fn block_mapping(&mut self) -> Result<NodeKind, Problem> {
+        self.scanner.next()?;
+        let ends = [TokenKind::Key, TokenKind::Value, TokenKind::BlockEnd];
+        let mut fields = Vec::new();
+        while *self.peek()? == TokenKind::Key {
+            self.scanner.next()?;
+            let key = self.node_unless(Place::Entry, &ends)?;
+            fields.push((key, self.value(Place::Entry, &ends)?));
+        }
+        self.expect(TokenKind::BlockEnd, "did not find expected key")?;
+        Ok(NodeKind::Mapping(fields))
+    }
+
+    /// The value of a key, if a `:` follows.
+    fn value(&mut self, place: Place, ends: &[TokenKind]) -> Result<NodeId, Problem> {
+        if *self.peek()? != TokenKind::Value {
+            return self.empty();
+        }
+        self.scanner.next()?;
+        self.node_unless(place, ends)
+    }
+
+    /// Whether a further element follows in brackets, behind a comma unless it is the first.
+    fn has_next(
+        &mut self,
+        end: &TokenKind,
+        is_first: bool,
+        refusal: &str,
+    ) -> Result<bool, Problem> {
+        if self.peek()? == end {
+            return Ok(false);
+        }
+        if !is_first {
+            self.expect(TokenKind::FlowEntry, refusal)?;
+        }
+        Ok(self.peek()? != end)
+    }
+
+    fn flow_sequence(&mut self) -> Result<NodeKind, Problem> {
+        self.scanner.next()?;
+        let end = TokenKind::FlowSequenceEnd;
+        let mut items = Vec::new();
+        while self.has_next(&end, items.is_empty(), "did not find expected ',' or ']'")? {
+            items.push(if *self.peek()? == TokenKind::Key {
+                self.pair()?
+            } else {
+                self.node(Place::Flow)?
+            });
+        }
+        self.scanner.next()?;
+        Ok(NodeKind::Sequence(items))
+    }
+
+    /// A mapping of one key, within the brackets of a sequence.
+    fn pair(&mut self) -> Result<NodeId, Problem> {
+        let mark = self.scanner.next()?.mark;
+        let ends = [TokenKind::FlowEntry, TokenKind::FlowSequenceEnd];
+        let next = self.peek()?;
+        let key = if *next == TokenKind::Value || ends.contains(next) {
+            // Go passes over whatever follows a key that is not there.
+            self.scanner.next()?;
+            self.empty()?
+        } else {
+            self.node(Place::Flow)?
+        };
+        let value = self.value(Place::Flow, &ends)?;
+        self.add(NodeKind::Mapping(vec![(key, value)]), mark)
+    }
+
+    fn flow_mapping(&mut self) -> Result<NodeKind, Problem> {
+        self.scanner.next()?;
+        let end = TokenKind::FlowMappingEnd;
+        let ends = [TokenKind::FlowEntry, TokenKind::FlowMappingEnd];
+        let mut fields = Vec::new();
+        while self.has_next(&end, fields.is_empty(), "did not find expected ',' or '}'")? {
+            if *self.peek()? != TokenKind::Key {
+                let key = self.node(Place::Flow)?;
+                fields.push((key, self.empty()?));
+                continue;
+            }
+            self.scanner.next()?;
+            let next = self.peek()?;
+            let key = if *next == TokenKind::Value || ends.contains(next) {
+                self.empty()?
+            } else {
+                self.node(Place::Flow)?
+            };
+            fields.push((key, self.value(Place::Flow, &ends)?));
+        }
+        self.scanner.next()?;
+        Ok(NodeKind::Mapping(fields))
+    }
+}
+
+/// The refusal of a text with more than is read.
+pub(super) fn over(mark: Mark) -> Problem {
+    mark.problem(&format!(
+        "nested deeper than {} levels, or more than {} values or {} bytes of text with all aliases expanded",
+        limits::YAML_DEPTH,
+        limits::YAML_NODES,
+        limits::YAML_SIZE
+    ))
+}

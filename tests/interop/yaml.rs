@@ -1,0 +1,231 @@
+//! YAML of others means to us what it means to Helm and kubectl, whose reader is asked: `tools/yaml`.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use schemas::yaml::{self, go::AMBIGUOUS};
+use serde_json::Value;
+
+use crate::common::Answer;
+
+/// Changed texts that are compared, besides those of the corpus.
+const CHANGED: usize = 60_000;
+/// Bytes of a text that is changed: most changes to a longer one are alike.
+const SHORT: usize = 1500;
+
+/// The reader of YAML that Helm and kubectl use.
+struct GoReader {
+    child: Child,
+    questions: Option<ChildStdin>,
+    answers: BufReader<ChildStdout>,
+}
+
+impl GoReader {
+    fn new(program: &Path) -> Self {
+        let mut child = Command::new(program)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            questions: child.stdin.take(),
+            answers: BufReader::new(child.stdout.take().unwrap()),
+            child,
+        }
+    }
+
+    fn ask(&mut self, text: &[u8]) -> Result<Value, String> {
+        let length = u32::try_from(text.len()).unwrap().to_be_bytes();
+        let questions = self.questions.as_mut().unwrap();
+        questions.write_all(&[&length, text].concat()).unwrap();
+        questions.flush().unwrap();
+        let mut line = String::new();
+        self.answers.read_line(&mut line).unwrap();
+        let mut answer: Value = serde_json::from_str(&line).unwrap();
+        match answer.get_mut("value") {
+            Some(value) => Ok(value.take()),
+            None => Err(answer["error"].as_str().unwrap().to_owned()),
+        }
+    }
+}
+
+impl Drop for GoReader {
+    fn drop(&mut self) {
+        self.questions = None;
+        self.child.wait().unwrap();
+    }
+}
+
+/// Returns how both understand a text if they do not understand it alike. What is ambiguous, or more than is read, may be
+/// refused by us alone.
+fn difference(go: &mut GoReader, text: &[u8]) -> Option<String> {
+    let theirs = go.ask(text);
+    let ours = yaml::go::from_slice(text).map_err(|error| error.to_string());
+    let is_alike = match (&ours, &theirs) {
+        (Ok(ours), Ok(theirs)) => ours == theirs,
+        (Err(words), Ok(_)) => {
+            // Of what a later equal key replaces, Go makes no JSON, and so does not see that it cannot.
+            let refusals = [AMBIGUOUS, "nested deeper than", "unsupported map key"];
+            let is_ours = refusals.iter().any(|refusal| words.contains(refusal));
+            // Go does not read behind the end of the first document.
+            let text = String::from_utf8_lossy(text);
+            let mut markers = ["---", "...", "%"].iter();
+            is_ours || markers.any(|marker| text.lines().any(|line| line.starts_with(marker)))
+        }
+        (Ok(_), Err(words)) => words.contains("excessive aliasing"),
+        (Err(_), Err(_)) => true,
+    };
+    let text = String::from_utf8_lossy(text);
+    (!is_alike).then(|| format!("{text:?}\n  here: {ours:?}\n  Go:   {theirs:?}"))
+}
+
+fn files(directory: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files(&path, found);
+        } else {
+            found.push(path);
+        }
+    }
+}
+
+/// A row of numbers that is the same each time (xorshift).
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % u64::try_from(most).unwrap()).unwrap()
+    }
+}
+
+/// What makes another text of one.
+const PIECES: &[&str] = &[
+    ":",
+    " ",
+    "\n",
+    "\n  ",
+    "- ",
+    "? ",
+    ": ",
+    "[",
+    "]",
+    "{",
+    "}",
+    ",",
+    "\"",
+    "'",
+    "''",
+    "|",
+    ">",
+    "|-\n",
+    ">+\n",
+    " #",
+    "&a ",
+    "*a",
+    "!",
+    "!!str ",
+    "!!int ",
+    "!!float ",
+    "!!binary ",
+    "!!null ",
+    "!<x> ",
+    "<<: ",
+    "<<: *a\n",
+    "\t",
+    "---\n",
+    "...\n",
+    "%YAML 1.1\n",
+    "~",
+    "1_0",
+    "0x1",
+    "0o7",
+    "08",
+    ".5",
+    "1e3",
+    "-.inf",
+    "yes",
+    "off",
+    "\\",
+    "\\n",
+    "\\x41",
+    "\r",
+    "\r\n",
+    "\u{85}",
+    "\u{2028}",
+    "\u{a0}",
+    "é",
+    "@",
+    "`",
+    "=",
+    "null",
+    "true: ",
+    "1: ",
+    "1.0: ",
+    "\"1\": ",
+    "- - ",
+    "\n\n",
+];
+
+fn changed(text: &str, numbers: &mut Numbers) -> String {
+    let mut characters: Vec<char> = text.chars().collect();
+    for _ in 0..=numbers.below(3) {
+        let at = numbers.below(characters.len() + 1);
+        match numbers.below(4) {
+            0 => {
+                let end = (at + 1 + numbers.below(6)).min(characters.len());
+                characters.drain(at..end);
+            }
+            1 => {
+                let end = (at + numbers.below(20)).min(characters.len());
+                let copied = characters[at..end].to_vec();
+                let to = numbers.below(characters.len() + 1);
+                characters.splice(to..to, copied);
+            }
+            _ => {
+                let piece = PIECES[numbers.below(PIECES.len())].chars();
+                characters.splice(at..at, piece);
+            }
+        }
+    }
+    characters.into_iter().collect()
+}
+
+#[test]
+fn yaml_of_others_means_what_it_means_to_helm() {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/interop/program");
+    let path = Answer::of(Command::new(program).args(["yaml", "--path"])).success();
+    let program = Path::new(path.trim());
+    let mut go = GoReader::new(program);
+    let mut paths = Vec::new();
+    files(&program.with_file_name("corpus"), &mut paths);
+    paths.sort();
+    let mut texts = Vec::new();
+    for path in paths {
+        let bytes = fs::read(path).unwrap();
+        for part in yaml::parts(&bytes).unwrap_or_default() {
+            texts.push(part.text.to_owned());
+        }
+        texts.extend(String::from_utf8(bytes));
+    }
+    assert!(texts.len() > 2000, "{}", texts.len());
+    let mut differing: Vec<String> = texts
+        .iter()
+        .filter_map(|text| difference(&mut go, text.as_bytes()))
+        .collect();
+    let short: Vec<&String> = texts.iter().filter(|text| text.len() <= SHORT).collect();
+    let mut numbers = Numbers(0x5eed);
+    for _ in 0..CHANGED {
+        let text = changed(short[numbers.below(short.len())], &mut numbers);
+        differing.extend(difference(&mut go, text.as_bytes()));
+    }
+    let count = differing.len();
+    differing.sort_by_key(String::len);
+    differing.truncate(20);
+    assert!(differing.is_empty(), "{count}:\n{}", differing.join("\n"));
+}
