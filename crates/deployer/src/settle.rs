@@ -9,6 +9,7 @@
 //! | Pod without a node | failed after 15 seconds | awaited: what the node needs may come with the same release |
 //! | claim that is not bound | awaited | settled: most are bound when a pod mounts them, and are awaited with that pod |
 //! | `DaemonSet` updated `OnDelete` | awaits pods of the current version | does not: nobody makes them |
+//! | `StatefulSet` updated `OnDelete` | settled at once | awaits ready pods of any version: on a first install they may never run |
 //! | `APIService` | by its `Ready` condition, which it never has | by its `Available` condition |
 //!
 //! As in kstatus, no Service waits for the address of a load balancer: many sites have none.

@@ -118,6 +118,7 @@ fn a_stateful_set_is_ready_when_all_its_pods_are_of_its_version_and_ready() {
         status
     };
     let partition = json!({"replicas": 4, "updateStrategy": {"rollingUpdate": {"partition": 3}}});
+    let by_hand = json!({"replicas": 4, "updateStrategy": {"type": "OnDelete"}});
     all(
         "apps/v1",
         "StatefulSet",
@@ -145,11 +146,13 @@ fn a_stateful_set_is_ready_when_all_its_pods_are_of_its_version_and_ready() {
                 revisions("test-2"),
                 "pending: its pods are not all of this version yet",
             ),
+            (by_hand.clone(), status(4, 4, 0), "ready"),
             (
-                json!({"replicas": 4, "updateStrategy": {"type": "OnDelete"}}),
+                by_hand.clone(),
                 status(4, 2, 0),
-                "ready",
+                "pending: 2 of 4 pods are ready",
             ),
+            (by_hand, status(0, 0, 0), "pending: 0 of 4 pods are created"),
             (partition.clone(), status(4, 4, 1), "ready"),
             (
                 partition.clone(),

@@ -39,10 +39,6 @@ pub(super) fn deployment(value: &Value) -> Settled {
 
 pub(super) fn stateful_set(value: &Value) -> Settled {
     let strategy = &value["spec"]["updateStrategy"];
-    // Its pods are made anew when somebody deletes them, so nobody can tell when it is done.
-    if strategy["type"] == "OnDelete" {
-        return Settled::Ready;
-    }
     let wanted = wanted(value);
     let status = |field| status(value, field);
     let (existing, updated) = (status("replicas"), status("updatedReplicas"));
@@ -51,6 +47,10 @@ pub(super) fn stateful_set(value: &Value) -> Settled {
         .or_else(|| surplus(existing, wanted));
     if let Some(told) = told {
         return told;
+    }
+    // Pods of an earlier version run until somebody deletes them.
+    if strategy["type"] == "OnDelete" {
+        return Settled::Ready;
     }
     if let Some(partition) = strategy["rollingUpdate"]["partition"].as_u64() {
         let renewed = wanted.saturating_sub(partition);
