@@ -26,14 +26,52 @@ const NO_PASSWORD: &str = "create the Secret before, and name it with `--pull-se
 const NO_SENSITIVE: &str =
     "deploy once with the value, and without a file of the plan: then the environment keeps it";
 const NO_SECRET_VALUE: &str = "put it into a Secret of the release's namespace, and name that in `valuesFrom` of the site's file; or deploy once without a file of the plan";
+const UNSCHEDULABLE: &str = "check free resources, taints and the node selector: `kubectl describe pod` says why no node fits, and `nodeSelector` and `tolerations` are in the site's file (`solution site`)";
+/// Words of the scheduler (of Kubernetes 1.36), and what to do.
+const SCHEDULER: [(&[&str], &str); 6] = [
+    (
+        &[
+            "persistentvolume",
+            "persistent volume",
+            "volume node affinity",
+            "enough free storage",
+        ],
+        "check the storage: `kubectl get storageclass,pvc,pv`; the claim needs a storage class that exists, or a default one, on the nodes where the pod may run",
+    ),
+    (
+        &[
+            "pod affinity",
+            "pod anti-affinity",
+            "pods anti-affinity",
+            "topology spread",
+        ],
+        "the pod's (anti-)affinity or topology spread allows no node: add nodes, or choose fewer replicas or another affinity in the chart's values or the site's file (`solution site`)",
+    ),
+    (
+        &["free ports"],
+        "another pod uses the host port that the pod asks for: choose another port, or a node where it is free",
+    ),
+    (
+        &["insufficient", "too many pods"],
+        "the nodes have too few free resources: free some, add nodes, or choose smaller `resources` in the site's file (`solution site`) or the chart's values",
+    ),
+    (
+        &["node affinity", "node selector"],
+        "no node has the labels that the pod asks for: label a node (`kubectl label node`), or correct `nodeSelector` in the site's file (`solution site`) or the affinity in the chart's values",
+    ),
+    (
+        &["taint"],
+        "all nodes that would fit have taints: add `tolerations` in the site's file (`solution site`) or the chart's values, or remove the taint (`kubectl taint node`)",
+    ),
+];
 const OTHER_PLATFORM: &str = "use an archive for the node's platform, or keep the pod off that node with `nodeSelector` in the site's file (`solution site`)";
 
 impl Judge for Error {
     fn answer(&self) -> Answer {
         match self {
-            Self::Rollout(failure) => failure.stuck.answer(),
+            Self::Rollout(failure) => of_seen(&failure.stuck, &failure.detail),
             Self::Unsettled(unsettled) => unsettled.answer(),
-            Self::Pull(failure) => failure.stuck.answer(),
+            Self::Pull(failure) => of_seen(&failure.stuck, &failure.detail),
             Self::NodesNotReady { .. } => unknown(
                 "see what keeps them with `kubectl describe node`; what brings their network has to come first: let the rest need it, or list it first. `--wait-for-cluster=SECONDS` waits longer",
             ),
@@ -52,7 +90,7 @@ impl Judge for Error {
 impl Judge for Unsettled {
     fn answer(&self) -> Answer {
         match self.cause() {
-            Some(cause) => of_carried(&cause.stuck),
+            Some(cause) => of_carried(&cause.stuck, &cause.detail),
             None if self.has_failed() => NO,
             None => Stuck::NoCause.answer(),
         }
@@ -82,9 +120,7 @@ impl Judge for Stuck {
             Self::PodRefused => no(
                 "read the message: an admission rule or a missing ServiceAccount refuses the pods",
             ),
-            Self::Unschedulable => unknown(
-                "check free resources, taints and the node selector: `kubectl describe pod` says why no node fits, and `nodeSelector` and `tolerations` are in the site's file (`solution site`)",
-            ),
+            Self::Unschedulable => unknown(UNSCHEDULABLE),
             Self::NotReady => unknown("check the readiness probe and the container's log"),
             Self::NoCause => {
                 unknown("check that the cluster's controllers and nodes work, or allow more time")
@@ -94,11 +130,28 @@ impl Judge for Stuck {
 }
 
 /// What keeps a pod of a set or a chart: a security context is chosen for operators alone.
-fn of_carried(stuck: &Stuck) -> Answer {
+fn of_carried(stuck: &Stuck, detail: &str) -> Answer {
     match stuck {
         Stuck::PodSecurity => no(CARRIED_SECURITY),
+        other => of_seen(other, detail),
+    }
+}
+
+/// What keeps a pod, with the cluster's own words.
+fn of_seen(stuck: &Stuck, detail: &str) -> Answer {
+    match stuck {
+        Stuck::Unschedulable => unknown(of_scheduler(detail)),
         other => other.answer(),
     }
+}
+
+/// What to do about the reason for which the scheduler finds no node. Of several, the one that is least often usual: almost
+/// every cluster has nodes with taints.
+fn of_scheduler(detail: &str) -> &'static str {
+    let said = detail.to_ascii_lowercase();
+    let reasons = SCHEDULER.iter();
+    let mut reasons = reasons.filter(|(words, _)| words.iter().any(|word| said.contains(word)));
+    reasons.next().map_or(UNSCHEDULABLE, |(_, hint)| hint)
 }
 
 impl Judge for PullProblem {
@@ -385,15 +438,70 @@ mod tests {
             (Stuck::Unschedulable, "`tolerations`"),
             (Stuck::NotReady, "readiness probe"),
         ] {
-            let carried = of_carried(&stuck);
+            let carried = of_carried(&stuck, "");
             assert_eq!(carried.1, stuck.answer().1, "{stuck:?}");
             let advice = carried.1.unwrap();
             assert!(advice.contains(field), "{stuck:?}: {advice}");
         }
-        let [operators, carried] = [Stuck::PodSecurity.answer(), of_carried(&Stuck::PodSecurity)];
+        let [operators, carried] = [
+            Stuck::PodSecurity.answer(),
+            of_carried(&Stuck::PodSecurity, ""),
+        ];
         assert_eq!(operators.0, carried.0);
         let by_patch = |answer: &Answer| answer.1.unwrap().contains("by a patch");
         assert!(!by_patch(&operators) && by_patch(&carried));
+    }
+
+    #[test]
+    fn a_pod_that_no_node_takes_gets_advice_for_the_reason_of_the_scheduler() {
+        for (detail, hint) in [
+            (
+                "0/3 nodes are available: 1 node(s) had untolerated taint {node-role.kubernetes.io/control-plane: }, 2 Insufficient cpu. preemption: 0/3 nodes are available",
+                "`resources`",
+            ),
+            (
+                "0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.",
+                "`tolerations`",
+            ),
+            (
+                "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector.",
+                "kubectl label node",
+            ),
+            (
+                "0/1 nodes are available: 1 node(s) didn't match pod anti-affinity rules.",
+                "fewer replicas",
+            ),
+            (
+                "0/1 nodes are available: pod has unbound immediate PersistentVolumeClaims.",
+                "storageclass",
+            ),
+            (
+                "0/1 nodes are available: persistentvolumeclaim \"data\" not found.",
+                "storageclass",
+            ),
+            (
+                "0/1 nodes are available: 1 node(s) had volume node affinity conflict.",
+                "storageclass",
+            ),
+            (
+                "0/1 nodes are available: 1 Insufficient ephemeral-storage.",
+                "free resources",
+            ),
+            (
+                "0/1 nodes are available: 1 Too many pods.",
+                "free resources",
+            ),
+            (
+                "no nodes available to schedule pods",
+                "kubectl describe pod",
+            ),
+        ] {
+            let answers = [of_seen, of_carried].map(|of| of(&Stuck::Unschedulable, detail));
+            for Answer(outcome, advice) in answers {
+                assert_eq!(outcome, Outcome::Unknown);
+                assert!(advice.unwrap().contains(hint), "{detail}: {advice:?}");
+            }
+        }
     }
 
     #[test]
