@@ -99,7 +99,16 @@ impl DeployedParts<'_> {
         let mut changed = self.missed(cluster, &recorded).await?;
         for release in &recorded.releases {
             let strategy = strategy(self.spec, release.name.as_str());
-            let judged = judged_release(cluster, release, strategy).await?;
+            let mut judged = judged_release(cluster, release, strategy).await?;
+            if judged.is_other() {
+                // A change may have recorded its revision after this record was read.
+                let now = inventory::read(cluster, self.solution, self.space).await?;
+                let mut now = now.releases.into_iter();
+                let now = now.find(|it| it.is(&release.namespace, &release.name));
+                if let Some(now) = now.filter(|now| now != release) {
+                    judged = judged_release(cluster, &now, strategy).await?;
+                }
+            }
             changed.extend(judged.found);
             for (object, found) in judged.running {
                 workloads.push(Workload { object, strategy });
@@ -206,6 +215,13 @@ struct JudgedRelease {
     running: Vec<(ObjectRef, Option<Object>)>,
 }
 
+impl JudgedRelease {
+    fn is_other(&self) -> bool {
+        let found = self.found.as_ref();
+        found.is_some_and(|(condition, _)| *condition == Condition::OtherVersion)
+    }
+}
+
 /// Whether a release is what was brought, and how its workloads are.
 async fn judged_release(
     cluster: &Cluster,
@@ -219,7 +235,9 @@ async fn judged_release(
         return Ok(judged);
     };
     let known = &release.revisions;
-    let content = if known.is_empty() || standing.is_known(known) {
+    let content = if known.is_empty() {
+        Content::Unrecorded
+    } else if standing.is_known(known) {
         Content::Recorded
     } else {
         Content::Other
@@ -265,9 +283,12 @@ fn drifted(applied: &Object, live: Option<&Object>) -> Option<PartState> {
     Some((condition, drifted.to_string()))
 }
 
-/// The content of a revision, beside the recorded one.
+/// The content of a revision, compared with those that are recorded.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Content {
+    /// None is recorded: the record is older than such entries.
+    Unrecorded,
+    /// One of the recorded ones, perhaps of a change that has not ended.
     Recorded,
     Other,
 }
@@ -281,11 +302,19 @@ fn other_revision(
     content: Content,
 ) -> Option<PartState> {
     let is_sites = strategy == Strategy::BootstrapOnly && release.revision.is_some();
-    let is_other = release.revision != Some(revision) || content == Content::Other;
-    (!is_sites && is_other).then(|| {
-        let words = format!("{release} is at revision {revision}, which is not from here");
-        (Condition::OtherVersion, words)
-    })
+    let is_current = release.revision == Some(revision);
+    match content {
+        _ if is_sites => None,
+        Content::Recorded | Content::Unrecorded if is_current => None,
+        Content::Recorded => {
+            let words = format!("{release} is being changed: revision {revision} is not complete");
+            Some((Condition::NotReady, words))
+        }
+        Content::Unrecorded | Content::Other => {
+            let words = format!("{release} is at revision {revision}, which is not from here");
+            Some((Condition::OtherVersion, words))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -310,7 +339,7 @@ mod tests {
                 &release("web", recorded_at),
                 strategy,
                 revision,
-                Content::Recorded,
+                Content::Unrecorded,
             );
             assert_eq!(
                 found.is_some(),
@@ -318,6 +347,20 @@ mod tests {
                 "{recorded_at:?} {strategy:?} {revision}"
             );
         }
+    }
+
+    #[test]
+    fn a_revision_of_a_change_that_has_not_ended_is_not_called_foreign() {
+        let told = |recorded_at, content| {
+            let release = release("web", recorded_at);
+            other_revision(&release, Strategy::Managed, 2, content).map(|(condition, _)| condition)
+        };
+        for before in [None, Some(1)] {
+            assert_eq!(told(before, Content::Recorded), Some(Condition::NotReady));
+            assert_eq!(told(before, Content::Other), Some(Condition::OtherVersion));
+        }
+        assert_eq!(told(Some(2), Content::Recorded), None);
+        assert_eq!(told(Some(2), Content::Other), Some(Condition::OtherVersion));
     }
 
     #[test]
