@@ -10,7 +10,7 @@ use archive::{ArchiveFile, FileSource};
 use charts::{Chart, ChartArtifact, IgnoreRules, ValuesError};
 use rules::PlaceholderNames;
 use rules::catalogue::charts::VALUES;
-use rules::catalogue::source;
+use rules::catalogue::{Severity, source};
 use schemas::{
     ArchivePath, ChartName, ChartPin, ChartRelease, ChartSource, ChartVersion, Digest, Document,
     Image, ImageReference, OciChart, SourceChart, yaml,
@@ -20,7 +20,7 @@ use sources::{Cache, Remote, SourceError, SourceNetwork};
 use watch::Watch;
 
 use crate::Event;
-use validator::ErrorChain;
+use validator::{CarriedDefinitions, ErrorChain};
 
 use crate::error::PackError;
 use crate::problems::SourceProblems;
@@ -112,6 +112,19 @@ pub(crate) fn load(
             unused: source.unused_images.clone(),
         }
     }))
+}
+
+/// Finds the definitions in `crds/` that no archive may have, before anything is downloaded for one.
+pub(crate) fn check_definitions(charts: &[LoadedChart], problems: &mut SourceProblems<'_>) {
+    let mut definitions = CarriedDefinitions::default();
+    for chart in charts {
+        let path = archive::chart_path(&chart.release.name);
+        let found = definitions.judge_chart(&path, chart.archive.digest, &chart.chart);
+        let errors = found.into_iter();
+        for (info, words) in errors.filter(|(info, _)| info.severity == Severity::Error) {
+            problems.at_field(info, &format!("{}.source", chart.field), words);
+        }
+    }
 }
 
 fn release(source: &SourceChart, chart: &Chart) -> ChartRelease {

@@ -117,6 +117,7 @@ pub(crate) fn load(
         let field = format!("spec.charts[{number}]");
         charts.extend(charts::load(chart, &field, network, &mut problems)?);
     }
+    charts::check_definitions(&charts, &mut problems);
     sets::check(&sets, &charts, spec, &mut problems);
     if references_are_known(spec) {
         sets::check_images(&sets, &known(spec), &mut problems);

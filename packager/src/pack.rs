@@ -451,6 +451,8 @@ pub(crate) fn info(loaded: &Loaded, images: &[Collected], time: StatementTime) -
 /// Returns the capabilities that a reader must have to read what this becomes.
 fn requires(loaded: &Loaded, images: &[Collected]) -> Vec<Capability> {
     let spec = assemble::manifest(loaded, images).spec;
+    // The lowest version that suffices.
+    let as_helm = loaded.charts.iter().any(|it| it.chart.as_helm);
     let features = Feature::ALL.into_iter();
     let features = features.filter(|feature| match feature {
         Feature::ForeignLayers => images.iter().any(|image| image.contents.foreign_layers),
@@ -464,6 +466,8 @@ fn requires(loaded: &Loaded, images: &[Collected]) -> Vec<Capability> {
                 referrers.any(has_other_configuration)
             }
         }
+        Feature::Charts => !loaded.charts.is_empty() && !as_helm,
+        Feature::ChartsAsHelm => as_helm,
         feature => feature.is_in(&spec),
     });
     features.map(Feature::capability).collect()

@@ -269,6 +269,7 @@ impl RenderSetup<'_> {
             release: &release.name,
             namespace: self.namespace(chart),
             chart: chart.bytes(),
+            skip_schema: chart.chart.remote_schema.is_some(),
             values: values.as_bytes(),
             kubernetes: with.kubernetes.map(KubernetesVersion::as_str),
             api_versions: &[],

@@ -175,8 +175,11 @@ fn tidy(object: &mut Value) {
     let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) else {
         return;
     };
+    // Of an object without a name it says why it has none.
+    let has_name = metadata.contains_key("name");
     metadata.retain(|field, value| {
-        KEPT.contains(&field.as_str()) && !value.is_null() && value.as_str() != Some("")
+        let is_kept = KEPT.contains(&field.as_str()) || !has_name && field == "generateName";
+        is_kept && !value.is_null() && value.as_str() != Some("")
     });
     if let Some(annotations) = metadata
         .get_mut("annotations")
@@ -502,9 +505,13 @@ mod tests {
             ),
             (
                 with("{apiVersion: v1, kind: ConfigMap, metadata: {generateName: x}}"),
-                of(38, "manifests.object", "`metadata.name` is missing"),
+                of(
+                    38,
+                    "manifests.object",
+                    "has `metadata.generateName` and no `metadata.name`",
+                ),
             ),
-            (with("a: ["), of(38, "manifests.yaml", "")),
+            (with("a: ["), of(39, "manifests.yaml", "")),
             (
                 format!("{RELEASE}      description: {}\n", "x".repeat(10_000_000)),
                 of(23, "manifests.yaml", "has 1000"),

@@ -63,6 +63,7 @@ impl<'a> ReadArchive<'a> {
         Ok(CarriedChart {
             release: release.clone(),
             digest: self.digest(&path),
+            skip_schema: chart.remote_schema.is_some(),
             archive,
             values,
             asks: chart.asks,

@@ -177,6 +177,42 @@ fn the_artifact_of_a_chart_is_shown_before_it_is_made() {
     assert_eq!(artifact["source"], "dir:chart");
 }
 
+/// As neuvector, with equal keys in its schema, and backstage, whose schema refers to another.
+#[test]
+fn charts_that_only_helm_reads_are_packed_and_what_is_not_checked_is_reported() {
+    let desk = desk("");
+    let validate = [
+        "validate",
+        "out.iso",
+        "--key",
+        "publisher.pub",
+        "--output",
+        "json",
+    ];
+    for (schema, id) in [
+        (r#"{"type": "text", "type": "object"}"#, None),
+        (
+            r#"{"properties": {"a": {"$ref": "https://r.test/a.json"}}}"#,
+            Some("charts.remote-schema"),
+        ),
+    ] {
+        desk.write("source/chart/values.schema.json", schema);
+        desk.solution(&[&PACK[..], &["--force"]].concat()).success();
+        let listed = stages::list(&desk.path("out.iso"));
+        let requires = &listed.statement().predicate.requires;
+        let requires: Vec<&str> = requires.iter().map(Capability::as_str).collect();
+        assert_eq!(requires, ["charts-1.1.0"]);
+        let findings = desk.solution(&validate).json()["findings"].clone();
+        let ids = findings
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it["id"].as_str());
+        let ids: std::collections::BTreeSet<Option<&str>> = ids.collect();
+        assert_eq!(ids, id.into_iter().map(Some).collect(), "{findings}");
+    }
+}
+
 /// What a site could not install is said by whoever packs, before anything is collected.
 #[test]
 fn a_chart_that_needs_something_from_elsewhere_is_not_packed() {

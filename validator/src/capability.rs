@@ -17,7 +17,9 @@ pub(crate) fn check(
     findings: &mut Findings,
 ) {
     let capability = feature.capability();
-    let message = match (feature.is_in(&solution.spec), feature.is_among(requires)) {
+    let later = feature == Feature::Charts && Feature::ChartsAsHelm.is_among(requires);
+    let is_required = later || feature.is_among(requires);
+    let message = match (feature.is_in(&solution.spec), is_required) {
         (true, false) => format!("{has}, but the signed statement does not require"),
         (false, true) => format!("{lacks}, but the signed statement requires"),
         _ => return,

@@ -8,7 +8,7 @@ use rules::PlaceholderNames;
 use rules::catalogue::FindingInfo;
 use rules::catalogue::charts::{
     ARCHIVE, ARTIFACT, BUDGET, CAPABILITY, DEPENDENCY, IDENTITY, METADATA, MISSING, RELEASE_SIZE,
-    SCHEMA, UNEXPECTED, VALUES,
+    REMOTE_SCHEMA, SCHEMA, UNEXPECTED, VALUES,
 };
 use schemas::{
     Capability, ChartRelease, ContentsEntry, Digest, Image, ImagePlace, Solution, limits,
@@ -31,6 +31,8 @@ pub struct CarriedChart {
     pub archive: Vec<u8>,
     /// SHA-256 of it.
     pub digest: Digest,
+    /// Whether Helm must not check its values by schemas, since it would fetch one from elsewhere.
+    pub skip_schema: bool,
     /// The publisher's values, with placeholders.
     pub values: Map<String, Value>,
     /// The inputs that its templates ask for besides: the cluster, or chance.
@@ -81,6 +83,7 @@ pub(crate) fn check(
         placeholders: PlaceholderNames::new(&spec.images, &spec.parameters),
         definitions,
         findings,
+        as_helm: false,
     };
     let mut carried = Vec::new();
     // That there are more is a finding already.
@@ -88,6 +91,24 @@ pub(crate) fn check(
         files.go_on()?;
         carried.extend(judge.release(release)?);
     }
+    let message = match (
+        judge.as_helm,
+        Feature::ChartsAsHelm.is_among(context.requires),
+    ) {
+        (true, false) => {
+            "a chart has files that only Helm's rules read, but the signed statement does not require"
+        }
+        (false, true) => {
+            "no chart has files that only Helm's rules read, but the signed statement requires"
+        }
+        _ => return Ok(carried),
+    };
+    let capability = Feature::ChartsAsHelm.capability();
+    findings.add(
+        &CAPABILITY,
+        MANIFEST,
+        format_args!("{message} `{capability}`"),
+    );
     Ok(carried)
 }
 
@@ -111,6 +132,8 @@ struct ChartJudge<'a> {
     placeholders: PlaceholderNames<'a>,
     definitions: &'a mut CarriedDefinitions,
     findings: &'a mut Findings,
+    /// Whether a chart needs the second version of the capability.
+    as_helm: bool,
 }
 
 /// A chart that could be read, with its archive.
@@ -143,6 +166,7 @@ impl<'a> ChartJudge<'a> {
             release: release.clone(),
             archive: read.archive,
             digest: read.entry.digest,
+            skip_schema: read.chart.remote_schema.is_some(),
             // Values may be templates too.
             asks: read.chart.asks | Asks::of(Value::Object(values.clone()).to_string().as_bytes()),
             values,
@@ -173,6 +197,13 @@ impl<'a> ChartJudge<'a> {
                 return Ok(None);
             }
         };
+        self.as_helm |= chart.as_helm;
+        if let Some(reference) = &chart.remote_schema {
+            let message = format_args!(
+                "values.schema.json refers to `{reference}`, which is not in the chart: Helm does not check the values of this release by schemas"
+            );
+            self.findings.add(&REMOTE_SCHEMA, &path, message);
+        }
         let (name, version) = (&chart.name, &chart.version);
         if (name, version) == (&release.chart, &release.version) {
             self.artifact(release, entry);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use archive::OpenError;
 use charts::{Chart, ChartFile};
-use schemas::{ArchivePath, ContentsEntry, Digest, DocumentCost, yaml};
+use schemas::{ArchivePath, ContentsEntry, Digest, DocumentCost};
 use serde_json::Value;
 
 use crate::files::ListedFiles;
@@ -25,7 +25,7 @@ pub struct CarriedDefinition {
 
 /// The definitions that were read so far, and what they cost.
 #[derive(Debug, Default)]
-pub(crate) struct CarriedDefinitions {
+pub struct CarriedDefinitions {
     list: Vec<CarriedDefinition>,
     /// The position of each name in the list.
     places: BTreeMap<String, usize>,
@@ -71,7 +71,10 @@ impl CarriedDefinitions {
         }
         for file in chart.definition_files() {
             files.go_on()?;
-            if let Err(problem) = self.add_file(entry, file, findings) {
+            let mut tell = |info: &'static FindingInfo, words: String| {
+                findings.add(info, &entry.path, words);
+            };
+            if let Err(problem) = self.add_file(&entry.path, file, &mut tell) {
                 let message = format_args!("with those of crds/, {problem}");
                 findings.add(&BUDGET, &entry.path, message);
                 break;
@@ -80,20 +83,40 @@ impl CarriedDefinitions {
         Ok(())
     }
 
+    /// Judges those of a chart that will be in this file. There may be no archive yet.
+    pub fn judge_chart(
+        &mut self,
+        path: &ArchivePath,
+        digest: Digest,
+        chart: &Chart,
+    ) -> Vec<(&'static FindingInfo, String)> {
+        let mut found = Vec::new();
+        if !self.charts.insert(digest) {
+            return found;
+        }
+        for file in chart.definition_files() {
+            let mut tell = |info, words| found.push((info, words));
+            if let Err(problem) = self.add_file(path, file, &mut tell) {
+                found.push((&BUDGET, format!("with those of crds/, {problem}")));
+                break;
+            }
+        }
+        found
+    }
+
     /// Adds those of one file, unless all files together hold too much.
     fn add_file(
         &mut self,
-        entry: &ContentsEntry,
+        path: &ArchivePath,
         file: ChartFile<'_>,
-        findings: &mut Findings,
+        tell: &mut impl FnMut(&'static FindingInfo, String),
     ) -> Result<(), Problem> {
         self.size = self.size.saturating_add(file.bytes.len() as u64);
         self.check_budget()?;
-        let documents = match yaml::documents(file.bytes) {
+        let documents = match charts::read_documents(file.bytes) {
             Ok(documents) => documents,
             Err(error) => {
-                let message = format_args!("{}: {error}", file.path);
-                findings.add(&DEFINITION, &entry.path, message);
+                tell(&DEFINITION, format!("{}: {error}", file.path));
                 return Ok(());
             }
         };
@@ -102,11 +125,10 @@ impl CarriedDefinitions {
         }
         self.check_budget()?;
         for (number, document) in (1..).zip(documents) {
-            let tell = |info: &FindingInfo, words: &dyn std::fmt::Display| {
-                let message = format_args!("{}, document {number}: {words}", file.path);
-                findings.add(info, &entry.path, message);
+            let tell = |info, words: &dyn std::fmt::Display| {
+                tell(info, format!("{}, document {number}: {words}", file.path));
             };
-            self.add(&entry.path, document, tell);
+            self.add(path, document, tell);
         }
         self.check_budget()
     }
@@ -117,7 +139,7 @@ impl CarriedDefinitions {
         &mut self,
         path: &ArchivePath,
         document: Value,
-        mut tell: impl FnMut(&FindingInfo, &dyn std::fmt::Display),
+        mut tell: impl FnMut(&'static FindingInfo, &dyn std::fmt::Display),
     ) {
         let name = rules::definition_name(&document);
         let known = name.and_then(|name| Some((name, &self.list[*self.places.get(name)?])));
@@ -160,7 +182,7 @@ fn info(problem: &Problem) -> &'static FindingInfo {
 mod tests {
     use std::collections::BTreeMap;
 
-    use schemas::Contents;
+    use schemas::{Contents, yaml};
     use watch::Cancel;
 
     use super::*;

@@ -33,7 +33,7 @@ mod sets;
 pub use accepted::{Accepted, IncludedHelm};
 pub use charts::{CarriedChart, chart_finding};
 pub use check::{check, check_accepted, check_draft, vouch};
-pub use definitions::CarriedDefinition;
+pub use definitions::{CarriedDefinition, CarriedDefinitions};
 pub use finding::{ErrorChain, Finding, Findings, SourceMap, SourcePlace};
 pub use images::{IMAGE_INDEX, image_references};
 pub use options::{AcceptedBefore, AllowUnsigned, CheckOptions, Depth, Signatures, TrustedKeys};

@@ -247,6 +247,7 @@ impl<'a> SetJudge<'a> {
             place,
             findings,
         );
+        report(rules::unreplaced(document), place, findings);
         report(
             rules::namespace_of_cluster(document, &self.kinds),
             place,

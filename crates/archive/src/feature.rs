@@ -14,6 +14,9 @@ pub(crate) const BIN: &str = "bin";
 /// The end of every released capability: the first version of each.
 const RELEASED: &str = "-1.0.0";
 
+/// The end of a second version.
+const SECOND: &str = "-1.1.0";
+
 /// The end of the drafts that came before. Only what a site keeps may have them.
 const DRAFT: &str = "-0.1.0";
 
@@ -22,6 +25,8 @@ const DRAFT: &str = "-0.1.0";
 pub enum Feature {
     /// Helm charts (docs/format-charts.md).
     Charts,
+    /// Helm charts whose files are read as Helm reads them, in place of [`Self::Charts`].
+    ChartsAsHelm,
     /// Layers of images that have addresses elsewhere too (docs/format-foreign-layers.md).
     ForeignLayers,
     /// Objects that are applied as they are (docs/format-manifests.md).
@@ -41,8 +46,9 @@ pub enum Feature {
 
 impl Feature {
     /// All of them, in the order of a statement.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Charts,
+        Self::ChartsAsHelm,
         Self::ForeignLayers,
         Self::Manifests,
         Self::OperatorTemplate,
@@ -61,6 +67,7 @@ impl Feature {
     pub fn capability(self) -> Capability {
         let version = match self {
             Self::ProgramsInHead => DRAFT,
+            Self::ChartsAsHelm => SECOND,
             _ => RELEASED,
         };
         let name = format!("{}{version}", self.name()).parse();
@@ -69,7 +76,7 @@ impl Feature {
 
     fn name(self) -> &'static str {
         match self {
-            Self::Charts => "charts",
+            Self::Charts | Self::ChartsAsHelm => "charts",
             Self::ForeignLayers => "foreign-layers",
             Self::Manifests => "manifests",
             Self::OperatorTemplate => "operator-template",
@@ -96,7 +103,7 @@ impl Feature {
     #[must_use]
     pub fn is_in(self, solution: &SolutionSpec) -> bool {
         match self {
-            Self::Charts => !solution.charts.is_empty(),
+            Self::Charts | Self::ChartsAsHelm => !solution.charts.is_empty(),
             Self::Manifests => !solution.manifests.is_empty() || !solution.parameters.is_empty(),
             Self::OperatorTemplate => {
                 let operator = solution.operator.as_ref();
@@ -113,17 +120,18 @@ impl Feature {
     #[must_use]
     pub fn of(capability: &Capability) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
-        if let Some(name) = capability.as_str().strip_suffix(RELEASED) {
-            return all.find(|it| *it != Self::ProgramsInHead && it.name() == name);
+        if let Some(found) = all.find(|it| it.capability() == *capability) {
+            return Some(found);
         }
         let name = capability.as_str().strip_suffix(DRAFT)?;
-        all.find(|it| *it != Self::Programs && it.name() == name)
+        let mut all = Self::ALL.into_iter();
+        all.find(|it| !matches!(it, Self::Programs | Self::ChartsAsHelm) && it.name() == name)
     }
 
     /// The directory that it gives a meaning to.
     pub(crate) fn directory(self) -> Option<&'static str> {
         match self {
-            Self::Charts => Some(CHARTS),
+            Self::Charts | Self::ChartsAsHelm => Some(CHARTS),
             Self::Manifests => Some(MANIFESTS),
             Self::ProgramsInHead => Some(BIN),
             Self::ForeignLayers
@@ -143,6 +151,9 @@ mod tests {
     fn each_capability_is_known_released_and_as_a_draft() {
         for feature in Feature::ALL {
             assert_eq!(Feature::of(&feature.capability()), Some(feature));
+            if feature == Feature::ChartsAsHelm {
+                continue;
+            }
             let draft: Capability = format!("{}-0.1.0", feature.name()).parse().unwrap();
             let of_draft = Feature::of(&draft).unwrap();
             assert_eq!(of_draft.name(), feature.name());
@@ -150,7 +161,8 @@ mod tests {
         }
         assert!(!Feature::is_draft(&Feature::Charts.capability()));
         for unknown in [
-            "charts-1.1.0",
+            "charts-1.2.0",
+            "manifests-1.1.0",
             "charts-0.2.0",
             "charts",
             "-1.0.0",

@@ -10,7 +10,7 @@ use crate::artifact::ChartArtifact;
 use crate::asks::Asks;
 use crate::error::{ArchiveProblem, ChartError, ChartProblem};
 use crate::metadata::ChartMetadata;
-use crate::values::read_values;
+use crate::values::{ValuesError, read_foreign, read_own_values};
 use crate::{limits, schema, stored};
 
 /// A chart that can be installed without anything from elsewhere.
@@ -26,6 +26,11 @@ pub struct Chart {
     pub definitions: usize,
     /// The things that its templates ask for, and those of the charts in it.
     pub asks: Asks,
+    /// Whether only Helm's readers read all files of it and of the charts in it, and not those of `charts-1.0.0`.
+    pub as_helm: bool,
+    /// Something elsewhere that the schema of its values refers to, or that of a chart in it. Helm would fetch it, and so must
+    /// not check values by schemas.
+    pub remote_schema: Option<String>,
     values: Map<String, Value>,
     /// The values of the charts in it, those of each below its name.
     values_within: Map<String, Value>,
@@ -154,15 +159,21 @@ fn read_files(
     }
     let find = |path: &str| files.iter().find(|file| file.path == path);
     let metadata = find("Chart.yaml").ok_or(ChartProblem::NoMetadata)?;
-    let mut metadata = ChartMetadata::read(&metadata.bytes)?;
+    let metadata = ChartMetadata::read(&metadata.bytes)?;
+    let (mut metadata, mut as_helm) = (metadata.value, metadata.as_helm);
     if let Some(requirements) = find("requirements.yaml") {
-        metadata.require(&requirements.bytes)?;
+        as_helm |= metadata.require(&requirements.bytes)?;
     }
-    let values = find("values.yaml").map(|file| read_values(&file.bytes));
-    let values = values.transpose().map_err(|_| ChartProblem::Values)?;
-    if let Some(file) = find("values.schema.json") {
-        schema::check(&file.bytes)?;
-    }
+    let values = find("values.yaml").map(|file| read_own_values(&file.bytes));
+    let values = values.transpose().map_err(|error| match error {
+        ValuesError::Yaml(error) => ChartProblem::Yaml("values.yaml", error),
+        ValuesError::Shape => ChartProblem::Values,
+    })?;
+    as_helm |= values.as_ref().is_some_and(|values| values.as_helm);
+    let schema = find("values.schema.json").map(|file| schema::check(&file.bytes));
+    let schema = schema.transpose()?;
+    as_helm |= schema.as_ref().is_some_and(|schema| schema.as_helm);
+    let mut remote_schema = schema.and_then(|schema| schema.value);
     let mut present = BTreeSet::new();
     let mut values_within = Map::new();
     let mut definitions_within = Vec::new();
@@ -175,6 +186,8 @@ fn read_files(
         };
         let chart = read_inner(name, &files, budget, depth + 1).map_err(inner)?;
         asks = asks | chart.asks;
+        as_helm |= chart.as_helm;
+        remote_schema = remote_schema.or_else(|| chart.remote_schema.clone());
         let path = format!("charts/{name}");
         let name = chart.metadata.name.clone();
         // Only the first of several aliases: with all of them, charts in charts could multiply without end.
@@ -190,14 +203,20 @@ fn read_files(
     if let Some(missing) = needed.find(|it| !present.contains(&it.name)) {
         return Err(ChartProblem::Dependency(missing.name.clone()).into());
     }
-    let own = files.iter().filter(|it| is_definition(&it.path)).count();
+    let own = files.iter().filter(|it| is_definition(&it.path));
+    let mut read = own.clone().map(|file| read_foreign(&file.bytes));
+    // What cannot be read at all is found where the definitions are judged.
+    as_helm |= read.any(|read| read.is_ok_and(|read| read.as_helm));
+    let own = own.count();
     Ok(Chart {
         name: metadata.chart_name()?,
         version: metadata.chart_version()?,
         metadata,
         definitions: own + definitions_within.len(),
         asks,
-        values: values.unwrap_or_default(),
+        as_helm,
+        remote_schema,
+        values: values.map(|values| values.value).unwrap_or_default(),
         values_within,
         definitions_within,
         files,

@@ -33,4 +33,4 @@ pub use ignore::IgnoreRules;
 pub use index::{IndexedVersion, find};
 pub use metadata::{ChartMetadata, Dependency, Maintainer};
 pub use package::package;
-pub use values::{ValuesError, read_values};
+pub use values::{ValuesError, read_documents, read_values};

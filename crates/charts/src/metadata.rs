@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::error::ChartProblem;
 use crate::limits;
+use crate::values::AsRead;
 
 /// The fields of `Chart.yaml`. Serialised, they are the configuration of the artifact that `helm push` makes: the order
 /// of fields is Helm's, and what is empty is left out.
@@ -215,16 +216,19 @@ fn misspelt(value: &Value) -> Option<&str> {
     keys.find(wrong).map(String::as_str)
 }
 
-fn read_value(name: &'static str, bytes: &[u8]) -> Result<Value, ChartProblem> {
+fn read_value(name: &'static str, bytes: &[u8]) -> Result<AsRead<Value>, ChartProblem> {
     if bytes.len() > limits::METADATA {
         let (size, most) = (bytes.len(), limits::METADATA);
         let words = format!("{name} has {size} bytes; at most {most} are read");
         return Err(ChartProblem::Budget(words));
     }
     let unreadable = |error| ChartProblem::Yaml(name, error);
-    let value: Value = yaml::from_slice(bytes).map_err(unreadable)?;
+    let (value, as_helm) = match yaml::from_slice::<Value>(bytes) {
+        Ok(value) => (value, false),
+        Err(_) => (yaml::go::from_slice(bytes).map_err(unreadable)?, true),
+    };
     match misspelt(&value) {
-        None => Ok(value),
+        None => Ok(AsRead { value, as_helm }),
         Some(key) => Err(ChartProblem::Metadata(format!(
             "{name} has the field `{key}`, which some readers take for another"
         ))),
@@ -233,25 +237,27 @@ fn read_value(name: &'static str, bytes: &[u8]) -> Result<Value, ChartProblem> {
 
 impl ChartMetadata {
     /// Reads `Chart.yaml`, as Helm does where it looks at a chart.
-    pub(crate) fn read(bytes: &[u8]) -> Result<Self, ChartProblem> {
-        let value = read_value("Chart.yaml", bytes)?;
+    pub(crate) fn read(bytes: &[u8]) -> Result<AsRead<Self>, ChartProblem> {
+        let AsRead { value, as_helm } = read_value("Chart.yaml", bytes)?;
         let metadata: Self = serde_json::from_value(value)
             .map_err(|error| ChartProblem::Metadata(format!("Chart.yaml: {error}")))?;
         let metadata = metadata.tidy();
         metadata.check()?;
-        Ok(metadata)
+        let value = metadata;
+        Ok(AsRead { value, as_helm })
     }
 
-    /// Adds the dependencies that charts of `v1` have in a file of their own.
-    pub(crate) fn require(&mut self, bytes: &[u8]) -> Result<(), ChartProblem> {
+    /// Adds the dependencies that charts of `v1` have in a file of their own; says whether only Helm reads it.
+    pub(crate) fn require(&mut self, bytes: &[u8]) -> Result<bool, ChartProblem> {
         const FILE: &str = "requirements.yaml";
         let wrong = |words: String| ChartProblem::Metadata(format!("{FILE} {words}"));
         if self.api_version != "v1" {
             return Err(wrong("is only read with `apiVersion: v1`".to_owned()));
         }
-        let mut value = match read_value(FILE, bytes)? {
+        let AsRead { value, as_helm } = read_value(FILE, bytes)?;
+        let mut value = match value {
             Value::Object(fields) => fields,
-            Value::Null => return Ok(()),
+            Value::Null => return Ok(as_helm),
             _ => return Err(wrong("is no mapping".to_owned())),
         };
         let dependencies = value.remove("dependencies").unwrap_or_default();
@@ -262,7 +268,8 @@ impl ChartMetadata {
             serde_json::from_value(dependencies).map_err(|error| wrong(format!(": {error}")))?;
         self.dependencies = dependencies.unwrap_or_default();
         *self = std::mem::take(self).tidy();
-        self.check()
+        self.check()?;
+        Ok(as_helm)
     }
 
     /// Makes of texts what Helm makes of them before it shows or stores them.

@@ -14,7 +14,7 @@ const GZIP_LEVEL: u8 = 6;
 /// The archive of the files of a chart's directory, by their paths below it. What `.helmignore` names is left out.
 pub fn package(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, ChartError> {
     let metadata = files.get("Chart.yaml").ok_or(ChartProblem::NoMetadata)?;
-    let name = ChartMetadata::read(metadata)?.name;
+    let name = ChartMetadata::read(metadata)?.value.name;
     let ignored = IgnoreRules::new(files.get(".helmignore").map_or(&[][..], Vec::as_slice))?;
     let mut tar = Vec::new();
     for (path, bytes) in files {

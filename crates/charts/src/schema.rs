@@ -2,18 +2,20 @@
 //! internet does not have. Values are judged by it where Helm renders, in a process that is given a time: what it takes to judge
 //! them has no bound that could be read off a schema, since each of a chain of `allOf` may refer to the next one twice.
 //!
-//! Known attacks and where they stop: references to elsewhere: refused, and nothing fetches; patterns that take for ever:
+//! Known attacks and where they stop: references to elsewhere: reported, and Helm checks no values of such a chart; patterns that take for ever:
 //! an engine that is linear, and bounds on their text, on their classes of Unicode and on what they compile to, together;
 //! chains of references: their number is limited.
 
 use std::collections::BTreeSet;
 
 use jsonschema::{PatternOptions, ValidationError};
+use schemas::json::Kind;
 use schemas::{json, pattern_weight, printable_within};
 use serde_json::{Map, Value};
 
 use crate::error::ChartProblem;
 use crate::limits;
+use crate::values::AsRead;
 
 /// The keywords that name another schema.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
@@ -30,25 +32,28 @@ const DRAFTS: [&str; 5] = [
 /// The address that stands for the latest of them.
 const LATEST: &str = "json-schema.org/schema";
 
-/// Refuses a schema that is no JSON, no schema, or needs another one.
-pub(crate) fn check(bytes: &[u8]) -> Result<(), ChartProblem> {
+/// Refuses a schema that is no JSON or no schema. Returns the first thing elsewhere that it refers to; all such references are
+/// left out where the rest is checked.
+pub(crate) fn check(bytes: &[u8]) -> Result<AsRead<Option<String>>, ChartProblem> {
     let wrong = |words: String| Err(ChartProblem::Schema(words));
     if bytes.len() > limits::SCHEMA {
         let (size, most) = (bytes.len(), limits::SCHEMA);
         return wrong(format!("has {size} bytes; at most {most} are read"));
     }
-    let document: Value = match json::from_slice(bytes) {
+    // Of equal keys Go's reader takes the last, as this one does.
+    let strict = json::from_slice(bytes).ok();
+    let is_strict = strict.is_some();
+    let read = strict.map_or_else(|| json::from_loose_slice_of(bytes, Kind::Plain), Ok);
+    let mut document: Value = match read {
         Ok(document) => document,
         Err(error) => return wrong(format!("cannot be read: {error}")),
     };
     if !document.is_object() && !document.is_boolean() {
         return wrong("is no schema".to_owned());
     }
+    let elsewhere = cut_remote(&mut document);
     let (mut patterns, mut references) = (BTreeSet::new(), 0);
     for fields in objects(&document) {
-        if let Some(remote) = remote(fields) {
-            return wrong(format!("refers to `{remote}`, which it does not hold"));
-        }
         let keys = REFERENCES.iter();
         references += keys.filter(|key| fields.contains_key(**key)).count();
         patterns.extend(fields.get("pattern").and_then(Value::as_str));
@@ -70,7 +75,10 @@ pub(crate) fn check(bytes: &[u8]) -> Result<(), ChartProblem> {
         .should_validate_formats(false)
         .offline();
     match options.build(&document) {
-        Ok(_) => Ok(()),
+        Ok(_) => Ok(AsRead {
+            as_helm: !is_strict || elsewhere.is_some(),
+            value: elsewhere,
+        }),
         Err(error) => wrong(format!("is no schema: {}", said(&error))),
     }
 }
@@ -130,14 +138,34 @@ fn objects(value: &Value) -> impl Iterator<Item = &Map<String, Value>> {
     all(value).filter_map(Value::as_object)
 }
 
-/// Returns what an object of a schema refers to that is not in the schema.
-fn remote(fields: &Map<String, Value>) -> Option<&str> {
+/// Removes the keywords that refer to something elsewhere, and returns the first such reference.
+fn cut_remote(schema: &mut Value) -> Option<String> {
+    let mut first = None;
+    let mut left = vec![schema];
+    while let Some(next) = left.pop() {
+        match next {
+            Value::Array(list) => left.extend(list),
+            Value::Object(fields) => {
+                while let Some(keyword) = remote(fields) {
+                    let reference = fields.remove(keyword);
+                    let reference = reference.as_ref().and_then(Value::as_str);
+                    let shown = |text| printable_within(text, limits::WORDS);
+                    first = first.or_else(|| reference.map(shown));
+                }
+                left.extend(fields.values_mut());
+            }
+            _ => {}
+        }
+    }
+    first
+}
+
+/// Returns the keyword by which an object of a schema refers to what is not in the schema.
+fn remote(fields: &Map<String, Value>) -> Option<&'static str> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
-    let elsewhere = |reference: &&str| !reference.starts_with('#');
-    let mut references = REFERENCES.into_iter().filter_map(text);
+    let is_elsewhere = |key: &&str| text(key).is_some_and(|reference| !reference.starts_with('#'));
     let known = |draft: &str| DRAFTS.contains(&draft) || draft == LATEST;
-    let unknown = |draft: &&str| !named(draft).is_some_and(known);
-    references
-        .find(elsewhere)
-        .or_else(|| text("$schema").filter(unknown))
+    let unknown = |draft: &str| !named(draft).is_some_and(known);
+    let draft = text("$schema").is_some_and(unknown).then_some("$schema");
+    REFERENCES.into_iter().find(is_elsewhere).or(draft)
 }

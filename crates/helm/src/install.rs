@@ -28,6 +28,8 @@ const UPGRADING: [&str; 5] = [
     "rollback-on-failure",
     "hide-notes",
 ];
+/// The flag with which Helm fetches nothing that a schema refers to.
+pub(crate) const SKIP_SCHEMA: &str = "skip-schema-validation";
 /// The words with which Helm says that there is no such release. Its flag that makes this no failure makes every answer
 /// one, also that somebody may not look.
 const NO_RELEASE: &str = "release: not found";
@@ -58,6 +60,8 @@ pub struct Upgrade<'a> {
     pub release: Release<'a>,
     /// The chart's archive.
     pub chart: &'a [u8],
+    /// Whether values are not checked by the schemas of the chart, which would be fetched from elsewhere.
+    pub skip_schema: bool,
     /// The values, as YAML: all of them, nothing is kept of an earlier revision.
     pub values: &'a [u8],
     /// The time that Helm waits for the objects, and for each hook.
@@ -100,6 +104,9 @@ impl Helm {
         let (label, value) = upgrade.label;
         run.flag("labels", format!("{label}={value}"));
         run.flag("description", upgrade.description);
+        if upgrade.skip_schema {
+            run.flag(SKIP_SCHEMA, "true");
+        }
         if upgrade.take_ownership {
             run.flag("take-ownership", "true");
         }

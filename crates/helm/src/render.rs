@@ -6,7 +6,7 @@ use watch::Cancel;
 
 use crate::error::HelmError;
 use crate::home::Home;
-use crate::install::ClusterAccess;
+use crate::install::{ClusterAccess, SKIP_SCHEMA};
 use crate::limits;
 use crate::program::Helm;
 use crate::run::HelmRun;
@@ -21,6 +21,8 @@ pub struct ChartRendering<'a> {
     pub namespace: &'a Namespace,
     /// The chart's archive.
     pub chart: &'a [u8],
+    /// Whether values are not checked by the schemas of the chart, which would be fetched from elsewhere.
+    pub skip_schema: bool,
     /// The values, as YAML.
     pub values: &'a [u8],
     /// The version of Kubernetes that the chart is told; by default the one that Helm was built for.
@@ -113,6 +115,9 @@ impl Helm {
         run.arguments([rendering.release.as_str().into(), chart.into()]);
         run.flag("namespace", rendering.namespace.as_str());
         run.flag("values", values);
+        if rendering.skip_schema {
+            run.flag(SKIP_SCHEMA, "true");
+        }
         Ok(run)
     }
 }

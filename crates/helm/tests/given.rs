@@ -90,6 +90,7 @@ impl Fake {
                 namespace: &"there".parse().unwrap(),
             },
             chart: b"chart",
+            skip_schema: false,
             values: b"a: 1\n",
             timeout: Duration::from_millis(90_500),
             renderer: None,

@@ -69,6 +69,7 @@ fn values_that_a_schema_refuses_are_told_from_other_failures() {
             release: &"shop".parse().unwrap(),
             namespace: &"prod".parse().unwrap(),
             chart: &chart,
+            skip_schema: false,
             values: values.as_bytes(),
             kubernetes: None,
             api_versions: &[],
@@ -89,7 +90,7 @@ fn a_rendering_opens_no_socket() {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("sockets");
     let helm = traced(directory.path(), &log);
-    let render = |schema: &str| {
+    let render = |schema: &str, skip_schema: bool| {
         let files = [
             ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
             ("templates/a.yaml", "a: {{ .Values.a }}\n"),
@@ -100,6 +101,7 @@ fn a_rendering_opens_no_socket() {
             release: &"shop".parse().unwrap(),
             namespace: &"there".parse().unwrap(),
             chart: &charts::package(&BTreeMap::from(files)).unwrap(),
+            skip_schema,
             values: b"a: 1",
             kubernetes: Some("1.31.0"),
             api_versions: &[],
@@ -109,11 +111,14 @@ fn a_rendering_opens_no_socket() {
         let rendered = helm.template(&rendering, Cancel::never());
         (rendered, fs::read_to_string(&log).unwrap())
     };
-    let (rendered, calls) = render("{}");
-    rendered.unwrap();
-    assert!(!calls.contains("socket("), "{calls}");
-    // What would be seen: Helm fetches such schemas, and so no chart has one that gets to a site.
-    let (refused, calls) = render(r#"{"$ref": "http://127.0.0.1:9/schema.json"}"#);
+    // Helm fetches what the second one refers to, unless it does not check values.
+    let elsewhere = r#"{"$ref": "http://127.0.0.1:9/schema.json"}"#;
+    for (schema, skip_schema) in [("{}", false), (elsewhere, true)] {
+        let (rendered, calls) = render(schema, skip_schema);
+        rendered.unwrap();
+        assert!(!calls.contains("socket("), "{calls}");
+    }
+    let (refused, calls) = render(elsewhere, false);
     refused.unwrap_err();
     assert!(calls.contains("htons(9)"), "{calls}");
 }
@@ -129,6 +134,7 @@ fn render_as(
         release: &release.parse().unwrap(),
         namespace: &"there".parse().unwrap(),
         chart: &chart(template),
+        skip_schema: false,
         values: values.as_bytes(),
         kubernetes: Some("1.31.0"),
         api_versions: &["example.test/v1/Thing".to_owned()],
@@ -277,6 +283,7 @@ fn a_chart_is_told_that_its_release_is_there() {
             release: &"shop".parse().unwrap(),
             namespace: &"there".parse().unwrap(),
             chart: &chart_with_hooks(),
+            skip_schema: false,
             values: b"{}",
             kubernetes: None,
             api_versions: &[],
@@ -449,6 +456,7 @@ fn a_release_is_installed_and_upgraded_through_a_program_by_nothing_but_what_is_
                 namespace: &"there".parse().unwrap(),
             },
             chart: &chart_with_hooks(),
+            skip_schema: false,
             values: b"{}",
             timeout: Duration::from_mins(1),
             renderer: Some(awkward.renderer()),
@@ -477,6 +485,7 @@ fn a_change_is_shown_in_the_revision_that_comes_and_no_release_is_looked_at() {
             release: &"shop".parse().unwrap(),
             namespace: &"there".parse().unwrap(),
             chart: &chart_with_hooks(),
+            skip_schema: false,
             values: b"{a: given}",
             kubernetes: None,
             api_versions: &[],

@@ -444,6 +444,9 @@ catalogue! {
         CLUSTER_OBJECT: Warning, "manifests.cluster-object",
             "an object of the whole cluster names a namespace",
             "remove metadata.namespace, in the set's files or with a patch: an import passes over it, as API servers do";
+        VARIABLE: Warning, "manifests.variable",
+            "a value of an object is a variable of clusterctl, Flux or envsubst, which an import does not replace",
+            "replace it before you pack, with `clusterctl generate yaml`, `envsubst` or a patch; for a value that each site chooses, declare a parameter and write $(param:NAME)";
     }
 
     /// The directory `charts/`: the Helm charts.
@@ -476,8 +479,11 @@ catalogue! {
             "a chart needs another that is not in it, where a site without internet cannot get it",
             "run `helm dependency build` and package the chart again";
         SCHEMA: Error, "charts.schema",
-            "the schema of a chart's values is none that Helm could use, or refers to what a site without internet cannot get",
-            "correct values.schema.json and put what it refers to into it, or leave it out of the chart";
+            "the schema of a chart's values is none that Helm could use",
+            "correct values.schema.json, or leave it out of the chart";
+        REMOTE_SCHEMA: Warning, "charts.remote-schema",
+            "the schema of a chart's values refers to a schema that is not in the chart, so Helm does not check the values",
+            "check the values yourself, or copy the other schema into values.schema.json";
         DEFINITION: Error, "charts.definition",
             "a file in a chart's crds/ holds what an import cannot apply, or defines otherwise what is defined elsewhere",
             "correct the file in the chart, or leave it out and package the chart again";

@@ -85,7 +85,7 @@ pub use workload::{NonRootContainer, WorkloadJudge};
 pub use budget::{check_cost, check_object_cost, check_object_files};
 pub use definition::{definition, definition_name};
 pub use images::repeated;
-pub use object::namespace_of_cluster;
+pub use object::{namespace_of_cluster, unreplaced};
 pub use operator::{operator, related_images};
 pub use role::roles;
 pub use template::{kept_names, template_needs, template_reach};

@@ -2,7 +2,7 @@
 //! has no business to bring.
 
 use manifests::ObjectKinds;
-use schemas::{KubernetesName, Namespace};
+use schemas::{KubernetesName, Namespace, printable_within};
 use serde_json::{Map, Value};
 
 use super::definition::{converts_by_webhook, is_definition, refusals};
@@ -47,6 +47,8 @@ const ROLE_PREFIXES: [&str; 6] = [
     "system:kube-",
     "system:node",
 ];
+/// Characters of a variable that are shown.
+const VARIABLE: usize = 80;
 /// The fields of metadata that an import applies.
 const METADATA: [&str; 4] = ["annotations", "labels", "name", "namespace"];
 
@@ -96,12 +98,11 @@ fn shape(document: &Value) -> impl Iterator<Item = String> {
         && kind.len() <= 63
         && kind.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let is_list = kind == "List" || (kind.ends_with("List") && document.get("items").is_some());
-    let name = text(document, "/metadata/name").unwrap_or_default();
     [
         (!is_version).then(|| "`apiVersion` is missing, or no GROUP/VERSION".to_owned()),
         (!is_kind).then(|| "`kind` is missing, or no kind".to_owned()),
         is_list.then(|| format!("is a list of objects (`{kind}`)")),
-        (!is_name(name)).then(|| "`metadata.name` is missing, or no name of an object".to_owned()),
+        name_problem(document),
         document
             .get("status")
             .map(|_| "has a `status`, which only a cluster writes".to_owned()),
@@ -109,6 +110,59 @@ fn shape(document: &Value) -> impl Iterator<Item = String> {
     .into_iter()
     .flatten()
     .chain(metadata(document))
+}
+
+/// Returns why an object has no name, or none that can be used.
+fn name_problem(document: &Value) -> Option<String> {
+    let name = text(document, "/metadata/name").unwrap_or_default();
+    let prefix = document.pointer("/metadata/generateName");
+    if name.is_empty() && prefix.is_some() {
+        let words = "has `metadata.generateName` and no `metadata.name`: the cluster would create one more object at every import; give it a name";
+        return Some(words.to_owned());
+    }
+    if let Some(variable) = variable(name) {
+        return Some(format!(
+            "`metadata.name` has the variable `{variable}`, which was not replaced"
+        ));
+    }
+    (!is_name(name)).then(|| "`metadata.name` is missing, or no name of an object".to_owned())
+}
+
+/// Finds a variable as clusterctl, Flux and envsubst write it: `${NAME}`, or with a default `${NAME:=TEXT}`.
+fn variable(text: &str) -> Option<&str> {
+    text.match_indices("${").find_map(|(at, _)| {
+        let inner = text[at + 2..].split_once('}')?.0;
+        let name = inner.split([':', '=', '-']).next().unwrap_or_default();
+        let is_name = !name.starts_with(|it: char| it.is_ascii_digit())
+            && !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        is_name.then(|| &text[at..at + inner.len() + 3])
+    })
+}
+
+/// Finds the values of an object that are variables of clusterctl, Flux or envsubst which nothing has replaced. Texts of
+/// programs have such variables too: commands, arguments, environments, annotations, and the data of ConfigMaps.
+#[must_use]
+pub fn unreplaced(document: &Value) -> Vec<Problem> {
+    let mut found = Vec::new();
+    schemas::placeholder::each_text(document, &mut |pointer, text| {
+        let is_program = ["/data/", "/stringData/", "/metadata/annotations/"]
+            .iter()
+            .any(|start| pointer.starts_with(start))
+            || pointer
+                .split('/')
+                .any(|part| matches!(part, "command" | "args" | "env" | "description"));
+        let variable = variable(text).filter(|it| it.contains(":=") || *it == text.trim());
+        if let Some(variable) = variable.filter(|_| !is_program && !text.contains('\n')) {
+            found.push(Problem::Unreplaced(
+                pointer.to_owned(),
+                printable_within(variable, VARIABLE),
+            ));
+        }
+    });
+    found
 }
 
 /// Names of all kinds pass: those of roles are path segments, those of most others DNS subdomains.
@@ -251,6 +305,31 @@ mod tests {
         }
     }
 
+    /// As in a cluster template of Cluster API, and in texts of programs.
+    #[test]
+    fn variables_that_nothing_replaced_are_named() {
+        let document = json!({
+            "apiVersion": "v1", "kind": "Cluster", "metadata": {"name": "a", "annotations": {"a": "${A}"}},
+            "spec": {
+                "replicas": "${COUNT:=3}", "version": " ${VERSION}", "image": "r.test/${NAME:=a}:1", "path": "${HOME}/x",
+                "containers": [{"command": ["${A}"], "args": ["${A}"], "env": [{"name": "a", "value": "${A}"}]}],
+                "script": "a\n${A:=b}\n", "none": ["${}", "${1A}", "$(A)", "${A", "$A", "$${A.b}"],
+            },
+            "data": {"a": "${A}"},
+        });
+        let found: Vec<String> = unreplaced(&document)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let expected = [
+            "/spec/image: `${NAME:=a}`",
+            "/spec/replicas: `${COUNT:=3}`",
+            "/spec/version: `${VERSION}`",
+        ];
+        let words = "is a variable that was not replaced";
+        assert_eq!(found, expected.map(|place| format!("{place} {words}")));
+    }
+
     #[test]
     fn what_is_no_object_is_named() {
         for (text, words) in [
@@ -273,6 +352,14 @@ mod tests {
             ),
             (
                 "{apiVersion: v1, kind: Pod, metadata: {generateName: x}}",
+                "has `metadata.generateName` and no `metadata.name`",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {name: '${CLUSTER_NAME:=a}-b'}}",
+                "`metadata.name` has the variable `${CLUSTER_NAME:=a}`, which was not replaced",
+            ),
+            (
+                "{apiVersion: v1, kind: Pod, metadata: {}}",
                 "`metadata.name` is missing",
             ),
             (

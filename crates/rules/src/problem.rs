@@ -200,6 +200,9 @@ pub enum Problem {
     /// An object of the whole cluster, by its kind, that names a namespace.
     #[error("is a {0}, which belongs to the whole cluster, and names the namespace `{1}`")]
     NamespaceOfCluster(String, String),
+    /// A value that is a variable of clusterctl or envsubst, by its place and its text.
+    #[error("{0}: `{1}` is a variable that was not replaced")]
+    Unreplaced(String, String),
     /// A set that does not fit to others or to the parameters.
     #[error("the set `{0}` {1}")]
     Set(SetName, String),
@@ -294,6 +297,7 @@ impl Problem {
             Self::MentionedNamespace(..) => &manifests::NAMESPACE,
             Self::NotCompiled => &manifests::NOT_COMPILED,
             Self::NamespaceOfCluster(..) => &manifests::CLUSTER_OBJECT,
+            Self::Unreplaced(..) => &manifests::VARIABLE,
             Self::Set(..) => &manifests::SETS,
             Self::Chart(..) | Self::Charts(_) => &charts::RELEASE,
             Self::ValuesPlaceholder(..) => &charts::PLACEHOLDER,

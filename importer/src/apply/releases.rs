@@ -324,6 +324,7 @@ impl Ready<'_> {
         Ok(UpgradeRun {
             release: release.clone(),
             chart: chart.map(|it| it.archive.clone()).unwrap_or_default(),
+            skip_schema: chart.is_some_and(|it| it.skip_schema),
             values: planned.values.clone(),
             timeout: planned.timeout,
             renderer,
@@ -452,6 +453,7 @@ struct UpgradeRun {
     timeout: Duration,
     renderer: PathBuf,
     arguments: Vec<OsString>,
+    skip_schema: bool,
     take_ownership: bool,
     force_conflicts: bool,
     solution: SolutionName,
@@ -463,6 +465,7 @@ impl UpgradeRun {
         let upgrade = Upgrade {
             release: of_helm(&self.release),
             chart: &self.chart,
+            skip_schema: self.skip_schema,
             values: self.values.as_bytes(),
             timeout: self.timeout,
             renderer: Some(PostRenderer {

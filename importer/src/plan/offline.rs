@@ -385,6 +385,7 @@ impl Judge<'_> {
             release: &release.name,
             namespace: release.namespace_in(self.namespace),
             chart: &self.chart.archive,
+            skip_schema: self.chart.skip_schema,
             values: values.as_bytes(),
             kubernetes: None,
             api_versions: &[],

@@ -165,5 +165,5 @@ pub(crate) const TREES: &[Broken] = trees! {
     "charts.placeholder", "cache.yaml", "image: $(image:none)":
         Write("cache.yaml", "size: 1\nimage: $(image:none)\n") => Write("cache.yaml", "image: $(image:web)\n");
     "charts.schema", FILE, "source: dir:cache":
-        Write("cache/values.schema.json", "{\"$ref\": \"https://r.test/x\"}") => Write("cache/values.schema.json", "{\"type\": \"object\"}");
+        Write("cache/values.schema.json", "{\"type\": \"text\"}") => Write("cache/values.schema.json", "{\"type\": \"object\"}");
 };

@@ -141,7 +141,37 @@ pub(crate) const CASES: &[Case] = &[
             let schema = r#"{"$ref": "https://r.test/a.json"}"#;
             replace(s, CHART, &[("values.schema.json", schema)]);
         },
-        &["charts.schema"],
+        &["charts.capability", "charts.remote-schema"],
+    ),
+    (
+        "a schema elsewhere, with the capability for it",
+        |s| {
+            let schema = r#"{"$ref": "https://r.test/a.json"}"#;
+            replace(s, CHART, &[("values.schema.json", schema)]);
+            s.requires = vec!["charts-1.1.0".parse().unwrap()];
+        },
+        &["charts.remote-schema"],
+    ),
+    (
+        "equal keys that only Helm takes",
+        |s| replace(s, CHART, &[("values.yaml", "a: 1\na: 2\n")]),
+        &["charts.capability"],
+    ),
+    (
+        "equal keys, with the capability for them",
+        |s| {
+            replace(s, CHART, &[("values.yaml", "a: 1\na: 2\n")]);
+            s.requires = vec!["charts-1.1.0".parse().unwrap()];
+        },
+        &[],
+    ),
+    (
+        "the capability for files that only Helm takes, in vain",
+        |s| {
+            s.chart(&[]);
+            s.requires = vec!["charts-1.1.0".parse().unwrap()];
+        },
+        &["charts.capability"],
     ),
     (
         "a schema that is none",
