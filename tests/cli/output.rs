@@ -158,7 +158,7 @@ fn a_release_forges_no_line() {
     assert!(!source.contains(HOSTILE), "{source}");
     desk.write(
         "release.yaml",
-        format!("{release}---\n{YAML}: 1\n{YAML}: 2\n"),
+        format!("{release}---\na: &a {{{YAML}: 1}}\nb: {{{YAML}: 2, <<: *a}}\n"),
     );
     shown(&desk.solution(&[&operator[..], &["other"]].concat()));
     shown(&desk.solution(&["init", "--from", "release.yaml", "other"]));

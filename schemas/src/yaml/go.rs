@@ -4,6 +4,7 @@
 //! Known attacks and where they stop: alias bombs, deep nesting, very many values: the budgets in `node.rs` and
 //! `value.rs`; a text that another reader of YAML understands differently: refused, with [`AMBIGUOUS`] in the words.
 
+mod cursor;
 mod node;
 mod scalar;
 mod scanner;

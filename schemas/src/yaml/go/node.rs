@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::scanner::{Mark, Scanner, TokenKind};
+use super::cursor::Mark;
+use super::scalar::Directive;
+use super::scanner::{Scanner, TokenKind};
 use super::{AMBIGUOUS, Problem};
 use crate::limits;
 
@@ -74,11 +76,11 @@ impl<'a> Reader<'a> {
             self.scanner.next()?;
         }
         if before >= limits::YAML_DOCUMENTS {
-            return Err(over(self.scanner.mark));
+            return Err(over(self.scanner.mark()));
         }
         let is_bare = match self.peek()? {
             TokenKind::StreamEnd => return Ok(None),
-            TokenKind::Version(_) | TokenKind::TagDirective(..) | TokenKind::DocumentStart => false,
+            TokenKind::Directive(_) | TokenKind::DocumentStart => false,
             _ => before == 0,
         };
         let line = self.scanner.peek()?.mark.line;
@@ -93,8 +95,7 @@ impl<'a> Reader<'a> {
         }
         let is_empty = matches!(
             self.peek()?,
-            TokenKind::Version(_)
-                | TokenKind::TagDirective(..)
+            TokenKind::Directive(_)
                 | TokenKind::DocumentStart
                 | TokenKind::DocumentEnd
                 | TokenKind::StreamEnd
@@ -121,14 +122,14 @@ impl<'a> Reader<'a> {
         loop {
             let mark = self.scanner.peek()?.mark;
             match self.peek()? {
-                TokenKind::Version(_) if has_version => {
+                TokenKind::Directive(Directive::Version(_)) if has_version => {
                     return Err(mark.problem("found duplicate %YAML directive"));
                 }
-                TokenKind::Version(false) => {
+                TokenKind::Directive(Directive::Version(false)) => {
                     return Err(mark.problem("found incompatible YAML document"));
                 }
-                TokenKind::Version(true) => has_version = true,
-                TokenKind::TagDirective(handle, prefix) => {
+                TokenKind::Directive(Directive::Version(true)) => has_version = true,
+                TokenKind::Directive(Directive::Tag(handle, prefix)) => {
                     let (handle, prefix) = (handle.clone(), prefix.clone());
                     if self.tags.insert(handle, prefix).is_some() {
                         return Err(mark.problem("found duplicate %TAG directive"));

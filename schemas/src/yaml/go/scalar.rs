@@ -1,13 +1,24 @@
 //! Scalars, tags, anchors and directives, as libyaml's scanner reads them.
 
 use super::Problem;
-use super::scanner::{Mark, Scanner, TokenKind};
+use super::cursor::{Cursor, Mark};
 
 /// A text, and whether it was written without quotes, so that it may be something else than a text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Scalar {
     pub(super) text: String,
     pub(super) is_plain: bool,
+    /// Whether a line break follows that is not part of it, of one that is plain.
+    pub(super) ends_line: bool,
+}
+
+/// A line that begins with `%`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Directive {
+    /// `%YAML`, with whether it is version 1.1.
+    Version(bool),
+    /// `%TAG`: handle and prefix.
+    Tag(String, String),
 }
 
 /// Line breaks and blanks between two words of a scalar, which are folded.
@@ -43,7 +54,7 @@ impl Gap {
     }
 }
 
-impl Scanner<'_> {
+impl Cursor<'_> {
     fn word(&mut self) -> String {
         let mut word = String::new();
         while is_word(self.at(0)) {
@@ -52,8 +63,9 @@ impl Scanner<'_> {
         word
     }
 
-    pub(super) fn anchor(&mut self) -> Result<TokenKind, Problem> {
-        let (mark, is_alias) = (self.mark, self.at(0) == b'*');
+    /// The name of an anchor or an alias.
+    pub(super) fn anchor(&mut self) -> Result<String, Problem> {
+        let mark = self.mark;
         self.skip();
         let name = self.word();
         let ends = matches!(
@@ -63,11 +75,7 @@ impl Scanner<'_> {
         if name.is_empty() || !ends && !self.is_space_at(0) {
             return Err(mark.problem("did not find expected alphabetic or numeric character"));
         }
-        Ok(if is_alias {
-            TokenKind::Alias(name)
-        } else {
-            TokenKind::Anchor(name)
-        })
+        Ok(name)
     }
 
     /// The handle and the suffix of a tag.
@@ -150,7 +158,7 @@ impl Scanner<'_> {
         }
     }
 
-    pub(super) fn directive(&mut self) -> Result<TokenKind, Problem> {
+    pub(super) fn directive(&mut self) -> Result<Directive, Problem> {
         let mark = self.mark;
         self.skip();
         let name = self.word();
@@ -168,7 +176,7 @@ impl Scanner<'_> {
                     return Err(mark.problem("did not find expected digit or '.' character"));
                 }
                 self.skip();
-                TokenKind::Version((major, self.version_number(mark)?) == (1, 1))
+                Directive::Version((major, self.version_number(mark)?) == (1, 1))
             }
             "TAG" => {
                 let handle = self.tag_handle(true)?;
@@ -181,7 +189,7 @@ impl Scanner<'_> {
                 if !self.is_space_at(0) {
                     return Err(mark.problem("did not find expected whitespace or line break"));
                 }
-                TokenKind::TagDirective(handle, prefix)
+                Directive::Tag(handle, prefix)
             }
             _ => return Err(mark.problem("found unknown directive name")),
         };
@@ -206,7 +214,11 @@ impl Scanner<'_> {
     }
 
     /// `|` and `>`, whose indentation is that of the first line unless a digit says it.
-    pub(super) fn block_scalar(&mut self, is_literal: bool) -> Result<Scalar, Problem> {
+    pub(super) fn block_scalar(
+        &mut self,
+        is_literal: bool,
+        parent: isize,
+    ) -> Result<Scalar, Problem> {
         let mark = self.mark;
         self.skip();
         let (mut chomping, mut increment) = (None, None);
@@ -224,9 +236,10 @@ impl Scanner<'_> {
             self.skip();
         }
         self.finish_line()?;
-        let mut indent = increment.map(|it| self.indent().max(0) + it);
+        let mut indent = increment.map(|it| parent.max(0) + it);
         let (mut text, mut first, mut more) = (String::new(), String::new(), String::new());
-        let mut column = self.block_breaks(&mut indent, &mut more, mark)?;
+        let least = (parent + 1).max(1);
+        let mut column = self.block_breaks(&mut indent, least, &mut more, mark)?;
         let mut was_blank = false;
         while self.mark.column.cast_signed() == column && self.at(0) != 0 {
             let is_blank = self.is_blank_at(0);
@@ -247,7 +260,7 @@ impl Scanner<'_> {
             if self.is_break_at(0) {
                 self.read_break(&mut first);
             }
-            column = self.block_breaks(&mut indent, &mut more, mark)?;
+            column = self.block_breaks(&mut indent, least, &mut more, mark)?;
         }
         if chomping != Some(b'-') {
             text.push_str(&first);
@@ -255,8 +268,10 @@ impl Scanner<'_> {
         if chomping == Some(b'+') {
             text.push_str(&more);
         }
-        let is_plain = false;
-        Ok(Scalar { text, is_plain })
+        Ok(Scalar {
+            text,
+            ..Scalar::default()
+        })
     }
 
     /// Passes over empty lines of a block scalar and the indentation behind them. Finds out the indentation if it is not
@@ -264,6 +279,7 @@ impl Scanner<'_> {
     fn block_breaks(
         &mut self,
         indent: &mut Option<isize>,
+        least: isize,
         breaks: &mut String,
         mark: Mark,
     ) -> Result<isize, Problem> {
@@ -284,7 +300,6 @@ impl Scanner<'_> {
             }
             self.read_break(breaks);
         }
-        let least = (self.indent() + 1).max(1);
         Ok(*indent.get_or_insert(furthest.max(least)))
     }
 
@@ -320,8 +335,10 @@ impl Scanner<'_> {
             }
             if self.at(0) == quote {
                 self.skip();
-                let is_plain = false;
-                return Ok(Scalar { text, is_plain });
+                return Ok(Scalar {
+                    text,
+                    ..Scalar::default()
+                });
             }
             self.gap(&mut gap, 0, mark)?;
             gap.fold(&mut text);
@@ -394,11 +411,12 @@ impl Scanner<'_> {
             .ok_or_else(|| mark.problem("found invalid Unicode character escape code"))
     }
 
-    pub(super) fn plain(&mut self) -> Result<Scalar, Problem> {
-        let (mark, indent) = (self.mark, self.indent() + 1);
+    /// A text without quotes, of which further lines are indented as far as this.
+    pub(super) fn plain(&mut self, indent: isize, is_in_flow: bool) -> Result<Scalar, Problem> {
+        let mark = self.mark;
         let (mut text, mut gap) = (String::new(), Gap::default());
         while !self.is_document_marker() && self.at(0) != b'#' {
-            while !self.is_space_at(0) && !self.ends_plain() {
+            while !self.is_space_at(0) && !self.ends_plain(is_in_flow) {
                 if !gap.is_empty() {
                     gap.fold(&mut text);
                 }
@@ -408,22 +426,22 @@ impl Scanner<'_> {
                 break;
             }
             self.gap(&mut gap, indent, mark)?;
-            if !self.is_in_flow() && self.mark.column.cast_signed() < indent {
+            if !is_in_flow && self.mark.column.cast_signed() < indent {
                 break;
             }
         }
-        if gap.is_broken {
-            self.key_allowed = true;
-        }
-        let is_plain = true;
-        Ok(Scalar { text, is_plain })
+        Ok(Scalar {
+            text,
+            is_plain: true,
+            ends_line: gap.is_broken,
+        })
     }
 
     /// Whether a character ends a plain scalar.
-    fn ends_plain(&self) -> bool {
+    fn ends_plain(&self, is_in_flow: bool) -> bool {
         match self.at(0) {
             b':' => self.is_space_at(1),
-            b',' | b'?' | b'[' | b']' | b'{' | b'}' => self.is_in_flow(),
+            b',' | b'?' | b'[' | b']' | b'{' | b'}' => is_in_flow,
             _ => false,
         }
     }

@@ -3,30 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::Problem;
-use super::scalar::Scalar;
-
-/// A place in the text.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Mark {
-    /// The byte.
-    pub(super) byte: usize,
-    /// The character.
-    pub(super) index: usize,
-    /// The line, from 0.
-    pub(super) line: usize,
-    /// The character in its line, from 0.
-    pub(super) column: usize,
-}
-
-impl Mark {
-    pub(super) fn problem(self, words: &str) -> Problem {
-        Problem {
-            words: words.to_owned(),
-            line: self.line,
-            column: self.column,
-        }
-    }
-}
+use super::cursor::{Cursor, Mark};
+use super::scalar::{Directive, Scalar};
 
 /// A token, and where it begins.
 #[derive(Debug)]
@@ -39,10 +17,7 @@ pub(super) struct Token {
 pub(super) enum TokenKind {
     StreamStart,
     StreamEnd,
-    /// `%YAML`, with whether it is version 1.1.
-    Version(bool),
-    /// `%TAG`: handle and prefix.
-    TagDirective(String, String),
+    Directive(Directive),
     DocumentStart,
     DocumentEnd,
     BlockSequenceStart,
@@ -76,8 +51,7 @@ struct SimpleKey {
 const KEY: usize = 1024;
 
 pub(super) struct Scanner<'a> {
-    text: &'a [u8],
-    pub(super) mark: Mark,
+    cursor: Cursor<'a>,
     tokens: VecDeque<Token>,
     /// Tokens that were taken.
     parsed: usize,
@@ -90,15 +64,13 @@ pub(super) struct Scanner<'a> {
     keys: Vec<SimpleKey>,
     /// The place in `keys` of the key that begins with a token.
     keys_by_token: BTreeMap<usize, usize>,
-    pub(super) key_allowed: bool,
+    key_allowed: bool,
 }
 
 impl<'a> Scanner<'a> {
     pub(super) fn new(text: &'a str) -> Result<Self, Problem> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let scanner = Self {
-            text: text.as_bytes(),
-            mark: Mark::default(),
+        Ok(Self {
+            cursor: Cursor::new(text)?,
             tokens: VecDeque::from([Token {
                 kind: TokenKind::StreamStart,
                 mark: Mark::default(),
@@ -111,21 +83,12 @@ impl<'a> Scanner<'a> {
             keys: vec![SimpleKey::default()],
             keys_by_token: BTreeMap::new(),
             key_allowed: true,
-        };
-        match text.char_indices().find(|(_, it)| !is_allowed(*it)) {
-            None => Ok(scanner),
-            Some((at, _)) => {
-                let before = &text[..at];
-                let line = before.matches('\n').count();
-                let column = before.chars().rev().take_while(|it| *it != '\n').count();
-                let words = "control characters are not allowed".to_owned();
-                Err(Problem {
-                    words,
-                    line,
-                    column,
-                })
-            }
-        }
+        })
+    }
+
+    /// The place up to which the text was read.
+    pub(super) fn mark(&self) -> Mark {
+        self.cursor.mark
     }
 
     /// The next token, which stays.
@@ -156,128 +119,18 @@ impl<'a> Scanner<'a> {
         Ok(self.tokens.pop_front().expect("it was seen"))
     }
 
-    /// The byte this far behind the place, or 0 behind the end.
-    pub(super) fn at(&self, ahead: usize) -> u8 {
-        let byte = self.text.get(self.mark.byte + ahead);
-        byte.copied().unwrap_or_default()
-    }
-
-    pub(super) fn is_break_at(&self, ahead: usize) -> bool {
-        match self.at(ahead) {
-            b'\r' | b'\n' => true,
-            0xc2 => self.at(ahead + 1) == 0x85,
-            0xe2 => self.at(ahead + 1) == 0x80 && matches!(self.at(ahead + 2), 0xa8 | 0xa9),
-            _ => false,
-        }
-    }
-
-    pub(super) fn is_blank_at(&self, ahead: usize) -> bool {
-        matches!(self.at(ahead), b' ' | b'\t')
-    }
-
-    /// A blank, a line break, or the end.
-    pub(super) fn is_space_at(&self, ahead: usize) -> bool {
-        self.is_blank_at(ahead) || self.is_break_at(ahead) || self.at(ahead) == 0
-    }
-
-    /// A line break or the end.
-    pub(super) fn is_line_end(&self) -> bool {
-        self.is_break_at(0) || self.at(0) == 0
-    }
-
-    /// `---` or `...` alone, at the start of a line.
-    pub(super) fn is_document_marker(&self) -> bool {
-        let is = |byte| (0..3).all(|ahead| self.at(ahead) == byte);
-        self.mark.column == 0 && (is(b'-') || is(b'.')) && self.is_space_at(3)
-    }
-
-    pub(super) fn is_in_flow(&self) -> bool {
-        self.flow > 0
-    }
-
-    pub(super) fn indent(&self) -> isize {
-        self.indent
-    }
-
-    /// Passes over a character.
-    pub(super) fn skip(&mut self) {
-        self.mark.byte += width(self.at(0));
-        self.mark.index += 1;
-        self.mark.column += 1;
-    }
-
-    /// Moves a character to a text.
-    pub(super) fn read(&mut self, text: &mut String) {
-        let from = self.mark.byte;
-        self.skip();
-        let character = self.text.get(from..self.mark.byte).unwrap_or_default();
-        text.push_str(str::from_utf8(character).unwrap_or_default());
-    }
-
-    /// Moves a line break to a text, as YAML keeps it.
-    pub(super) fn read_break(&mut self, text: &mut String) {
-        match self.at(0) {
-            b'\r' if self.at(1) == b'\n' => {
-                text.push('\n');
-                self.mark.byte += 1;
-                self.mark.index += 1;
-            }
-            0xe2 => text.push(if self.at(2) == 0xa8 {
-                '\u{2028}'
-            } else {
-                '\u{2029}'
-            }),
-            _ => text.push('\n'),
-        }
-        self.skip();
-        self.mark.column = 0;
-        self.mark.line += 1;
-    }
-
-    pub(super) fn skip_break(&mut self) {
-        self.read_break(&mut String::new());
-    }
-
-    pub(super) fn skip_blanks(&mut self) {
-        while self.is_blank_at(0) {
-            self.skip();
-        }
-    }
-
-    fn skip_comment(&mut self) {
-        if self.at(0) == b'#' {
-            while !self.is_line_end() {
-                self.skip();
-            }
-        }
-    }
-
-    /// Passes over what may be left of the line of a directive, or of the head of a block scalar.
-    pub(super) fn finish_line(&mut self) -> Result<(), Problem> {
-        self.skip_blanks();
-        self.skip_comment();
-        if !self.is_line_end() {
-            return Err(self
-                .mark
-                .problem("did not find expected comment or line break"));
-        }
-        if self.is_break_at(0) {
-            self.skip_break();
-        }
-        Ok(())
-    }
-
     fn skip_to_token(&mut self) {
         loop {
-            while self.at(0) == b' ' || self.at(0) == b'\t' && (self.flow > 0 || !self.key_allowed)
+            while self.cursor.at(0) == b' '
+                || self.cursor.at(0) == b'\t' && (self.flow > 0 || !self.key_allowed)
             {
-                self.skip();
+                self.cursor.skip();
             }
-            self.skip_comment();
-            if !self.is_break_at(0) {
+            self.cursor.skip_comment();
+            if !self.cursor.is_break_at(0) {
                 return;
             }
-            self.skip_break();
+            self.cursor.skip_break();
             if self.flow == 0 {
                 self.key_allowed = true;
             }
@@ -287,20 +140,20 @@ impl<'a> Scanner<'a> {
     fn fetch(&mut self) -> Result<(), Problem> {
         self.skip_to_token();
         self.unroll(self.column());
-        let (first, mark) = (self.at(0), self.mark);
+        let (first, mark) = (self.cursor.at(0), self.cursor.mark);
         if first == 0 {
             return self.fetch_end();
         }
         if mark.column == 0 && first == b'%' {
             self.leave_block()?;
-            let kind = self.directive()?;
-            self.push(kind, mark);
+            let directive = self.cursor.directive()?;
+            self.push(TokenKind::Directive(directive), mark);
             return Ok(());
         }
-        if self.is_document_marker() {
+        if self.cursor.is_document_marker() {
             let is_start = first == b'-';
             self.leave_block()?;
-            (0..3).for_each(|_| self.skip());
+            (0..3).for_each(|_| self.cursor.skip());
             let end = TokenKind::DocumentEnd;
             self.push(
                 if is_start {
@@ -312,7 +165,7 @@ impl<'a> Scanner<'a> {
             );
             return Ok(());
         }
-        let (flow, spaced) = (self.flow > 0, self.is_space_at(1));
+        let (flow, spaced) = (self.flow > 0, self.cursor.is_space_at(1));
         match first {
             b'[' => self.open_flow(TokenKind::FlowSequenceStart),
             b'{' => self.open_flow(TokenKind::FlowMappingStart),
@@ -330,28 +183,37 @@ impl<'a> Scanner<'a> {
             b'*' | b'&' => {
                 self.save_key()?;
                 self.key_allowed = false;
-                let kind = self.anchor()?;
-                self.push(kind, mark);
+                let name = self.cursor.anchor()?;
+                let is_alias = first == b'*';
+                let anchor = TokenKind::Anchor;
+                self.push(
+                    if is_alias {
+                        TokenKind::Alias(name)
+                    } else {
+                        anchor(name)
+                    },
+                    mark,
+                );
                 Ok(())
             }
             b'!' => {
                 self.save_key()?;
                 self.key_allowed = false;
-                let (handle, suffix) = self.tag()?;
+                let (handle, suffix) = self.cursor.tag()?;
                 self.push(TokenKind::Tag(handle, suffix), mark);
                 Ok(())
             }
             b'|' | b'>' if !flow => {
                 self.drop_key()?;
                 self.key_allowed = true;
-                let scalar = self.block_scalar(first == b'|')?;
+                let scalar = self.cursor.block_scalar(first == b'|', self.indent)?;
                 self.push(TokenKind::Scalar(scalar), mark);
                 Ok(())
             }
             b'\'' | b'"' => {
                 self.save_key()?;
                 self.key_allowed = false;
-                let scalar = self.quoted(first == b'\'')?;
+                let scalar = self.cursor.quoted(first == b'\'')?;
                 self.push(TokenKind::Scalar(scalar), mark);
                 Ok(())
             }
@@ -361,7 +223,8 @@ impl<'a> Scanner<'a> {
             _ => {
                 self.save_key()?;
                 self.key_allowed = false;
-                let scalar = self.plain()?;
+                let scalar = self.cursor.plain(self.indent + 1, flow)?;
+                self.key_allowed = scalar.ends_line;
                 self.push(TokenKind::Scalar(scalar), mark);
                 Ok(())
             }
@@ -369,7 +232,7 @@ impl<'a> Scanner<'a> {
     }
 
     fn column(&self) -> isize {
-        self.mark.column.cast_signed()
+        self.cursor.mark.column.cast_signed()
     }
 
     fn push(&mut self, kind: TokenKind, mark: Mark) {
@@ -378,8 +241,8 @@ impl<'a> Scanner<'a> {
 
     /// The token of one character.
     fn indicator(&mut self, kind: TokenKind) {
-        let mark = self.mark;
-        self.skip();
+        let mark = self.cursor.mark;
+        self.cursor.skip();
         self.push(kind, mark);
     }
 
@@ -401,7 +264,7 @@ impl<'a> Scanner<'a> {
         if !key.possible {
             return Ok(false);
         }
-        if key.mark.line < self.mark.line || key.mark.index + KEY < self.mark.index {
+        if key.mark.line < self.cursor.mark.line || key.mark.index + KEY < self.cursor.mark.index {
             if key.required {
                 return Err(key.mark.problem("could not find expected ':'"));
             }
@@ -420,7 +283,7 @@ impl<'a> Scanner<'a> {
             possible: true,
             required,
             token: self.next_number(),
-            mark: self.mark,
+            mark: self.cursor.mark,
         };
         let last = self.keys.len() - 1;
         self.keys[last] = key;
@@ -454,7 +317,7 @@ impl<'a> Scanner<'a> {
     /// Closes the blocks that are further to the right.
     fn unroll(&mut self, column: isize) {
         while self.flow == 0 && self.indent > column {
-            self.push(TokenKind::BlockEnd, self.mark);
+            self.push(TokenKind::BlockEnd, self.cursor.mark);
             self.indent = self.indents.pop().unwrap_or(-1);
         }
     }
@@ -467,18 +330,18 @@ impl<'a> Scanner<'a> {
     }
 
     fn fetch_end(&mut self) -> Result<(), Problem> {
-        if self.mark.column != 0 {
-            self.mark.column = 0;
-            self.mark.line += 1;
+        if self.cursor.mark.column != 0 {
+            self.cursor.mark.column = 0;
+            self.cursor.mark.line += 1;
         }
         self.leave_block()?;
-        self.push(TokenKind::StreamEnd, self.mark);
+        self.push(TokenKind::StreamEnd, self.cursor.mark);
         Ok(())
     }
 
     fn open_flow(&mut self, kind: TokenKind) -> Result<(), Problem> {
         self.save_key()?;
-        let (token, mark) = (self.next_number(), self.mark);
+        let (token, mark) = (self.next_number(), self.cursor.mark);
         self.keys.push(SimpleKey {
             token,
             mark,
@@ -548,27 +411,9 @@ impl<'a> Scanner<'a> {
 
     fn open_block(&mut self, kind: TokenKind, refusal: &str) -> Result<(), Problem> {
         if !self.key_allowed {
-            return Err(self.mark.problem(refusal));
+            return Err(self.cursor.mark.problem(refusal));
         }
-        self.roll(self.mark.column, usize::MAX, kind, self.mark);
+        self.roll(self.cursor.mark.column, usize::MAX, kind, self.cursor.mark);
         Ok(())
     }
-}
-
-/// Bytes of the character that begins with one.
-fn width(first: u8) -> usize {
-    match first {
-        0..0xc0 => 1,
-        0xc0..0xe0 => 2,
-        0xe0..0xf0 => 3,
-        _ => 4,
-    }
-}
-
-/// The characters that YAML takes.
-fn is_allowed(character: char) -> bool {
-    matches!(
-        character,
-        '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..
-    )
 }

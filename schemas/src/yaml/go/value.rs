@@ -6,8 +6,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value};
 
+use super::cursor::Mark;
 use super::node::{Document, NodeId, NodeKind, over};
-use super::scanner::Mark;
 use super::{AMBIGUOUS, Problem};
 use crate::digest::shorten;
 use crate::limits;

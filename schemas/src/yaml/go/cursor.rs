@@ -1,0 +1,175 @@
+//! A place in a text, and what is there.
+
+use super::Problem;
+
+/// A place in the text.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    /// The byte.
+    pub(super) byte: usize,
+    /// The character.
+    pub(super) index: usize,
+    /// The line, from 0.
+    pub(super) line: usize,
+    /// The character in its line, from 0.
+    pub(super) column: usize,
+}
+
+impl Mark {
+    pub(super) fn problem(self, words: &str) -> Problem {
+        Problem {
+            words: words.to_owned(),
+            line: self.line,
+            column: self.column,
+        }
+    }
+}
+
+/// A text, and a place in it.
+pub(super) struct Cursor<'a> {
+    text: &'a [u8],
+    pub(super) mark: Mark,
+}
+
+impl<'a> Cursor<'a> {
+    /// Begins at the start of a text, behind a byte order mark.
+    pub(super) fn new(text: &'a str) -> Result<Self, Problem> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let Some((at, _)) = text.char_indices().find(|(_, it)| !is_allowed(*it)) else {
+            return Ok(Self {
+                text: text.as_bytes(),
+                mark: Mark::default(),
+            });
+        };
+        let before = &text[..at];
+        let line = before.matches('\n').count();
+        let column = before.chars().rev().take_while(|it| *it != '\n').count();
+        let words = "control characters are not allowed".to_owned();
+        Err(Problem {
+            words,
+            line,
+            column,
+        })
+    }
+
+    /// The byte this far behind the place, or 0 behind the end.
+    pub(super) fn at(&self, ahead: usize) -> u8 {
+        let byte = self.text.get(self.mark.byte + ahead);
+        byte.copied().unwrap_or_default()
+    }
+
+    pub(super) fn is_break_at(&self, ahead: usize) -> bool {
+        match self.at(ahead) {
+            b'\r' | b'\n' => true,
+            0xc2 => self.at(ahead + 1) == 0x85,
+            0xe2 => self.at(ahead + 1) == 0x80 && matches!(self.at(ahead + 2), 0xa8 | 0xa9),
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_blank_at(&self, ahead: usize) -> bool {
+        matches!(self.at(ahead), b' ' | b'\t')
+    }
+
+    /// A blank, a line break, or the end.
+    pub(super) fn is_space_at(&self, ahead: usize) -> bool {
+        self.is_blank_at(ahead) || self.is_break_at(ahead) || self.at(ahead) == 0
+    }
+
+    /// A line break or the end.
+    pub(super) fn is_line_end(&self) -> bool {
+        self.is_break_at(0) || self.at(0) == 0
+    }
+
+    /// `---` or `...` alone, at the start of a line.
+    pub(super) fn is_document_marker(&self) -> bool {
+        let is = |byte| (0..3).all(|ahead| self.at(ahead) == byte);
+        self.mark.column == 0 && (is(b'-') || is(b'.')) && self.is_space_at(3)
+    }
+
+    /// Passes over a character.
+    pub(super) fn skip(&mut self) {
+        self.mark.byte += width(self.at(0));
+        self.mark.index += 1;
+        self.mark.column += 1;
+    }
+
+    /// Moves a character to a text.
+    pub(super) fn read(&mut self, text: &mut String) {
+        let from = self.mark.byte;
+        self.skip();
+        let character = self.text.get(from..self.mark.byte).unwrap_or_default();
+        text.push_str(str::from_utf8(character).unwrap_or_default());
+    }
+
+    /// Moves a line break to a text, as YAML keeps it.
+    pub(super) fn read_break(&mut self, text: &mut String) {
+        match self.at(0) {
+            b'\r' if self.at(1) == b'\n' => {
+                text.push('\n');
+                self.mark.byte += 1;
+                self.mark.index += 1;
+            }
+            0xe2 => text.push(if self.at(2) == 0xa8 {
+                '\u{2028}'
+            } else {
+                '\u{2029}'
+            }),
+            _ => text.push('\n'),
+        }
+        self.skip();
+        self.mark.column = 0;
+        self.mark.line += 1;
+    }
+
+    pub(super) fn skip_break(&mut self) {
+        self.read_break(&mut String::new());
+    }
+
+    pub(super) fn skip_blanks(&mut self) {
+        while self.is_blank_at(0) {
+            self.skip();
+        }
+    }
+
+    pub(super) fn skip_comment(&mut self) {
+        if self.at(0) == b'#' {
+            while !self.is_line_end() {
+                self.skip();
+            }
+        }
+    }
+
+    /// Passes over what may be left of the line of a directive, or of the head of a block scalar.
+    pub(super) fn finish_line(&mut self) -> Result<(), Problem> {
+        self.skip_blanks();
+        self.skip_comment();
+        if !self.is_line_end() {
+            return Err(self
+                .mark
+                .problem("did not find expected comment or line break"));
+        }
+        if self.is_break_at(0) {
+            self.skip_break();
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of the character that begins with one.
+fn width(first: u8) -> usize {
+    match first {
+        0..0xc0 => 1,
+        0xc0..0xe0 => 2,
+        0xe0..0xf0 => 3,
+        _ => 4,
+    }
+}
+
+/// The characters that YAML takes.
+fn is_allowed(character: char) -> bool {
+    matches!(
+        character,
+        '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..
+    )
+}
