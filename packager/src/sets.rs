@@ -505,11 +505,7 @@ mod tests {
             ),
             (
                 with("{apiVersion: v1, kind: ConfigMap, metadata: {generateName: x}}"),
-                of(
-                    38,
-                    "manifests.object",
-                    "has `metadata.generateName` and no `metadata.name`",
-                ),
+                of(38, "manifests.object", "has `metadata.generateName`"),
             ),
             (with("a: ["), of(39, "manifests.yaml", "")),
             (

@@ -91,7 +91,7 @@ impl<'a> Reader<'a> {
                 0 => "did not find expected <document start>".to_owned(),
                 _ => format!("has text behind the end of its document, {AMBIGUOUS}"),
             };
-            self.expect(TokenKind::DocumentStart, &refusal)?;
+            self.expect(&TokenKind::DocumentStart, &refusal)?;
         }
         let is_empty = matches!(
             self.peek()?,
@@ -150,9 +150,9 @@ impl<'a> Reader<'a> {
         Ok(&self.scanner.peek()?.kind)
     }
 
-    fn expect(&mut self, kind: TokenKind, refusal: &str) -> Result<(), Problem> {
+    fn expect(&mut self, kind: &TokenKind, refusal: &str) -> Result<(), Problem> {
         let token = self.scanner.peek()?;
-        if token.kind != kind {
+        if token.kind != *kind {
             return Err(token.mark.problem(refusal));
         }
         self.scanner.next()?;
@@ -278,7 +278,7 @@ impl<'a> Reader<'a> {
             let ends = [TokenKind::BlockEntry, TokenKind::BlockEnd];
             items.push(self.node_unless(Place::Block, &ends)?);
         }
-        self.expect(TokenKind::BlockEnd, "did not find expected '-' indicator")?;
+        self.expect(&TokenKind::BlockEnd, "did not find expected '-' indicator")?;
         Ok(NodeKind::Sequence(items))
     }
 
@@ -306,7 +306,7 @@ impl<'a> Reader<'a> {
             let key = self.node_unless(Place::Entry, &ends)?;
             fields.push((key, self.value(Place::Entry, &ends)?));
         }
-        self.expect(TokenKind::BlockEnd, "did not find expected key")?;
+        self.expect(&TokenKind::BlockEnd, "did not find expected key")?;
         Ok(NodeKind::Mapping(fields))
     }
 
@@ -330,7 +330,7 @@ impl<'a> Reader<'a> {
             return Ok(false);
         }
         if !is_first {
-            self.expect(TokenKind::FlowEntry, refusal)?;
+            self.expect(&TokenKind::FlowEntry, refusal)?;
         }
         Ok(self.peek()? != end)
     }

@@ -180,20 +180,25 @@ impl<'a> Scanner<'a> {
             b'-' if spaced => self.block_entry(),
             b'?' if flow || spaced => self.key(),
             b':' if flow || spaced => self.value(),
+            _ => self.fetch_content(first),
+        }
+    }
+
+    /// Reads an anchor, a tag or a scalar, which begins with this byte.
+    fn fetch_content(&mut self, first: u8) -> Result<(), Problem> {
+        let (mark, flow) = (self.cursor.mark, self.flow > 0);
+        match first {
             b'*' | b'&' => {
                 self.save_key()?;
                 self.key_allowed = false;
                 let name = self.cursor.anchor()?;
                 let is_alias = first == b'*';
-                let anchor = TokenKind::Anchor;
-                self.push(
-                    if is_alias {
-                        TokenKind::Alias(name)
-                    } else {
-                        anchor(name)
-                    },
-                    mark,
-                );
+                let kind = if is_alias {
+                    TokenKind::Alias
+                } else {
+                    TokenKind::Anchor
+                };
+                self.push(kind(name), mark);
                 Ok(())
             }
             b'!' => {

@@ -220,7 +220,6 @@ fn tagged(tag: &str, text: &str) -> Result<Scalar, String> {
     let kind = tag.strip_prefix("tag:yaml.org,2002:");
     match (kind, resolve(text)) {
         _ if tag.is_empty() => Ok(resolve(text)),
-        (Some("str"), _) => Ok(Scalar::Text(text.to_owned())),
         (Some("binary"), _) => {
             let line: String = text.split(['\r', '\n']).collect();
             let bytes = STANDARD.decode(line);
