@@ -40,7 +40,7 @@ impl From<Error> for Failure {
                 Self::no(error).hint(fix)
             }
             Error::Registry(cause) => Self::judged(cause.answer(), error),
-            Error::Push(failure) => not_pushed(failure),
+            Error::Push(failure) => not_pushed(failure, ""),
             Error::Lacking(lacking) => {
                 let words = lacking.iter().take(NAMED).map(ToString::to_string);
                 let mut words: Vec<String> = words.collect();
@@ -145,17 +145,61 @@ pub(crate) fn pruning(error: Error) -> Failure {
     }
 }
 
+/// What was not pushed, in words: the number of images, and some of them.
+fn not_in_place(failure: &PushFailure, consequence: &str) -> String {
+    let registry = &failure.registry;
+    if failure.images.is_empty() {
+        let names = failure.names.join(", ");
+        return format!("cannot push {names} to {registry}{consequence}");
+    }
+    let mut named: Vec<String> = failure
+        .images
+        .iter()
+        .take(NAMED)
+        .map(ToString::to_string)
+        .collect();
+    if let more @ 1.. = failure.images.len() - named.len() {
+        named.push(format!("and {more} more"));
+    }
+    let count = render::count(failure.images.len(), "image");
+    format!(
+        "cannot push {count} to {registry}{consequence}: {}",
+        named.join(", ")
+    )
+}
+
+/// The causes of an incomplete push, those that differ in their object alone told once.
+fn causes(failure: &PushFailure) -> Vec<String> {
+    let mut causes: Vec<(String, String, usize)> = Vec::new();
+    for error in &failure.errors {
+        let words = format!("{:#}", anyhow::Error::new(Arc::clone(error)));
+        // An operation, which names the object, has no such colon.
+        let reason = words
+            .split_once(": ")
+            .map_or(words.as_str(), |(_, reason)| reason)
+            .to_owned();
+        match causes.iter_mut().find(|(_, known, _)| *known == reason) {
+            Some((_, _, more)) => *more += 1,
+            None => causes.push((words, reason, 0)),
+        }
+    }
+    let told = causes.into_iter().map(|(words, _, more)| match more {
+        0 => words,
+        more => format!("{words} (and {more} more with the same reason)"),
+    });
+    told.collect()
+}
+
 /// Not everything was pushed. One "no" is the answer, and damage says it all.
-fn not_pushed(failure: &PushFailure) -> Failure {
+///
+/// `consequence` follows what was not pushed.
+pub(super) fn not_pushed(failure: &PushFailure, consequence: &str) -> Failure {
     let errors = || failure.errors.iter().map(AsRef::as_ref);
     let refused = errors().any(|error| error.answer().0 == Outcome::No);
     let outcome = choose(refused, Outcome::No, Outcome::Unknown);
-    let count = render::count(failure.images.len(), "image");
-    let images = failure.images.join(", ");
-    let message = format!("{count} not in place, so the cluster was not touched: {images}");
-    let ended = Failure::new(outcome, anyhow::anyhow!(message)).push(for_programs(failure));
-    let causes = failure.errors.iter().cloned().map(anyhow::Error::new);
-    let ended = causes.fold(ended, |ended, error| ended.because(format!("{error:#}")));
+    let message = anyhow::anyhow!(not_in_place(failure, consequence));
+    let ended = Failure::new(outcome, message).push(for_programs(failure));
+    let ended = causes(failure).into_iter().fold(ended, Failure::because);
     if errors().any(|error| matches!(error, registry::Error::Damaged { .. })) {
         return ended.hint(DAMAGED);
     }
@@ -183,7 +227,7 @@ fn for_programs(failure: &PushFailure) -> PushJson {
     });
     PushJson {
         pushed: failure.pushed,
-        images: failure.images.clone(),
+        images: failure.names.clone(),
         failed: failed.collect(),
     }
 }
@@ -194,12 +238,44 @@ mod tests {
 
     fn pushed(errors: impl IntoIterator<Item = registry::Error>) -> (Outcome, Vec<String>) {
         let failure = Failure::from(Error::Push(Box::new(PushFailure {
-            images: vec!["app:1".to_owned()],
+            registry: "r.test".to_owned(),
+            images: ["app:1".parse().unwrap()].into(),
+            names: vec!["app:1".to_owned()],
             errors: errors.into_iter().map(Arc::new).collect(),
             pushed: (&registry::PushReport::default()).into(),
             failed: Vec::new(),
         })));
         (failure.outcome(), failure.hints.clone())
+    }
+
+    #[test]
+    fn images_are_counted_by_their_places_and_causes_of_one_reason_are_told_once() {
+        let read = |number: u8| registry::Error::Read {
+            digest: schemas::Digest::new([number; 32]),
+            offset: 0,
+            source: std::io::Error::other("no medium"),
+        };
+        let place = |number: usize| format!("app-{number}:1").parse().unwrap();
+        let failure = PushFailure {
+            registry: "r.test/apps".to_owned(),
+            images: (10..22).map(place).collect(),
+            names: vec!["apps/mirror/app:1".to_owned(); 40],
+            errors: (0..5).map(read).map(Arc::new).collect(),
+            pushed: (&registry::PushReport::default()).into(),
+            failed: Vec::new(),
+        };
+        let words = not_in_place(&failure, "");
+        assert!(
+            words.starts_with("cannot push 12 images to r.test/apps: app-10:1, "),
+            "{words}"
+        );
+        assert!(words.ends_with(", app-19:1, and 2 more"), "{words}");
+        let causes = causes(&failure);
+        assert_eq!(causes.len(), 1, "{causes:?}");
+        assert!(
+            causes[0].ends_with("no medium (and 4 more with the same reason)"),
+            "{causes:?}"
+        );
     }
 
     #[test]

@@ -7,6 +7,7 @@ use deployer::{
 };
 use importer::{Condition, OperatorStatus};
 
+use super::at_registry::not_pushed;
 use super::fixes::SKIP_REMOVE_SETS;
 use super::{Answer, Failure, Judge, NO, Outcome, fix, no, pulls, unknown};
 use crate::{environment, holder};
@@ -267,6 +268,9 @@ impl From<importer::Error> for Failure {
     fn from(error: importer::Error) -> Self {
         use importer::Error as E;
         let error = match error {
+            E::Shelf(shelf::Error::Push(failure)) => {
+                return not_pushed(&failure, ", so the cluster was not changed");
+            }
             E::Shelf(error) => return error.into(),
             other => other,
         };

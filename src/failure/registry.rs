@@ -85,8 +85,11 @@ impl Judge for Error {
             Self::KeepsAll { .. } => no(KEEPS_ALL),
             Self::Missing { operation } if operation.is_site() => no(NO_FILE),
             Self::Missing { .. } => no(NO_IMAGE),
+            Self::Full { .. } => unknown(
+                "free space in the registry's storage, or give it more, then run the same command again: only what is missing is pushed",
+            ),
             Self::Busy { .. } if self.is_storing() => unknown(
-                "the registry failed while storing: look at its log and at its free space, then run the same command again: only what is missing is pushed",
+                "the registry failed while storing: check its log and its free space, then run the same command again: only what is missing is pushed",
             ),
             Self::Busy { operation, .. }
             | Self::Interrupted { operation, .. }

@@ -4,6 +4,8 @@ use std::net::TcpListener;
 
 use serde_json::{Value, json};
 
+use fixtures::proxy::{Action, Proxy};
+
 use crate::common::{Answer, Desk};
 use crate::engine::Podman;
 use crate::server::{Protection, Server};
@@ -103,6 +105,29 @@ fn images_reach_the_registry_and_no_cluster_is_asked() {
     assert!(again.contains("0 bytes of"), "{again}");
     assert!(again.contains("0 blobs sent"), "{again}");
     assert!(!again.contains("was deployed"), "{again}");
+}
+
+#[test]
+fn a_full_registry_is_told_once_with_the_images_that_are_missing() {
+    let (desk, _) = desk();
+    let full = Proxy::start(0, |seen| {
+        let head = match seen.method.as_str() {
+            "POST" => "202 Accepted\r\nLocation: /v2/x/blobs/uploads/1",
+            "PUT" => "507 Insufficient Storage",
+            "GET" if seen.path == "/v2/" => "200 OK",
+            _ => "404 Not Found",
+        };
+        Action::Answer(head, String::new())
+    });
+    let refused = import(&desk, "images.iso", &full.host(), &[]).failure(3);
+    let said = format!("cannot push 2 images to {}: app-0:1, app-1:1", full.host());
+    assert!(refused.contains(&said), "{refused}");
+    assert_eq!(refused.matches("storage is full").count(), 1, "{refused}");
+    assert!(
+        refused.contains("free space in the registry's storage"),
+        "{refused}"
+    );
+    assert!(!refused.contains("cluster"), "{refused}");
 }
 
 #[test]

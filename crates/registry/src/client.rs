@@ -355,13 +355,6 @@ impl Client {
         self.inner.stop.is_asked()
     }
 
-    /// Returns once a push is to stop.
-    pub(crate) async fn stops(&self) {
-        while !self.is_stopped() {
-            tokio::time::sleep(limits::STOP_LOOK).await;
-        }
-    }
-
     pub(crate) fn journal(&self) -> Option<&UploadJournal> {
         self.inner.journal.as_deref()
     }

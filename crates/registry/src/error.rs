@@ -14,9 +14,6 @@ use crate::address::{Reference, RepositoryPath};
 use crate::pace::LeastRate;
 use tls::IdentityError;
 
-/// The words with which systems say that a disk is full.
-pub(crate) const NO_SPACE: &str = "no space left on device";
-
 /// An operation and its object. Reads as `upload sha256:… to registry.example/app`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
@@ -320,6 +317,14 @@ pub enum Error {
         /// The registry's own words, shortened.
         message: String,
     },
+    /// The registry's storage has no room for anything more.
+    #[error("could not {operation}: the registry's storage is full: {message}")]
+    Full {
+        /// The operation that failed.
+        operation: Box<Operation>,
+        /// The registry's own words, shortened.
+        message: String,
+    },
     /// The registry or a proxy cannot do it now (429 and 5xx).
     #[error("could not {operation}: {} answers {status}: {message}", operation.peer())]
     Busy {
@@ -498,6 +503,7 @@ impl Error {
             | Self::NameRefused { .. }
             | Self::TagKept { .. }
             | Self::Quota { .. }
+            | Self::Full { .. }
             | Self::Refused { .. }
             | Self::NoCatalog { .. }
             | Self::KeepsAll { .. }
@@ -514,7 +520,8 @@ impl Error {
         }
     }
 
-    /// Whether everything else that is asked of this registry will fail in the same way.
+    /// Whether everything else that is asked of this registry will fail in the same way. A quota may belong to one project,
+    /// but without the rest of an archive the part for another project is of no use.
     #[must_use]
     pub fn is_everywhere(&self) -> bool {
         matches!(
@@ -529,6 +536,8 @@ impl Error {
                 | Self::LoginRequired { .. }
                 | Self::LoginRefused { .. }
                 | Self::LoginUnsupported { .. }
+                | Self::Quota { .. }
+                | Self::Full { .. }
         )
     }
 
@@ -553,19 +562,15 @@ impl Error {
         )
     }
 
-    /// Whether the registry took what was sent and failed to store it: a full disk more often than anything else.
+    /// Whether the registry took what was sent and failed to store it: a full disk more often than anything else, even
+    /// where the registry does not say so.
     #[must_use]
     pub fn is_storing(&self) -> bool {
         match self {
+            Self::Full { .. } => true,
             Self::Busy {
-                operation,
-                status,
-                message,
-                ..
-            } => {
-                operation.verb.is_write()
-                    && (matches!(status, 500 | 507) || message.contains(NO_SPACE))
-            }
+                operation, status, ..
+            } => operation.verb.is_write() && *status == 500,
             _ => false,
         }
     }

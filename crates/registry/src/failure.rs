@@ -6,7 +6,7 @@ use std::time::Duration;
 use reqwest::StatusCode;
 use rustls::{AlertDescription, CertificateError};
 
-use crate::error::{Error, NO_SPACE, Operation};
+use crate::error::{Error, Operation};
 use crate::limits;
 use crate::pace::Late;
 
@@ -149,10 +149,7 @@ pub(crate) fn from_status(
         return refused;
     }
     let operation = Box::new(operation.clone());
-    let mut message = registry_words(body);
-    if says_full(body) && !message.contains(NO_SPACE) {
-        message = format!("{NO_SPACE} ({message})");
-    }
+    let message = registry_words(body);
     if let Some(refused) = by_words(&operation, status, body, &message) {
         return refused;
     }
@@ -187,6 +184,11 @@ fn by_words(
     let code = registry_code(body).unwrap_or_default();
     let verb = &operation.verb;
     match (status.as_u16(), code.as_str()) {
+        // RFC 4918, clause 11.5.
+        (507, _) if verb.is_write() => Some(Error::Full { operation, message }),
+        (400.., _) if verb.is_write() && says_full(body) => {
+            Some(Error::Full { operation, message })
+        }
         // ECR, and others that make no repositories by themselves: "Error Codes" of the distribution specification.
         // Harbor has NOT_FOUND for a project.
         (404, "NAME_UNKNOWN" | "NOT_FOUND") if verb.is_beginning() => {
@@ -199,16 +201,7 @@ fn by_words(
         (400..500, _) if verb.is_tagging() && words.contains("immutable") => {
             Some(Error::TagKept { operation, message })
         }
-        // Harbor answers 403 DENIED with the first of these, Quay 403 with the second.
-        (400..500, _)
-            if verb.is_write()
-                && [
-                    "exceed the configured upper limit",
-                    "quota has been exceeded",
-                ]
-                .iter()
-                .any(|mark| words.contains(mark)) =>
-        {
+        (400..500, _) if verb.is_write() && has_any(&words, &OVER_QUOTA) => {
             Some(Error::Quota { operation, message })
         }
         _ => None,
@@ -248,11 +241,37 @@ pub(crate) fn registry_code(body: &[u8]) -> Option<String> {
     body.errors.into_iter().next().map(|entry| entry.code)
 }
 
-/// Whether an answer names a full disk. Distribution calls that an unknown error, with the system's words or number
-/// (`ENOSPC`) in its details.
+/// The words of registries about a quota that is used up, in lower case. Harbor answers 403 DENIED with the first, Quay 403
+/// with the second, Ceph's object gateway 403 with the third.
+const OVER_QUOTA: [&str; 3] = [
+    "exceed the configured upper limit",
+    "quota has been exceeded",
+    "quotaexceeded",
+];
+
+/// The words about storage that is full, in lower case.
+const FULL: [&str; 8] = [
+    // Linux for ENOSPC and EDQUOT. Distribution calls both an unknown error, with these words in its details, or with the
+    // numbers below.
+    "no space left on device",
+    "disk quota exceeded",
+    r#""err":28}"#,
+    r#""err":122}"#,
+    // MinIO: the name of its error, and earlier and later words.
+    "xminiostoragefull",
+    "minimum free disk threshold",
+    "minimum free drive threshold",
+    // Artifactory answers 413, as if the request were too large.
+    "datastore disk usage is too high",
+];
+
+/// Whether an answer says that the registry's storage is full.
 fn says_full(body: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(body);
-    text.contains(NO_SPACE) || text.contains(r#""Err":28}"#)
+    has_any(&String::from_utf8_lossy(body).to_ascii_lowercase(), &FULL)
+}
+
+fn has_any(words: &str, marks: &[&str]) -> bool {
+    marks.iter().any(|mark| words.contains(mark))
 }
 
 /// Makes a registry's words fit for a terminal: printable, short, and without anything that looks like a query.
@@ -322,42 +341,59 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_named_and_known_from_a_busy_registry() {
-        let shown = |verb: RegistryVerb, status: u16, body: &str| {
+    fn a_full_disk_is_told_from_a_busy_registry() {
+        let answered = |verb: RegistryVerb, status: u16, body: &str| {
             let operation = Operation {
                 verb,
                 ..operation()
             };
             let status = StatusCode::from_u16(status).unwrap();
-            let error = from_status(&operation, status, body.as_bytes(), None);
-            assert!(error.is_retried());
-            (error.to_string(), error.is_storing())
+            from_status(&operation, status, body.as_bytes(), None)
         };
         let digest = Digest::new([0; 32]);
-        // Both as distribution 2.8 answers them.
-        for body in [
-            r#"{"errors":[{"code":"UNKNOWN","message":"unknown error","detail":"write /var/lib/registry/docker/registry/v2/repositories/app/_uploads/912b386d/data: no space left on device"}]}"#,
-            r#"{"errors":[{"code":"UNKNOWN","message":"unknown error","detail":{"DriverName":"filesystem","Enclosed":{"Op":"write","Path":"/var/lib/registry/startedat","Err":28}}}]}"#,
+        let upload = || RegistryVerb::UploadBlob(digest);
+        for (verb, status, body) in [
+            // The first two are distribution 2.8's.
+            (
+                upload(),
+                500,
+                r#"{"errors":[{"code":"UNKNOWN","message":"unknown error","detail":"write /var/lib/registry/docker/registry/v2/repositories/app/_uploads/912b386d/data: no space left on device"}]}"#,
+            ),
+            (
+                RegistryVerb::CheckPush,
+                503,
+                r#"{"errors":[{"code":"UNKNOWN","message":"unknown error","detail":{"DriverName":"filesystem","Enclosed":{"Op":"write","Path":"/var/lib/registry/startedat","Err":28}}}]}"#,
+            ),
+            (
+                upload(),
+                500,
+                r#"{"errors":[{"code":"UNKNOWN","message":"unknown error","detail":"mkdir /data: disk quota exceeded"}]}"#,
+            ),
+            (
+                upload(),
+                500,
+                "s3aws: XMinioStorageFull: Storage backend has reached its minimum free disk threshold.",
+            ),
+            (
+                upload(),
+                413,
+                r#"{"errors":[{"status":413,"message":"Datastore disk usage is too high. Contact your Artifactory administrator to add additional storage space or change the disk quota limits."}]}"#,
+            ),
+            (RegistryVerb::CheckPush, 507, ""),
         ] {
-            for (verb, status) in [
-                (RegistryVerb::UploadBlob(digest), 500),
-                (RegistryVerb::CheckPush, 503),
-            ] {
-                let (message, is_storing) = shown(verb, status, body);
-                let words = "no space left on device (UNKNOWN unknown error)";
-                assert!(message.ends_with(words), "{message}");
-                assert!(is_storing, "{message}");
-            }
+            let error = answered(verb, status, body);
+            assert!(matches!(error, Error::Full { .. }), "{error:?}");
+            assert!(error.is_storing() && error.is_everywhere() && !error.is_retried());
         }
-        for (verb, status, expected) in [
-            (RegistryVerb::UploadBlob(digest), 500, true),
-            (RegistryVerb::UploadBlob(digest), 507, true),
-            (RegistryVerb::UploadBlob(digest), 503, false),
+        for (verb, status, is_storing) in [
+            (upload(), 500, true),
+            (upload(), 503, false),
             (RegistryVerb::FindBlob(digest), 500, false),
-            (RegistryVerb::ReadBlob(digest), 500, false),
+            (RegistryVerb::ReadBlob(digest), 507, false),
         ] {
-            let (_, is_storing) = shown(verb.clone(), status, "");
-            assert_eq!(is_storing, expected, "{verb:?} {status}");
+            let error = answered(verb, status, "");
+            assert_eq!(error.is_storing(), is_storing, "{error:?}");
+            assert!(error.is_retried() && !error.is_everywhere(), "{error:?}");
         }
     }
 

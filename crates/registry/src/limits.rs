@@ -120,6 +120,9 @@ pub const COMMIT_TIMEOUT: Duration = Duration::from_mins(15);
 pub const CONNECTION_ATTEMPTS: u32 = 6;
 /// Attempts that may end with 5xx: as long, for proxies answer so while the registry behind them starts.
 pub const SERVER_ATTEMPTS: u32 = 6;
+/// Blobs and manifests that a registry fails to store (500), each after all its attempts and without storing anything else
+/// meanwhile, before a push ends: one failure can be about that content alone, three are about the registry.
+pub const NOT_STORED: usize = 3;
 /// Attempts that may end with 429 or `Retry-After`: the registry is there and says that it goes on, and limits are often
 /// counted per minute or per hour. Nearly ten minutes, if it does not say how long to wait.
 pub const PAUSE_ATTEMPTS: u32 = 24;

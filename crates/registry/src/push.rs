@@ -4,6 +4,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use schemas::Digest;
@@ -35,6 +36,7 @@ pub async fn push(client: &Client, job: PushJob, tell: Tell<'_, Event>) -> PushR
         turns: ReadTurns::new(job.reads),
         tell,
         stopped: OnceLock::new(),
+        not_stored: AtomicUsize::new(0),
     };
     let mut placed = run.push_blobs(&job.blobs).await;
     let manifests = run.push_manifests(&job.manifests, &mut placed.in_place);
@@ -51,9 +53,11 @@ pub(crate) struct PushRun<'a> {
     pub(crate) known: &'a KnownContent,
     turns: Arc<ReadTurns>,
     pub(crate) tell: Tell<'a, Event>,
-    /// The error after which nothing more is tried: a registry that is gone or refuses the login would fail every blob
-    /// in turn, each after all its attempts.
+    /// The error after which nothing more is tried: a registry that is gone, is full or refuses the login would fail every
+    /// blob in turn, each after all its attempts.
     stopped: OnceLock<Arc<Error>>,
+    /// The number of blobs and manifests that the registry has failed to store since it last stored one.
+    not_stored: AtomicUsize,
 }
 
 /// A blob, and a repository that needs it.
@@ -150,6 +154,9 @@ impl PushRun<'_> {
             Ok(arrival) => {
                 placed.in_place.insert((repository, digest));
                 placed.holders.entry(digest).or_insert(repository);
+                if !matches!(arrival, Arrival::Present) {
+                    self.stored();
+                }
                 if matches!(arrival, Arrival::Mounted | Arrival::Present) {
                     self.client.forget_upload(repository, digest, size);
                 }
@@ -243,6 +250,7 @@ impl PushRun<'_> {
             source: &BlobSource::new(blob.digest, blob.size, Arc::clone(&blob.content)),
             tell: self.tell,
             turns: &self.turns,
+            stopped: &self.stopped,
         };
         let turn = self.turns.queue();
         turn.comes().await;
@@ -251,6 +259,11 @@ impl PushRun<'_> {
         let opened = opened.or_else(|| self.known.take_upload(repository));
         match upload.run(opened, turn).await {
             Ok(arrival) => Ok(arrival),
+            // Perhaps not by the user, but because of another blob's failure: the cause is that one's.
+            Err(Error::Stopped) => match self.check_stopped() {
+                Ok(()) => Err(self.failed(Error::Stopped)),
+                Err(cause) => Err(cause),
+            },
             Err(error) => Err(self.failed(error)),
         }
     }
@@ -285,13 +298,25 @@ impl PushRun<'_> {
         }
     }
 
+    /// Notes that the registry has stored something.
+    pub(crate) fn stored(&self) {
+        self.not_stored.store(0, Ordering::Relaxed);
+    }
+
+    /// Returns the cause of a failure: the failure itself, or what has ended the push for everything that is still under way.
     pub(crate) fn failed(&self, error: Error) -> Arc<Error> {
         let error = Arc::new(error);
-        if error.is_everywhere() {
-            // The first reason is the one that everything else shares.
-            let _ = self.stopped.set(Arc::clone(&error));
+        let ends = error.is_everywhere()
+            || error.is_storing()
+                && self.not_stored.fetch_add(1, Ordering::Relaxed) + 1 >= limits::NOT_STORED;
+        if !ends {
+            return error;
         }
-        error
+        let first = self.stopped.get_or_init(|| Arc::clone(&error));
+        match *error {
+            Error::Stopped => error,
+            _ => Arc::clone(first),
+        }
     }
 }
 

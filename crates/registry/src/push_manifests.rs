@@ -103,6 +103,7 @@ impl PushRun<'_> {
         let arrival = self.client.retrying_aloud(put, self.tell).await;
         let arrival = arrival.map_err(|error| self.failed(error))?;
         if arrival == ManifestArrival::Uploaded {
+            self.stored();
             let kept = self.check_kept(manifest).await;
             kept.map_err(|error| self.failed(error))?;
         }

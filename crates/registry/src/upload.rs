@@ -3,7 +3,7 @@
 //! was ended; and given back when it cannot be finished.
 
 use std::ops::ControlFlow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use watch::Tell;
 
@@ -26,6 +26,8 @@ pub(crate) struct Upload<'a> {
     pub(crate) source: &'a Arc<BlobSource>,
     pub(crate) tell: Tell<'a, Event>,
     pub(crate) turns: &'a Arc<ReadTurns>,
+    /// The failure that has ended the whole push, of this upload or of another.
+    pub(crate) stopped: &'a OnceLock<Arc<Error>>,
 }
 
 /// The failures since the last progress.
@@ -138,9 +140,11 @@ impl Upload<'_> {
         let untouched =
             |session: &UploadSession| session.acknowledged == 0 && !session.is_remembered();
         // A full disk is not helped by what stays on it.
+        let ended_by = self.stopped.get().map_or(error, AsRef::as_ref);
         let later = error.is_retried() && !error.is_storing();
         // These end the run and say nothing against the upload.
         let later = later || matches!(error, Error::TooSlow { .. } | Error::Stopped);
+        let later = later && !ended_by.is_storing();
         match (state.session, state.entry) {
             (Some(session), Some(_)) if later && !untouched(&session) => {}
             (session, entry) => {
@@ -208,7 +212,18 @@ impl Upload<'_> {
         }
         tokio::select! {
             () = pause(self.tell, &error, wait) => ControlFlow::Continue(()),
-            () = self.client.stops() => ControlFlow::Break(Error::Stopped),
+            () = self.stops() => ControlFlow::Break(Error::Stopped),
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.client.is_stopped() || self.stopped.get().is_some()
+    }
+
+    /// Returns once nothing more is to be tried.
+    async fn stops(&self) {
+        while !self.is_stopped() {
+            tokio::time::sleep(limits::STOP_LOOK).await;
         }
     }
 
@@ -267,7 +282,7 @@ impl Upload<'_> {
                 break;
             }
             // There is no next part whose record would have this one's end.
-            if self.client.is_stopped() {
+            if self.is_stopped() {
                 self.remember(entry.as_ref(), open, open.acknowledged).await;
             }
             self.go_on()?;
@@ -279,7 +294,7 @@ impl Upload<'_> {
     }
 
     fn go_on(&self) -> Result<(), Error> {
-        if self.client.is_stopped() {
+        if self.is_stopped() {
             return Err(Error::Stopped);
         }
         Ok(())

@@ -31,6 +31,9 @@ impl Upload<'_> {
         }
         let status = answer.status();
         let (error, code) = answer.into_error(&self.operation()).await;
+        if matches!(error, Error::Full { .. }) {
+            return Err(error.into());
+        }
         // 413 is about the length (RFC 9110, clause 15.5.14). The codes of the second line are about requests of this
         // kind, whatever they carry. Of 400 and 404 the reason stays unknown, unless the registry says that it was
         // the content.
@@ -65,6 +68,9 @@ impl Upload<'_> {
         let status = answer.status();
         if !status.is_success() {
             let (error, _) = answer.into_error(&operation).await;
+            if matches!(error, Error::Full { .. }) {
+                return Err(error.into());
+            }
             let smaller = smaller(to - from).filter(|next| *next >= open.upload.smallest_chunk);
             return Err(match (smaller, status.as_u16()) {
                 (Some(smaller), 413) => UploadTrouble::Refused(Smaller::Chunks(smaller)),

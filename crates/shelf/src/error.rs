@@ -1,5 +1,6 @@
 //! Reasons why something could not be done at a registry. An answer of no is a [`RegistryObstacle`] instead.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -132,8 +133,12 @@ pub struct Unfetched {
 /// The images and blobs that were not pushed, and the causes.
 #[derive(Debug)]
 pub struct PushFailure {
-    /// The images that are not in place, as `REPOSITORY:TAG`.
-    pub images: Vec<String>,
+    /// The registry, with its prefix.
+    pub registry: String,
+    /// The images that are not in place under one of their names or more. None where no archive was pushed.
+    pub images: BTreeSet<ImagePlace>,
+    /// The names under which they are not in place, as `REPOSITORY:TAG`.
+    pub names: Vec<String>,
     /// Every cause, each once.
     pub errors: Vec<Arc<registry::Error>>,
     /// The outcome for the other blobs; sending again leaves them out.

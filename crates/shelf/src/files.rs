@@ -17,8 +17,8 @@ use tar::{Builder, EntryType, Header};
 
 use crate::artifact::{digest_of, manifest_push};
 use crate::error::Error;
+use crate::job::push_all;
 use crate::place::holding_tag;
-use crate::push::push_all;
 
 /// The artifact type of the manifest.
 const ARTIFACT: &str = "application/vnd.solutions.manifests.v1";
@@ -90,7 +90,7 @@ impl FilesArtifact {
             manifests: vec![manifest_push(&self.manifest, repository.clone(), reference)],
             ..PushJob::default()
         };
-        push_all(client, &job, &|_| ()).await?;
+        push_all(client, &job, &BTreeMap::new(), &|_| ()).await?;
         Ok(())
     }
 }

@@ -1,19 +1,20 @@
-//! The job that brings images to a registry: their blobs, each once, then their documents.
+//! The job that brings images to a registry (their blobs, each once, then their documents), and its run.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use archive::Drive;
 use registry::{
-    BlobPush, KnownContent, ManifestPush, PushJob, ReadConcurrency, Reference, RegistryAddress,
-    RepositoryPath,
+    BlobPush, Client, KnownContent, ManifestOutcome, ManifestPush, PushJob, PushReport,
+    ReadConcurrency, Reference, RegistryAddress, RepositoryPath,
 };
-use schemas::{Digest, Image};
+use schemas::{Digest, Image, ImagePlace};
 use validator::Accepted;
+use watch::Tell;
 
 use crate::archive_blob::ArchiveBlob;
 use crate::artifact::{HeadArtifact, manifest_push};
-use crate::error::Error;
+use crate::error::{Error, PushFailure, Unpushed};
 use crate::names::{AskedFor, ImageName};
 
 /// Returns everything that an import of this archive puts into a registry, and what each of its images is called there.
@@ -94,4 +95,70 @@ fn documents(named: &ImageName<'_>) -> impl Iterator<Item = ManifestPush> {
         };
         manifest_push(document, repository.clone(), reference)
     })
+}
+
+/// The images of an archive by the names that they get at a registry.
+pub(crate) type ImagesByName = BTreeMap<(RepositoryPath, Reference), ImagePlace>;
+
+/// Brings all of it; an error if anything is missing then.
+pub(crate) async fn push_all(
+    client: &Client,
+    job: &PushJob,
+    images: &ImagesByName,
+    tell: Tell<'_, registry::Event>,
+) -> Result<PushReport, Error> {
+    let report = registry::push(client, job.clone(), tell).await;
+    if report.is_complete() {
+        return Ok(report);
+    }
+    let unpushed = unpushed(&job.manifests, &report.manifests);
+    Err(Error::Push(Box::new(PushFailure {
+        registry: client.address().to_string(),
+        images: unpushed
+            .iter()
+            .filter_map(|name| images.get(name))
+            .cloned()
+            .collect(),
+        names: unpushed
+            .into_iter()
+            .filter(|(_, reference)| matches!(reference, Reference::Tag(_)))
+            .map(|(repository, reference)| format!("{repository}:{reference}"))
+            .collect(),
+        errors: report.errors(),
+        pushed: (&report).into(),
+        failed: failed(job, report),
+    })))
+}
+
+/// Each blob and each manifest that was tried, with the reason why it is not in place.
+fn failed(job: &PushJob, report: PushReport) -> Vec<Unpushed> {
+    let blobs = report.failed_blobs.into_iter().map(|failed| Unpushed {
+        what: failed.digest.to_string(),
+        repository: failed.repository.to_string(),
+        error: failed.error,
+    });
+    let manifests = job.manifests.iter().zip(report.manifests);
+    let manifests = manifests.filter_map(|(manifest, outcome)| match outcome {
+        ManifestOutcome::Failed(error) => Some(Unpushed {
+            what: manifest.reference.to_string(),
+            repository: manifest.repository.to_string(),
+            error,
+        }),
+        _ => None,
+    });
+    blobs.chain(manifests).collect()
+}
+
+/// Returns the names under which manifests are not in place.
+fn unpushed(
+    manifests: &[ManifestPush],
+    outcomes: &[ManifestOutcome],
+) -> Vec<(RepositoryPath, Reference)> {
+    let outcomes = manifests.iter().zip(outcomes);
+    let unpushed = outcomes.filter(|(_, outcome)| {
+        !matches!(outcome, ManifestOutcome::Pushed | ManifestOutcome::Present)
+    });
+    unpushed
+        .map(|(manifest, _)| (manifest.repository.clone(), manifest.reference.clone()))
+        .collect()
 }

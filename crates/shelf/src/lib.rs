@@ -56,7 +56,7 @@ pub use open::{check, check_archive, open_head, program};
 pub use place::{endpoint, image_place};
 pub use preflight::{ImagesToPush, Preflight};
 pub use prune::{KeptVersion, Pruning, Stock, Unprunable, Unread, holdings};
-pub use push::{PushPlan, PushReceipt, PushRequest, PushSummary, ReadyPush, delegated, push_all};
+pub use push::{PushPlan, PushReceipt, PushRequest, PushSummary, ReadyPush, delegated};
 pub use pushed::{Count, Pushed};
 pub use readback::{Readback, Repaired};
 pub use record::{Record, RecordedImage};

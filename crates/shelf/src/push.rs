@@ -1,13 +1,13 @@
 //! Planning and pushing the content that a registry gets of an archive where no cluster is asked or told. Nothing is
 //! recorded, since there is nowhere to.
 
-use registry::{Client, ManifestOutcome, ManifestPush, PushJob, PushReport, RegistryAddress};
+use registry::{Client, RegistryAddress};
 use schemars::JsonSchema;
 use serde::Serialize;
 use validator::{Accepted, Finding};
 use watch::Tell;
 
-use crate::error::{Error, PushFailure, Unpushed};
+use crate::error::Error;
 use crate::layout::PathLayout;
 use crate::obstacle::RegistryObstacle;
 use crate::pushed::Pushed;
@@ -150,7 +150,7 @@ impl ReadyPush {
         client: &Client,
         tell: Tell<'_, registry::Event>,
     ) -> Result<PushReceipt, Error> {
-        let report = push_all(client, &self.survey.job, tell).await?;
+        let report = self.survey.push(client, tell).await?;
         Ok(PushReceipt {
             plan: self.summary,
             pushed: (&report).into(),
@@ -196,53 +196,4 @@ pub fn delegated(client: &Client) -> Option<String> {
     Some(format!(
         "the registry delegates logins to {host}: the login is sent there"
     ))
-}
-
-/// Brings all of it; an error if anything is missing then.
-pub async fn push_all(
-    client: &Client,
-    job: &PushJob,
-    tell: Tell<'_, registry::Event>,
-) -> Result<PushReport, Error> {
-    let report = registry::push(client, job.clone(), tell).await;
-    if report.is_complete() {
-        return Ok(report);
-    }
-    Err(Error::Push(Box::new(PushFailure {
-        images: failed_images(&job.manifests, &report.manifests),
-        errors: report.errors(),
-        pushed: (&report).into(),
-        failed: failed(job, report),
-    })))
-}
-
-/// Each blob and each manifest that was tried, with the reason why it is not in place.
-fn failed(job: &PushJob, report: PushReport) -> Vec<Unpushed> {
-    let blobs = report.failed_blobs.into_iter().map(|failed| Unpushed {
-        what: failed.digest.to_string(),
-        repository: failed.repository.to_string(),
-        error: failed.error,
-    });
-    let manifests = job.manifests.iter().zip(report.manifests);
-    let manifests = manifests.filter_map(|(manifest, outcome)| match outcome {
-        ManifestOutcome::Failed(error) => Some(Unpushed {
-            what: manifest.reference.to_string(),
-            repository: manifest.repository.to_string(),
-            error,
-        }),
-        _ => None,
-    });
-    blobs.chain(manifests).collect()
-}
-
-fn failed_images(manifests: &[ManifestPush], outcomes: &[ManifestOutcome]) -> Vec<String> {
-    manifests
-        .iter()
-        .zip(outcomes)
-        .filter(|(manifest, outcome)| {
-            matches!(manifest.reference, registry::Reference::Tag(_))
-                && !matches!(outcome, ManifestOutcome::Pushed | ManifestOutcome::Present)
-        })
-        .map(|(manifest, _)| format!("{}:{}", manifest.repository, manifest.reference))
-        .collect()
 }

@@ -2,15 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use registry::{Client, KnownContent, PushJob, RepositoryPath};
+use registry::{Client, KnownContent, PushJob, PushReport, RepositoryPath};
 use schemars::JsonSchema;
 use schemas::{Digest, ImagePlace, Referrers};
 use serde::{Deserialize, Serialize};
 use validator::Accepted;
+use watch::Tell;
 
 use crate::artifact::HeadArtifact;
 use crate::error::Error;
-use crate::job::job;
+use crate::job::{ImagesByName, job, push_all};
 use crate::layout::PathLayout;
 use crate::lists::{Lists, lists};
 use crate::names::ImageName;
@@ -73,8 +74,21 @@ pub struct Survey {
     pub missing_bytes: u64,
     /// The job that brings the rest.
     pub job: PushJob,
+    /// The images that it brings.
+    images: ImagesByName,
     /// The obstacles in the way.
     pub obstacles: Vec<RegistryObstacle>,
+}
+
+impl Survey {
+    /// Pushes what the registry lacks.
+    pub async fn push(
+        &self,
+        client: &Client,
+        tell: Tell<'_, registry::Event>,
+    ) -> Result<PushReport, Error> {
+        push_all(client, &self.job, &self.images, tell).await
+    }
 }
 
 /// Asks the registry what it has. Writes nothing. The head of the archive goes where versions are known by their records.
@@ -125,6 +139,14 @@ pub async fn survey(
         });
     }
     let mut job = job(accepted, &lacking);
+    let own = lacking
+        .iter()
+        .filter(|named| !all_referrers.has(named.image));
+    let by_name = own.map(|named| {
+        let name = (named.repository.clone(), named.reference.clone());
+        (name, named.image.place.clone())
+    });
+    let by_name = by_name.collect();
     if let Some(artifact) = artifact.filter(|artifact| !artifact.is_whole(&known)) {
         artifact.add_to(&mut job);
     }
@@ -146,6 +168,7 @@ pub async fn survey(
         total_bytes: all.blobs.iter().map(|blob| blob.size).sum(),
         missing_bytes: lacking.map(|blob| blob.size).sum(),
         job,
+        images: by_name,
         obstacles,
     })
 }

@@ -164,7 +164,7 @@ impl Ready<'_> {
 
     async fn push(&self, client: &Client, tell: Tell<'_, Event>) -> Result<PushReport, Error> {
         let tell: Tell<'_, registry::Event> = &|event| tell(Event::Push(event));
-        Ok(shelf::push_all(client, &self.images.job, tell).await?)
+        Ok(self.images.push(client, tell).await?)
     }
 
     /// Returns the environments that nobody else may change meanwhile.

@@ -7,6 +7,7 @@
 )]
 
 mod access;
+mod answers;
 mod certificates;
 mod counting;
 mod damage;
