@@ -28,8 +28,9 @@ whether it mounts blobs, takes them in parts and of what size, and deletes; and 
 known without leaving something behind is unknown, and said to be. The exit code is 1 if something is in the way of a \
 push.
 
-With an archive, its own repositories are tried, and tags that exist with another digest are named. Without one, a \
-repository `preflight-0.0.0/image` below the prefix is tried in their place. No cluster is asked.
+With an archive, its own repositories are tried, and tags that exist with another digest are named. Without one, \
+`preflight-0.0.0/image` and `mirror/preflight.invalid/organization/team/image` below the prefix are tried in their \
+place. If the registry limits the levels of a repository's name, the limit is shown. No cluster is asked.
 
 Examples:
   solution preflight --registry registry.site/apps

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use shelf::{Error, Misplaced, PushFailure, RegistryObstacle, ServeError, Unprunable};
 
-use super::registry::{QUOTA, make_project, taking};
+use super::registry::{LEVELS, QUOTA, make_project, taking};
 use super::{Answer, Failure, Judge as _, Outcome, PushJson, UnpushedJson};
 use crate::args::choose;
 use crate::{hints, render};
@@ -93,6 +93,7 @@ pub(super) fn way_out(obstacle: &RegistryObstacle) -> String {
             repository,
             ..
         } => return taking(*why, host, repository),
+        RegistryObstacle::TooDeep { .. } => LEVELS,
         RegistryObstacle::NoProject { host, project } => return make_project(host, project),
         RegistryObstacle::NoRoom { .. } => QUOTA,
         RegistryObstacle::OtherTag { .. } => OTHER_TAG,

@@ -18,8 +18,11 @@ const NO_CATALOG: &str = "have the registry's administrator let this login list 
 /// Where nothing more may be stored.
 pub(super) const QUOTA: &str = "have the quota raised, or free some of it: `solution unimport --images` removes versions that nobody needs, and the registry's garbage collector what they leave";
 const MAKE_IT: &str = "have the registry's administrator create the repository, or allow this login to create repositories by pushing";
-const LEVELS: &str = "name a prefix with fewer levels in `--registry`, or none; `--repository-layout ref` gives images the paths of their references";
+pub(super) const LEVELS: &str = "name a prefix with fewer levels in `--registry`, or none; `--repository-layout ref` gives images the paths of their references";
 const TAG_KEPT: &str = "the tag was pushed by someone else, and the registry is configured never to move a tag: find out whose it is, or choose another prefix in `--registry`";
+const READ_ONLY: &str = "wait for the end of the registry's maintenance, or name a registry in `--registry` that takes images: a cache of another registry does not";
+const READ_ITS_LOG: &str =
+    "check the registry's log for the reason, and the name and prefix in `--registry`";
 const WHAT_IT_TAKES: &str = "`solution preflight --registry HOST[/PREFIX]` shows what the registry takes, and its log why it refused this";
 const PULL_AGAIN: &str = "run the same command again: only what is missing is downloaded";
 const DELETE_AGAIN: &str = "run the same command again: what is left is deleted then";
@@ -79,6 +82,7 @@ impl Judge for Error {
             Self::Denied { .. } => no(MAY_NOT_PUSH),
             Self::NoRepository { .. } => no(MAKE_IT),
             Self::NameRefused { .. } => no(LEVELS),
+            Self::ReadOnly { .. } => no(READ_ONLY),
             Self::TagKept { .. } => no(TAG_KEPT),
             Self::Quota { .. } => no(QUOTA),
             Self::NoCatalog { .. } => no(NO_CATALOG),
@@ -138,6 +142,8 @@ pub(super) fn taking(why: Refusal, host: &str, repository: &str) -> String {
         Refusal::NoRepository => make_repository(host, repository),
         Refusal::Name => LEVELS.to_owned(),
         Refusal::Quota => QUOTA.to_owned(),
+        Refusal::ReadOnly => READ_ONLY.to_owned(),
+        Refusal::Other => READ_ITS_LOG.to_owned(),
         Refusal::Denied if host == DOCKER_HUB && repository.matches('/').count() > 1 => {
             // Docker Hub: "Create a repository"; what it answers to longer names is that access is denied.
             "Docker Hub has repositories of two levels only, USER/NAME: choose another registry"

@@ -220,3 +220,61 @@ fn a_project_that_must_be_made_first_is_named() {
         "{text}"
     );
 }
+
+/// A registry whose repositories have names of so many levels at most, and that says no more of others than this.
+fn limited(most: usize, refusal: &'static str) -> Proxy {
+    Proxy::start(0, move |seen| {
+        let name = seen.path.strip_prefix("/v2/").unwrap_or_default();
+        let name = name.split("/blobs/").next().unwrap_or_default();
+        let head = match seen.method.as_str() {
+            "POST" if name.split('/').count() > most => refusal,
+            "POST" => "202 Accepted\r\nLocation: /v2/x/blobs/uploads/1",
+            "GET" if seen.path == "/v2/" => "200 OK",
+            "DELETE" => "204 No Content",
+            _ => "404 Not Found",
+        };
+        Action::Answer(head, String::new())
+    })
+}
+
+#[test]
+fn a_limit_on_the_levels_of_names_is_found_whatever_the_registry_answers() {
+    let desk = desk();
+    desk.write("ca.pem", Server::start(&Protection::TlsAndLogin).ca());
+    for refusal in [
+        "401 Unauthorized",
+        "401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"r\"",
+        "403 Forbidden",
+        "400 Bad Request",
+    ] {
+        // Without an archive: enough levels for a Solution's own names, and too few.
+        let site = limited(3, refusal);
+        let registry = format!("{}/apps", site.host());
+        let text = preflight(&desk, &registry, &[]).success();
+        let line = "names     of at most 3 levels, prefix included";
+        assert!(text.lines().any(|it| it == line), "{refusal}: {text}");
+        let few = limited(2, refusal);
+        let found = preflight(&desk, &format!("{}/apps", few.host()), &JSON);
+        assert_eq!(found.code, 1, "{refusal}: {found:?}");
+        let found = found.json();
+        assert_eq!(found["levelLimit"], 2, "{refusal}: {found:#}");
+        let data = &found["obstacles"][0]["obstacle"];
+        assert_eq!(data["id"], "too-deep", "{refusal}: {found:#}");
+
+        // With one: what has too many levels is named, and nothing is pushed.
+        let push = ["push", "images.iso", "--key", "publisher.pub"];
+        let push = desk.solution(&[&push[..], &["--registry", &registry]].concat());
+        let said = format!(
+            "{} takes repository names of at most 3 levels, and 1 name of the archive has more: apps/mirror/quay.example/org/app",
+            site.host()
+        );
+        let tried = preflight(&desk, &registry, &ARCHIVE);
+        for text in [push.failure(1), tried.failure(1)] {
+            assert!(text.contains(&said), "{refusal}: {text}");
+            assert!(text.contains("fewer levels"), "{refusal}: {text}");
+            assert!(!text.contains("log in"), "{refusal}: {text}");
+            assert!(!text.contains("solution preflight"), "{refusal}: {text}");
+        }
+        assert_eq!(site.count("PUT", ""), 0);
+    }
+}

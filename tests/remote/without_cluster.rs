@@ -127,7 +127,7 @@ fn a_full_registry_is_told_once_with_the_images_that_are_missing() {
         refused.contains("free space in the registry's storage"),
         "{refused}"
     );
-    assert!(!refused.contains("cluster"), "{refused}");
+    assert!(!refused.contains("so the cluster"), "{refused}");
 }
 
 #[test]

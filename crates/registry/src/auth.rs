@@ -6,6 +6,7 @@
 //! token server's redirects are not followed).
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
@@ -71,6 +72,8 @@ pub(crate) struct Auth {
     tokens: bool,
     /// The token server that gets the login: the first that the registry named.
     token_server: OnceLock<Url>,
+    /// Whether the registry has answered a request with the login.
+    accepted: AtomicBool,
     state: Mutex<AuthState>,
 }
 
@@ -109,6 +112,7 @@ impl Auth {
             credentials,
             tokens: true,
             token_server: OnceLock::new(),
+            accepted: AtomicBool::new(false),
             state: Mutex::default(),
         }
     }
@@ -124,6 +128,16 @@ impl Auth {
     /// Returns the server that the login goes to for tokens, once the registry has named it.
     pub(crate) fn token_server(&self) -> Option<&Url> {
         self.token_server.get()
+    }
+
+    /// Notes that the registry has answered a request with the login.
+    pub(crate) fn note_accepted(&self) {
+        self.accepted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the login is known to be right.
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.accepted.load(Ordering::Relaxed)
     }
 
     /// Whether the registry has asked for a login.
@@ -151,6 +165,8 @@ impl Auth {
         let mut state = self.state.lock().await;
         match state.wanted.clone() {
             None => Ok(None),
+            // One repository may want a login, and others none.
+            Some(Scheme::Basic) if self.is_anonymous() => Ok(None),
             Some(Scheme::Basic) => self.basic(operation).map(Some),
             Some(Scheme::Bearer { realm, service }) => {
                 if let Credentials::RegistryToken(token) = &self.credentials {
@@ -189,7 +205,7 @@ impl Auth {
             None => Ok(Learned::Nothing),
             Some(Challenge::Basic) => {
                 state.wanted = Some(Scheme::Basic);
-                Ok(if sent.is_none() {
+                Ok(if sent.is_none() && !self.is_anonymous() {
                     Learned::TryAgain
                 } else {
                     Learned::Nothing
@@ -266,6 +282,11 @@ impl Auth {
         let status = answer.status();
         // 429 says nothing about the login, and is tried again.
         if status.is_client_error() && status.as_u16() != 429 {
+            // GitLab: the login is known, and has no right to what the token is for.
+            if status.as_u16() == 403 && !self.is_anonymous() && operation.repository().is_some() {
+                let (error, _) = answer.into_error(operation).await;
+                return Err(error);
+            }
             let operation = Box::new(operation.clone());
             return Err(if self.is_anonymous() {
                 Error::LoginRequired { operation }

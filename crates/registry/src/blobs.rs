@@ -106,7 +106,7 @@ impl Client {
         let answer = self
             .send(operation, Ask::new(Method::POST, url.clone(), scope))
             .await?;
-        let answer = answer.success(operation).await?;
+        let answer = answer.success(operation).await.map_err(read_only)?;
         self.opened(operation, &url, &answer).await
     }
 
@@ -132,6 +132,19 @@ impl Client {
         let scope = TokenScope::of(repository, TokenAccess::PullPush);
         let ask = Ask::new(Method::DELETE, location, scope);
         let _ = self.send(&operation, ask).await;
+    }
+}
+
+/// Distribution in maintenance (and so GitLab), and caches of other registries, do not allow this method, whatever the
+/// repository.
+fn read_only(error: Error) -> Error {
+    match error {
+        Error::Refused {
+            operation,
+            status: 405,
+            message,
+        } => Error::ReadOnly { operation, message },
+        error => error,
     }
 }
 

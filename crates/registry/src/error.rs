@@ -153,6 +153,10 @@ pub enum Refusal {
     Name,
     /// The quota is used up: nothing more may be stored.
     Quota,
+    /// Nothing can be stored for the time being, or never: maintenance, or a cache of another registry.
+    ReadOnly,
+    /// Another reason: the registry's own words say which.
+    Other,
 }
 
 /// An error of a registry, of the connection to it, or of the content sent or received.
@@ -304,6 +308,14 @@ pub enum Error {
     /// A tag that is there must not be moved.
     #[error("could not {operation}: the registry does not let this tag be moved: {message}")]
     TagKept {
+        /// The operation that failed.
+        operation: Box<Operation>,
+        /// The registry's own words, shortened.
+        message: String,
+    },
+    /// The registry takes nothing: it is in maintenance, or is a cache of another one.
+    #[error("could not {operation}: the registry is read-only: {message}")]
+    ReadOnly {
         /// The operation that failed.
         operation: Box<Operation>,
         /// The registry's own words, shortened.
@@ -504,6 +516,7 @@ impl Error {
             | Self::TagKept { .. }
             | Self::Quota { .. }
             | Self::Full { .. }
+            | Self::ReadOnly { .. }
             | Self::Refused { .. }
             | Self::NoCatalog { .. }
             | Self::KeepsAll { .. }
@@ -538,6 +551,7 @@ impl Error {
                 | Self::LoginUnsupported { .. }
                 | Self::Quota { .. }
                 | Self::Full { .. }
+                | Self::ReadOnly { .. }
         )
     }
 
@@ -549,8 +563,36 @@ impl Error {
             Self::NoRepository { operation, .. } => Some((operation, Refusal::NoRepository)),
             Self::NameRefused { operation, .. } => Some((operation, Refusal::Name)),
             Self::Quota { operation, .. } => Some((operation, Refusal::Quota)),
+            Self::ReadOnly { operation, .. } => Some((operation, Refusal::ReadOnly)),
+            // Some registries answer so to a name with more levels than they have.
+            Self::LoginRequired { operation } | Self::LoginRefused { operation } => {
+                Some((operation, Refusal::Denied))
+            }
+            Self::Refused { operation, .. } if operation.verb.is_beginning() => {
+                Some((operation, Refusal::Other))
+            }
             _ => None,
         }
+    }
+
+    /// Whether a login is missing or wrong, as far as the registry says.
+    #[must_use]
+    pub fn is_login(&self) -> bool {
+        matches!(self, Self::LoginRequired { .. } | Self::LoginRefused { .. })
+    }
+
+    /// Whether a read was refused in a way that says nothing about whether the content exists. Artifactory answers 403 for a
+    /// manifest that does not exist, Quay 401, and registries with a fixed number of levels 400 to any longer name. Whether
+    /// the content can be pushed is for the registry to say when that is tried.
+    pub(crate) fn may_be_absence(&self) -> bool {
+        self.is_login()
+            || matches!(
+                self,
+                Self::Denied { .. }
+                    | Self::NoRepository { .. }
+                    | Self::NameRefused { .. }
+                    | Self::Refused { .. }
+            )
     }
 
     /// Whether the source, not the registry, is at fault.

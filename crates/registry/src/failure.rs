@@ -186,7 +186,7 @@ fn by_words(
     match (status.as_u16(), code.as_str()) {
         // RFC 4918, clause 11.5.
         (507, _) if verb.is_write() => Some(Error::Full { operation, message }),
-        (400.., _) if verb.is_write() && says_full(body) => {
+        (400.., _) if verb.is_write() && has_any(&lower(body), &FULL) => {
             Some(Error::Full { operation, message })
         }
         // ECR, and others that make no repositories by themselves: "Error Codes" of the distribution specification.
@@ -197,9 +197,18 @@ fn by_words(
         (400 | 404 | 405, "NAME_INVALID") if verb.is_beginning() => {
             Some(Error::NameRefused { operation, message })
         }
-        // ECR answers 400 TAG_INVALID, Harbor 412 PRECONDITION, others 403 or 409: all have the word.
-        (400..500, _) if verb.is_tagging() && words.contains("immutable") => {
+        // ECR answers 400 TAG_INVALID, Harbor 412 PRECONDITION, others 403 or 409: all have the word. Nexus answers 400 with the
+        // other words in its details.
+        (400..500, _) if verb.is_tagging() && has_any(&lower(body), &KEPT) => {
             Some(Error::TagKept { operation, message })
+        }
+        // ECR's answer to a login that is older than twelve hours.
+        (401 | 403, _) if words.contains("authorization token has expired") => {
+            Some(Error::LoginRefused { operation })
+        }
+        // Harbor.
+        (403, _) if verb.is_write() && words.contains("read only mode") => {
+            Some(Error::ReadOnly { operation, message })
         }
         (400..500, _) if verb.is_write() && has_any(&words, &OVER_QUOTA) => {
             Some(Error::Quota { operation, message })
@@ -265,9 +274,11 @@ const FULL: [&str; 8] = [
     "datastore disk usage is too high",
 ];
 
-/// Whether an answer says that the registry's storage is full.
-fn says_full(body: &[u8]) -> bool {
-    has_any(&String::from_utf8_lossy(body).to_ascii_lowercase(), &FULL)
+/// The words about a tag that must not be moved, in lower case.
+const KEPT: [&str; 2] = ["immutable", "does not allow updating assets"];
+
+fn lower(body: &[u8]) -> String {
+    String::from_utf8_lossy(body).to_ascii_lowercase()
 }
 
 fn has_any(words: &str, marks: &[&str]) -> bool {

@@ -206,7 +206,10 @@ impl PushRun<'_> {
         let look = self
             .client
             .look_for_blob(repository, digest, blob.size, access, self.tell);
-        let found = look.await;
+        let found = match look.await {
+            Err(error) if error.may_be_absence() => Ok(Presence::Absent),
+            found => found,
+        };
         (need, found.map_err(|error| self.failed(error)))
     }
 

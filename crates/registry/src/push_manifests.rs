@@ -125,6 +125,7 @@ impl PushRun<'_> {
             None => match find.await {
                 // As of a blob (`Client::look_for_blob`): sending it again heals what a full disk left.
                 Err(Error::Busy { status: 500, .. }) => false,
+                Err(error) if error.may_be_absence() => false,
                 found => found? == Some(digest),
             },
         };

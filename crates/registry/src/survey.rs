@@ -7,6 +7,7 @@ use schemas::{Digest, ImageDocument};
 
 use crate::address::{Reference, RepositoryPath};
 use crate::auth::TokenAccess;
+use crate::blobs::Presence;
 use crate::client::Client;
 use crate::error::{Error, RegistryVerb};
 use crate::job::PushJob;
@@ -14,18 +15,38 @@ use crate::known::{FoundManifests, KnownContent};
 use crate::limits;
 use crate::several::Several;
 
+/// What it means that a registry refuses to show something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hidden {
+    /// Nothing is there, as far as can be known: a push finds out.
+    Absent,
+    /// It could not be found out.
+    Unknown,
+}
+
+impl Hidden {
+    fn is_absent(self, error: &Error) -> bool {
+        self == Self::Absent && error.may_be_absence()
+    }
+}
+
 impl Client {
     /// Asks for everything that a job has to put in place: one request for each manifest, and one for each blob in each
-    /// repository.
+    /// repository. What the registry refuses to show is taken to be absent: whether it can be pushed is to be asked next
+    /// ([`Client::open_uploads`]).
     pub async fn survey(&self, job: &PushJob) -> Result<KnownContent, Error> {
-        let manifests = self.survey_manifests(job).await?;
-        let mut known = self.survey_blobs(job).await?;
+        let manifests = self.survey_manifests(job, Hidden::Absent).await?;
+        let mut known = self.survey_blobs(job, Hidden::Absent).await?;
         known.manifests = manifests;
         Ok(known)
     }
 
     /// Finds the manifest under each reference of a job.
-    pub(crate) async fn survey_manifests(&self, job: &PushJob) -> Result<FoundManifests, Error> {
+    pub(crate) async fn survey_manifests(
+        &self,
+        job: &PushJob,
+        hidden: Hidden,
+    ) -> Result<FoundManifests, Error> {
         let mut all = FoundManifests::new();
         let mut finding = Several::new(limits::REQUESTS, job.manifests.iter());
         while let Some((manifest, found)) = finding
@@ -39,6 +60,7 @@ impl Client {
                     {
                         Ok(None)
                     }
+                    Err(error) if hidden.is_absent(&error) => Ok(None),
                     found => found,
                 };
                 (manifest, found)
@@ -53,14 +75,18 @@ impl Client {
     }
 
     /// Finds what the repositories of each blob have of it.
-    pub(crate) async fn survey_blobs(&self, job: &PushJob) -> Result<KnownContent, Error> {
+    pub(crate) async fn survey_blobs(
+        &self,
+        job: &PushJob,
+        hidden: Hidden,
+    ) -> Result<KnownContent, Error> {
         let mut known = KnownContent::default();
         let mut blobs = Vec::new();
         for blob in &job.blobs {
             let at = blob.repositories.iter();
             blobs.extend(at.map(|repository| (repository, blob.digest, blob.size)));
         }
-        self.find_blobs(&mut known, &blobs).await?;
+        self.look_for_blobs(&mut known, &blobs, hidden).await?;
         Ok(known)
     }
 
@@ -70,12 +96,25 @@ impl Client {
         known: &mut KnownContent,
         blobs: &[(&RepositoryPath, Digest, u64)],
     ) -> Result<(), Error> {
+        self.look_for_blobs(known, blobs, Hidden::Unknown).await
+    }
+
+    async fn look_for_blobs(
+        &self,
+        known: &mut KnownContent,
+        blobs: &[(&RepositoryPath, Digest, u64)],
+        hidden: Hidden,
+    ) -> Result<(), Error> {
         let mut finding = Several::new(limits::REQUESTS, blobs.iter());
         while let Some((repository, digest, found)) = finding
             .next(|(repository, digest, size)| async move {
                 let look =
                     self.look_for_blob(repository, digest, *size, TokenAccess::Pull, &|_| ());
-                (*repository, *digest, look.await)
+                let found = match look.await {
+                    Err(error) if hidden.is_absent(&error) => Ok(Presence::Absent),
+                    found => found,
+                };
+                (*repository, *digest, found)
             })
             .await
         {

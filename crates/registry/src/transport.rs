@@ -76,6 +76,9 @@ impl Transport {
             let answer = self.wire.watched(operation, request.0, request.1).await?;
             // A challenge of anybody else is not for this login.
             if answer.status() != StatusCode::UNAUTHORIZED || !origin::is_same(&ask.url, registry) {
+                if sent.is_some() {
+                    self.auth.note_accepted();
+                }
                 return self.follow(operation, registry, ask, answer).await;
             }
             let challenge = challenge::parse(answer.header_texts(&WWW_AUTHENTICATE));
@@ -179,14 +182,17 @@ impl Transport {
         answer: RegistryAnswer,
     ) -> Error {
         let boxed = || Box::new(operation.clone());
-        if self.auth.is_anonymous() {
+        // Where no login was ever asked for, none helps: it is this repository that the registry refuses.
+        let is_open = operation.repository().is_some() && !self.auth.is_wanted().await;
+        if self.auth.is_anonymous() && !is_open {
             return Error::LoginRequired { operation: boxed() };
         }
-        // A token that was earned with the password and is refused nevertheless lacks the right.
+        // A token that was earned with the password and is refused nevertheless lacks the right, and so does a password that
+        // was accepted elsewhere.
         let bearer = answer
             .header_texts(&WWW_AUTHENTICATE)
             .any(|text| text.to_ascii_lowercase().starts_with("bearer"));
-        if sent && bearer {
+        if is_open || sent && (bearer || self.auth.is_accepted()) {
             let body = answer.error_body(operation).await;
             return from_status(operation, StatusCode::FORBIDDEN, &body, None);
         }

@@ -21,6 +21,7 @@ use crate::job::PushJob;
 use crate::known::KnownContent;
 use crate::pull::{BlobPull, FailedPull, fetch};
 use crate::several::Several;
+use crate::survey::Hidden;
 
 /// The state of a job's content at a registry.
 #[derive(Debug, Default)]
@@ -65,7 +66,7 @@ pub async fn verify(
     tell: Tell<'_, Progress>,
 ) -> Result<Verified, Error> {
     let mut verified = Verified {
-        known: client.survey_blobs(job).await?,
+        known: client.survey_blobs(job, Hidden::Unknown).await?,
         ..Verified::default()
     };
     verified.manifests(client, job).await?;
@@ -123,7 +124,7 @@ impl Verified {
     }
 
     async fn manifests(&mut self, client: &Client, job: &PushJob) -> Result<(), Error> {
-        let found = client.survey_manifests(job).await?;
+        let found = client.survey_manifests(job, Hidden::Unknown).await?;
         for manifest in &job.manifests {
             let (repository, reference) = (&manifest.repository, &manifest.reference);
             let found = found.get(repository).and_then(|it| it.get(reference));

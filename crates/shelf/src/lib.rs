@@ -38,6 +38,7 @@ mod record;
 mod served;
 mod sink;
 mod survey;
+mod uploads;
 
 pub use artifact::HeadArtifact;
 pub use error::{Error, Lacking, PushFailure, Unfetched, Unpushed};
@@ -61,4 +62,5 @@ pub use pushed::{Count, Pushed};
 pub use readback::{Readback, Repaired};
 pub use record::{Record, RecordedImage};
 pub use served::{ArchiveJudge, Archives, ServeError, Serving, Whole};
-pub use survey::{Missing, Replace, Survey, TargetState, denied, survey};
+pub use survey::{Missing, Replace, Survey, TargetState, survey};
+pub use uploads::denied;

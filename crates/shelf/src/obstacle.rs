@@ -22,6 +22,21 @@ pub enum RegistryObstacle {
         /// The repository, without its host.
         repository: String,
     },
+    /// A registry limits the levels of a repository's name, and names of the archive have more.
+    #[error(
+        "{host} takes repository names of at most {}, and {} more: {}",
+        levels(*limit),
+        names(repositories.len()),
+        some(repositories)
+    )]
+    TooDeep {
+        /// The registry.
+        host: String,
+        /// The most levels that a name may have, its prefix included.
+        limit: usize,
+        /// The repositories whose names have more, without their host.
+        repositories: Vec<String>,
+    },
     /// The registry has no such project.
     #[error("the project `{project}` does not exist in {host}")]
     NoProject {
@@ -86,6 +101,33 @@ pub enum RegistryObstacle {
     #[error(transparent)]
     #[serde(untagged)]
     Misplaced(#[from] Misplaced),
+}
+
+/// How many repositories are named in words.
+const NAMED: usize = 3;
+
+fn levels(number: usize) -> String {
+    match number {
+        1 => "1 level".to_owned(),
+        number => format!("{number} levels"),
+    }
+}
+
+fn names(number: usize) -> String {
+    match number {
+        1 => "1 name of the archive has".to_owned(),
+        number => format!("{number} names of the archive have"),
+    }
+}
+
+/// The first of some repositories, and the number of the others.
+fn some(repositories: &[String]) -> String {
+    let named = repositories.iter().take(NAMED).map(String::as_str);
+    let named = named.collect::<Vec<_>>().join(", ");
+    match repositories.len().saturating_sub(NAMED) {
+        0 => named,
+        more => format!("{named}, and {more} more"),
+    }
 }
 
 /// The reason why images have no place under the names that are to be told.

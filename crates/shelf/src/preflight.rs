@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use registry::{Abilities, Client, PushProbe, Refusal, RepositoryPath, Space};
+use registry::{Abilities, Client, KnownContent, PushProbe, Refusal, RepositoryPath, Space};
 use schemars::JsonSchema;
 use serde::Serialize;
 use validator::Accepted;
@@ -10,12 +10,15 @@ use validator::Accepted;
 use crate::error::Error;
 use crate::layout::PathLayout;
 use crate::obstacle::RegistryObstacle;
-use crate::survey::{Missing, Replace, Survey, TargetState, refused, survey};
+use crate::survey::{Missing, Replace, Survey, TargetState, survey};
+use crate::uploads::open;
 
 /// The place of an image of an archive that nobody packs. It has as many levels as any other's place. It is always the
 /// same one: a registry that makes repositories when they are first asked for is left with one that is empty, not with
 /// many.
 const PLACE: &str = "preflight-0.0.0/image";
+/// The place of such an image under its own name at another registry, with as many levels as are usual at most.
+const MIRROR: &str = "mirror/preflight.invalid/organization/team/image";
 
 /// The facts that are known of a registry.
 #[derive(Debug)]
@@ -30,6 +33,8 @@ pub struct Preflight {
     pub abilities: Option<Abilities>,
     /// The room for what is pushed.
     pub space: Space,
+    /// The most levels that a repository's name may have, if a limit was met.
+    pub level_limit: Option<usize>,
 }
 
 /// The images of an archive, and what the registry has of them.
@@ -69,6 +74,11 @@ impl Preflight {
         let found = planned.as_mut().map(|it| mem::take(&mut it.obstacles));
         let mut obstacles = found.unwrap_or_default();
         let (tried, denied) = try_repositories(client, planned.as_ref()).await?;
+        let mut level_limit = limit_of(&denied);
+        if archive.is_none() && denied.is_empty() {
+            let mirror = client.address().repository(MIRROR)?;
+            level_limit = limit_of(&try_all(client, &KnownContent::default(), &[mirror]).await?);
+        }
         let taken = |at: &&RepositoryPath| !denied.iter().any(|it| names(it, at));
         let abilities = match tried.iter().find(taken) {
             Some(repository) => Some(probe(client, repository, planned.as_ref()).await?),
@@ -99,6 +109,7 @@ impl Preflight {
             obstacles,
             abilities,
             space,
+            level_limit,
         })
     }
 
@@ -128,9 +139,27 @@ async fn try_repositories(
         tried.extend(images.first.clone());
     }
     let known = planned.map(|it| it.job.known.clone()).unwrap_or_default();
-    let denied = client.open_uploads(&known, tried.iter().collect()).await?;
-    client.cancel_uploads(&known).await;
-    Ok((tried, denied.iter().map(refused).collect()))
+    let denied = try_all(client, &known, &tried).await?;
+    Ok((tried, denied))
+}
+
+/// Opens an upload in each of these repositories, and gives it back. What is in the way.
+async fn try_all(
+    client: &Client,
+    known: &KnownContent,
+    repositories: &[RepositoryPath],
+) -> Result<Vec<RegistryObstacle>, Error> {
+    let denied = open(client, known, repositories.iter().collect()).await?;
+    client.cancel_uploads(known).await;
+    Ok(denied)
+}
+
+/// The most levels that a repository's name may have, if that is in the way.
+fn limit_of(obstacles: &[RegistryObstacle]) -> Option<usize> {
+    obstacles.iter().find_map(|obstacle| match obstacle {
+        RegistryObstacle::TooDeep { limit, .. } => Some(*limit),
+        _ => None,
+    })
 }
 
 async fn probe(
@@ -149,7 +178,13 @@ async fn probe(
 }
 
 fn names(obstacle: &RegistryObstacle, repository: &RepositoryPath) -> bool {
-    matches!(obstacle, RegistryObstacle::PushRefused { repository: at, .. } if at == repository.as_str())
+    match obstacle {
+        RegistryObstacle::PushRefused { repository: at, .. } => at == repository.as_str(),
+        RegistryObstacle::TooDeep { repositories, .. } => {
+            repositories.iter().any(|at| at == repository.as_str())
+        }
+        _ => false,
+    }
 }
 
 /// A project that does not exist is why all its repositories refuse, where the registry says no more than that they do.
@@ -224,6 +259,7 @@ mod tests {
             space: Space::Unknown {
                 reason: String::new(),
             },
+            level_limit: None,
         };
         assert!(found.is_taken(&open) && !found.is_taken(&closed));
         found.abilities = None;

@@ -11,7 +11,8 @@ use crate::error::Error;
 use crate::layout::PathLayout;
 use crate::obstacle::RegistryObstacle;
 use crate::pushed::Pushed;
-use crate::survey::{Survey, TargetState, denied, survey};
+use crate::survey::{Survey, TargetState, survey};
+use crate::uploads::denied;
 
 /// The registry and the layout that a push is asked for.
 #[derive(Clone, Debug)]

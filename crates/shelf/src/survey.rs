@@ -231,26 +231,6 @@ fn is_whole(known: &KnownContent, named: &ImageName<'_>) -> bool {
             .all(|digest| known.has_blob(repository, digest))
 }
 
-/// Opens the uploads that prove the right to push: the push uses them, or they are given back. What is in the way.
-pub async fn denied(client: &Client, job: &PushJob) -> Result<Vec<RegistryObstacle>, Error> {
-    let repositories = job.manifests.iter().map(|manifest| &manifest.repository);
-    let denied = client.open_uploads(&job.known, repositories.collect());
-    Ok(denied.await?.iter().map(refused).collect())
-}
-
-/// Returns the obstacle for an error with which a repository takes nothing.
-pub(crate) fn refused(error: &registry::Error) -> RegistryObstacle {
-    let refusal = error.refusal();
-    let (operation, why) = refusal.expect("opening uploads fails with all other errors");
-    let repository = operation.repository();
-    RegistryObstacle::PushRefused {
-        why,
-        words: error.to_string(),
-        host: operation.host().to_owned(),
-        repository: repository.map(ToString::to_string).unwrap_or_default(),
-    }
-}
-
 fn other_digest(client: &Client, named: &ImageName<'_>, found: Digest) -> RegistryObstacle {
     let (host, repository) = (client.address().host(), &named.repository);
     let tag = format!("{host}/{repository}:{}", named.reference);

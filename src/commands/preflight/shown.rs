@@ -71,6 +71,9 @@ pub(crate) struct ShownPreflight<A = Option<ImagesToPush>> {
     pub(super) delete: Ability,
     /// Room for more.
     pub(super) space: Space,
+    /// The most levels that the name of a repository may have, its prefix included. It is missing where no limit was met.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) level_limit: Option<usize>,
     /// What is in the way of a push.
     pub(super) obstacles: Vec<InTheWay>,
 }
@@ -124,6 +127,7 @@ impl ShownPreflight {
             body_limit: abilities.map_or_else(untried, |it| it.body.clone()),
             delete: of(|it| &it.delete),
             space: preflight.space.clone(),
+            level_limit: preflight.level_limit,
             obstacles: preflight.obstacles.iter().map(InTheWay::from).collect(),
         }
     }

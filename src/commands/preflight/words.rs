@@ -27,6 +27,10 @@ impl ShownPreflight {
             all => format!("{all} repositories"),
         };
         render::line!("push      {taken} of {all}");
+        if let Some(limit) = self.level_limit {
+            let most = render::count(limit, "level");
+            render::line!("names     of at most {most}, prefix included");
+        }
         render::line!("mount     {}", in_words(&self.mount));
         render::line!("parts     {}", self.chunk_words());
         render::line!("resume    {}", in_words(&self.resume));
