@@ -95,6 +95,29 @@ fn images_and_their_bytes_are_compared() {
 }
 
 #[test]
+fn an_image_with_another_tag_and_the_same_content_is_one_image() {
+    let desk = Desk::with_archive();
+    repacked(&desk, "source", "solution.yaml", |text| {
+        text.replacen(
+            "name: example-server\n      tag: 1.0.0",
+            "name: example-server\n      tag: 1.1.0",
+            1,
+        )
+    });
+    let compared = compare(&desk, ["example.iso", "changed.iso"], 1);
+    let images = compared["images"].as_array().unwrap();
+    assert_eq!(images.len(), 1, "{compared:#}");
+    assert_eq!(images[0]["image"], "example-server:1.1.0");
+    assert_eq!(images[0]["former"], "example-server:1.0.0");
+    assert_eq!(images[0]["before"], images[0]["after"]);
+    let text = desk
+        .solution(&["compare", "example.iso", "changed.iso"])
+        .failure(1);
+    let line = "image       example-server 1.0.0 → 1.1.0, same content\n";
+    assert!(text.contains(line), "{text}");
+}
+
+#[test]
 fn definitions_are_judged_as_an_import_does() {
     let desk = desk();
     let folder = desk.path("source/operator/deploy/crds");

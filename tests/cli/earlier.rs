@@ -189,6 +189,8 @@ fn assert_packed_again(earlier: &Earlier, beside: &str, flags: &[&str], contains
     let again = stages::list(&desk.path("again.iso"));
     let made = |listed: &archive::Listed| {
         let files = listed.contents().entries().iter();
+        // Readers never compare its words, and later versions may find better ones.
+        let files = files.filter(|entry| entry.path.as_str() != archive::README);
         let files = files.map(|entry| (entry.path.to_string(), entry.digest));
         files.collect::<Vec<_>>()
     };

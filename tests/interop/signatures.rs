@@ -31,7 +31,7 @@ fn readme(root: &Path) -> String {
 fn accepts(judged: &Judged, lines: &str, public: &str) -> bool {
     let work = tempfile::tempdir().unwrap();
     fs::copy(judged.desk.path(ARCHIVE), work.path().join("example.iso")).unwrap();
-    fs::copy(judged.desk.path(public), work.path().join("publisher.pem")).unwrap();
+    fs::copy(judged.desk.path(public), work.path().join("publisher.pub")).unwrap();
     let root = judged.desk.path("mounted");
     let script = lines.replace("/mnt", root.to_str().unwrap());
     must(work.path(), "openssl", &["version"]);

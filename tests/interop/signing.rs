@@ -326,7 +326,7 @@ fn cosign(directory: &Path, envelope: &str, key: &str, file: &str) -> bool {
     let arguments = arguments
         .replace("\\\n", " ")
         .replace("statement.dsse.json", envelope)
-        .replace("publisher.pem", key)
+        .replace("publisher.pub", key)
         .replace("SHA256SUMS", file);
     let line = format!(
         "HOME=. {} verify-blob-attestation {arguments}",

@@ -38,15 +38,15 @@ Whom to trust
   medium can alter a key or an instruction that lies on it.
 
 Check and import, with the program `solution`
-  solution validate IMAGE.iso --key publisher.pem
-  solution import IMAGE.iso --key publisher.pem --registry HOST[/PREFIX]
+  solution validate IMAGE.iso --key publisher.pub
+  solution import IMAGE.iso --key publisher.pub --registry HOST[/PREFIX]
 
 Check without that program: OpenSSL 3, in a directory where files can be made,
-with the archive mounted at /mnt and the publisher's key in publisher.pem
+with the archive mounted at /mnt and the publisher's key in publisher.pub
   cut -d '"' -f 4 /mnt/statement.dsse.json | base64 -d > payload
   (printf 'DSSEv1 {length} {PAYLOAD_TYPE} %d ' "$(wc -c < payload)"; cat payload) > signed
   grep -o '"sig":"[^"]*"' /mnt/statement.dsse.json | cut -d '"' -f 4 | head -n 1 | base64 -d > signature
-  openssl pkeyutl -verify -pubin -inkey publisher.pem -rawin -in signed -sigfile signature
+  openssl pkeyutl -verify -pubin -inkey publisher.pub -rawin -in signed -sigfile signature
   sed 's/.*"name":"SHA256SUMS","digest":{{"sha256":"\([0-9a-f]*\)".*/\1  SHA256SUMS\n/' payload > sums
   (cd /mnt && sha256sum -c) < sums
   (cd /mnt && sha256sum -c --quiet SHA256SUMS)

@@ -64,7 +64,7 @@ impl Mounted {
         let script: Vec<String> = lines.map(|it| it.replace("/mnt", self.root())).collect();
         assert_eq!(script.len(), 7, "{script:?}");
         let work = tempfile::tempdir().unwrap();
-        fs::write(work.path().join("publisher.pem"), public_key).unwrap();
+        fs::write(work.path().join("publisher.pub"), public_key).unwrap();
         let output = output("sh", &["-e", "-c", &script.join("\n")], work.path());
         if output.status.success() {
             let id = run("sha256sum", &["payload"], work.path());

@@ -52,6 +52,9 @@ pub struct BroughtBytes {
 pub struct ComparedImage {
     /// Its place in the Solution, NAME:TAG.
     pub image: ImagePlace,
+    /// Its place in the first, if that is another one: an image of the same name there that the second no longer has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub former: Option<ImagePlace>,
     /// What it is in the first; null if it is added.
     pub before: Option<ComparedContents>,
     /// What it is in the second; null if it is removed.
@@ -175,13 +178,22 @@ fn brought(contents: &Contents, known: &Contents) -> BroughtBytes {
 }
 
 fn compare_images(before: &[Image], after: &[Image], known: &Contents) -> Vec<ComparedImage> {
+    let roots = |images: &[Image]| {
+        let placed = images.iter().map(|it| (it.place.clone(), it.root.digest));
+        placed.collect::<BTreeMap<_, _>>()
+    };
+    let former = former_places(&roots(before), &roots(after));
     let [before, after] = [before, after].map(|images| {
         let placed = images.iter().map(|image| (&image.place, image));
         placed.collect::<BTreeMap<_, _>>()
     });
+    let moved: BTreeSet<&ImagePlace> = former.values().collect();
     let places: BTreeSet<&ImagePlace> = before.keys().chain(after.keys()).copied().collect();
-    let compared = places.into_iter().map(|place| {
-        let [old, new] = [&before, &after].map(|images| images.get(place).copied());
+    let places = places.into_iter().filter(|place| !moved.contains(place));
+    let compared = places.map(|place| {
+        let former = former.get(place);
+        let old = before.get(former.unwrap_or(place)).copied();
+        let new = after.get(place).copied();
         let told = |image: &Image| {
             let contents = contents([image]);
             ComparedContents {
@@ -192,12 +204,55 @@ fn compare_images(before: &[Image], after: &[Image], known: &Contents) -> Vec<Co
         };
         ComparedImage {
             image: place.clone(),
+            former: former.cloned(),
             before: old.map(told),
             after: new.map(told),
             brings: brought(&contents(new), known),
         }
     });
-    compared.filter(|it| it.before != it.after).collect()
+    compared
+        .filter(|it| it.before != it.after || it.former.is_some())
+        .collect()
+}
+
+/// The places in the first of images that the second has under another tag: those of the same name and content, and
+/// one that is the only one of its name on both sides.
+fn former_places(
+    before: &BTreeMap<ImagePlace, Digest>,
+    after: &BTreeMap<ImagePlace, Digest>,
+) -> BTreeMap<ImagePlace, ImagePlace> {
+    let gone = before
+        .iter()
+        .filter(|(place, _)| !after.contains_key(place));
+    let mut gone: BTreeMap<&ImagePlace, &Digest> = gone.collect();
+    let new = after
+        .iter()
+        .filter(|(place, _)| !before.contains_key(place));
+    let mut new: BTreeMap<&ImagePlace, &Digest> = new.collect();
+    let mut former = BTreeMap::new();
+    for (place, digest) in new.clone() {
+        let mut alike = gone.iter().filter(|(old, _)| old.name == place.name);
+        let same = alike.find(|(_, of)| **of == digest).map(|(old, _)| *old);
+        if let Some(old) = same {
+            gone.remove(old);
+            new.remove(place);
+            former.insert(place.clone(), old.clone());
+        }
+    }
+    let names: BTreeSet<_> = new.keys().map(|place| &place.name).collect();
+    for name in names {
+        let of_name = |all: &BTreeMap<&ImagePlace, &Digest>| {
+            let mut places = all.keys().filter(|place| place.name == *name);
+            places
+                .next()
+                .filter(|_| places.next().is_none())
+                .map(|it| (*it).clone())
+        };
+        if let (Some(place), Some(old)) = (of_name(&new), of_name(&gone)) {
+            former.insert(place, old);
+        }
+    }
+    former
 }
 
 fn compare_definitions(
@@ -423,6 +478,31 @@ mod tests {
                 assert_eq!(found.contains("(another secret)"), both, "{found}");
             }
         }
+    }
+
+    #[test]
+    fn an_image_is_found_again_under_another_tag() {
+        let placed = |images: &[(&str, u8)]| {
+            let images = images.iter();
+            let placed = images.map(|(it, byte)| (it.parse().unwrap(), Digest::new([*byte; 32])));
+            placed.collect::<BTreeMap<ImagePlace, Digest>>()
+        };
+        let former = |before: &[(&str, u8)], after: &[(&str, u8)]| {
+            let former = former_places(&placed(before), &placed(after)).into_iter();
+            let former = former.map(|(place, old)| format!("{old} → {place}"));
+            former.collect::<Vec<_>>().join(", ")
+        };
+        // The same content first, whatever the order of the tags.
+        let before = [("web:0.3.0", 1), ("web:0.4.0", 2)];
+        let after = [("web:0.5.0", 2), ("web:0.6.0", 1)];
+        let both = "web:0.4.0 → web:0.5.0, web:0.3.0 → web:0.6.0";
+        assert_eq!(former(&before, &after), both);
+        // Another content, where no other image of the name could be meant.
+        assert_eq!(former(&[("web:1", 1)], &[("web:2", 2)]), "web:1 → web:2");
+        assert_eq!(former(&before, &[("web:1.0.0", 3)]), "");
+        // Neither another name nor an image that is still there.
+        assert_eq!(former(&[("web:1", 1)], &[("app:1", 1)]), "");
+        assert_eq!(former(&[("web:1", 1)], &[("web:1", 1), ("web:2", 1)]), "");
     }
 
     #[test]

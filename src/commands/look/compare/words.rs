@@ -49,12 +49,19 @@ fn image(image: &ComparedImage) {
     let words = match (&image.before, &image.after) {
         (None, Some(new)) => format!("added: {}, {}", told(new), brings()),
         (Some(old), None) => format!("removed: {}", told(old)),
+        (Some(old), Some(new)) if old.digest == new.digest => "same content".to_owned(),
         (Some(old), Some(new)) => {
             format!("changed: {} → {}, {}", told(old), told(new), brings())
         }
         (None, None) => return,
     };
-    render::line!("image       {} {words}", image.image);
+    match &image.former {
+        Some(former) => {
+            let (name, old, new) = (&image.image.name, &former.tag, &image.image.tag);
+            render::line!("image       {name} {old} → {new}, {words}");
+        }
+        None => render::line!("image       {} {words}", image.image),
+    }
 }
 
 fn definition(compared: &ComparedDefinition) {
