@@ -1,5 +1,6 @@
 //! A chart with the charts in it, from its archive.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{ChartName, ChartVersion, merge_values};
@@ -107,6 +108,13 @@ impl Chart {
     /// The schema of its values as it is written; nothing where it has none.
     pub(crate) fn schema_text(&self) -> &str {
         self.text("values.schema.json")
+    }
+
+    /// The texts of its own templates.
+    pub(crate) fn templates(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let templates = self.files.iter();
+        let templates = templates.filter(|file| file.path.starts_with("templates/"));
+        templates.map(|file| String::from_utf8_lossy(&file.bytes))
     }
 
     fn text(&self, path: &str) -> &str {

@@ -1,14 +1,18 @@
 //! Values that somebody gives a chart, compared with those that it names: Helm says nothing of one that no template reads.
 
-use schemas::{ValuePath, by_path, merge_values, nearest};
+use std::collections::{BTreeSet, VecDeque};
+
+use schemas::{ValuePath, by_path, json, merge_values, nearest};
 use serde_json::{Map, Value};
 
 use crate::Chart;
 
-/// The name that charts share values by, whatever they name themselves.
-const GLOBAL: &str = "global";
+/// The names that charts share values by, and turn charts in them on by, whatever they name themselves.
+const SHARED: [&str; 2] = ["global", "tags"];
 /// Changes of a letter between a name and the one that may have been meant.
 const NEAR: usize = 2;
+/// The keywords with which a schema names properties in another place.
+const COMBINED: [&str; 6] = ["$ref", "allOf", "anyOf", "oneOf", "if", "$dynamicRef"];
 
 /// A value that a chart names nowhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,13 +21,14 @@ pub struct UnnamedValue {
     pub path: ValuePath,
     /// The key on the way to it that the chart does not name.
     pub key: String,
-    /// The key that may have been meant.
+    /// What may have been meant: a key beside it, or a place at which the chart has the same key.
     pub near: Option<String>,
 }
 
 impl Chart {
-    /// Returns the given values that the chart names neither in its default values, nor in a comment beside them, nor in its
-    /// schema, and its publisher nowhere in his: at most one for each key. A map in which nothing is named takes any.
+    /// Returns the given values at places that the chart names neither in its default values, nor in a comment beside
+    /// them, nor in its schema or templates, and its publisher nowhere in his: at most one for each place. A map in which
+    /// nothing is named takes any.
     #[must_use]
     pub fn unnamed(
         &self,
@@ -32,37 +37,64 @@ impl Chart {
     ) -> Vec<UnnamedValue> {
         let mut defaults = self.default_values();
         merge_values(&mut defaults, published);
-        let text = self.values_text();
-        let mut all: Vec<UnnamedValue> = Vec::new();
+        let commented = commented(self.values_text());
+        let schema = json::from_slice(self.schema_text().as_bytes()).unwrap_or(Value::Null);
+        let mut told = BTreeSet::new();
+        let mut all = Vec::new();
         for (path, _) in by_path(given) {
-            let Some((key, siblings)) = unknown(&path, &defaults) else {
+            let Some((keys, siblings)) = unknown(&path, &defaults) else {
                 continue;
             };
-            let is_told = all.iter().any(|told| told.key == key);
-            if !is_told && !is_mentioned(text, key) && !is_mentioned(self.schema_text(), key) {
-                all.push(UnnamedValue {
-                    key: key.to_owned(),
-                    near: nearest(key, siblings.keys(), NEAR).cloned(),
-                    path,
-                });
+            if commented.contains(&keys)
+                || is_in_schema(&schema, &keys)
+                || self.turns_on(&keys)
+                || self.reads(&keys)
+            {
+                continue;
+            }
+            let key = keys[keys.len() - 1].to_owned();
+            let near = nearest(&key, siblings.keys(), NEAR).cloned();
+            let near = near.or_else(|| elsewhere(&defaults, &key));
+            if told.insert(keys.join(".")) {
+                all.push(UnnamedValue { key, near, path });
             }
         }
         all
     }
+
+    /// Whether a value at this place turns on a chart in it.
+    fn turns_on(&self, keys: &[&str]) -> bool {
+        let conditions = self.metadata.dependencies.iter();
+        let mut conditions = conditions.flat_map(|it| it.condition.split(','));
+        conditions.any(|condition| condition.trim() == keys.join("."))
+    }
+
+    /// Whether a template of it reads the value at this place, or one within it.
+    fn reads(&self, keys: &[&str]) -> bool {
+        let read = format!(".Values.{}", keys.join("."));
+        self.templates().any(|text| {
+            text.match_indices(&read).any(|(at, _)| {
+                let next = text[at + read.len()..].chars().next();
+                !next.is_some_and(|it| it.is_alphanumeric() || it == '_')
+            })
+        })
+    }
 }
 
-/// Returns the first key of a path that the values beside it do not have, with these.
+/// Returns the keys of a path up to the first that the values beside it do not have, and these.
 fn unknown<'a>(
     path: &'a ValuePath,
     defaults: &'a Map<String, Value>,
-) -> Option<(&'a str, &'a Map<String, Value>)> {
+) -> Option<(Vec<&'a str>, &'a Map<String, Value>)> {
     let mut values = defaults;
-    for (depth, key) in path.keys().enumerate() {
-        if depth == 0 && key == GLOBAL || values.is_empty() {
+    let mut keys = Vec::new();
+    for key in path.keys() {
+        if keys.is_empty() && SHARED.contains(&key) || values.is_empty() {
             return None;
         }
+        keys.push(key);
         match values.get(key) {
-            None => return Some((key, values)),
+            None => return Some((keys, values)),
             Some(Value::Object(below)) => values = below,
             Some(_) => return None,
         }
@@ -70,12 +102,93 @@ fn unknown<'a>(
     None
 }
 
-/// Whether a text of YAML or JSON has this as a key, in a comment too.
-fn is_mentioned(text: &str, key: &str) -> bool {
-    text.match_indices(key).any(|(at, _)| {
-        let before = text[..at].chars().next_back();
-        let after = text[at + key.len()..].trim_start_matches(['"', '\'', ' ']);
-        let is_part = |it: char| it.is_alphanumeric() || it == '_' || it == '-';
-        !before.is_some_and(is_part) && after.starts_with(':')
-    })
+/// Returns the place with the fewest keys at which values have this one.
+fn elsewhere(values: &Map<String, Value>, key: &str) -> Option<String> {
+    let mut open = VecDeque::from([(String::new(), values)]);
+    while let Some((path, values)) = open.pop_front() {
+        if values.contains_key(key) {
+            return Some(path + key);
+        }
+        let below = values.iter().filter_map(|(name, value)| {
+            let below = value.as_object()?;
+            Some((format!("{path}{name}."), below))
+        });
+        open.extend(below);
+    }
+    None
+}
+
+/// Whether a schema of values has a property at this place, or takes any there.
+fn is_in_schema(schema: &Value, keys: &[&str]) -> bool {
+    let Some((key, rest)) = keys.split_first() else {
+        return true;
+    };
+    let Some(fields) = schema.as_object() else {
+        return *schema == Value::Bool(true);
+    };
+    let properties = fields.get("properties").and_then(Value::as_object);
+    if let Some(property) = properties.and_then(|it| it.get(*key)) {
+        return is_in_schema(property, rest) || is_open(property);
+    }
+    let takes_any = fields
+        .get("additionalProperties")
+        .is_some_and(|it| *it != Value::Bool(false));
+    takes_any
+        || fields.contains_key("patternProperties")
+        || COMBINED.iter().any(|it| fields.contains_key(*it))
+}
+
+/// Whether a schema names no properties at all.
+fn is_open(schema: &Value) -> bool {
+    !["properties", "additionalProperties"]
+        .iter()
+        .any(|it| schema.get(it).is_some())
+}
+
+/// The places of values that comments name: examples that are commented out, below what their indent says, and what is
+/// documented by `@param`.
+fn commented(text: &str) -> BTreeSet<Vec<&str>> {
+    let mut all = BTreeSet::new();
+    // The keys that are open at a line, with their indents; in a comment also those that are commented out.
+    let mut open: Vec<(usize, &str)> = Vec::new();
+    let mut within: Option<Vec<(usize, &str)>> = None;
+    for line in text.lines() {
+        let content = line.trim_start_matches(' ');
+        let indent = line.len() - content.len();
+        let Some(comment) = content.strip_prefix('#') else {
+            within = None;
+            if let Some(key) = key(content) {
+                enter(&mut open, indent, key);
+            }
+            continue;
+        };
+        let comment = comment.trim_start_matches('#');
+        let content = comment.trim_start_matches(' ');
+        // The first space belongs to the mark.
+        let indent = indent + (comment.len() - content.len()).saturating_sub(1);
+        if let Some(documented) = content.strip_prefix("@param ") {
+            let path = documented.split_whitespace().next().unwrap_or_default();
+            all.insert(path.split('.').collect());
+        } else if let Some(key) = key(content) {
+            let open = within.get_or_insert_with(|| open.clone());
+            enter(open, indent, key);
+            let above = open.iter().map(|(_, key)| *key);
+            all.insert(above.flat_map(|key| key.split('.')).collect());
+        }
+    }
+    all
+}
+
+fn enter<'a>(open: &mut Vec<(usize, &'a str)>, indent: usize, key: &'a str) {
+    open.truncate(open.partition_point(|(above, _)| *above < indent));
+    open.push((indent, key));
+}
+
+/// The key with which a line of YAML begins.
+fn key(line: &str) -> Option<&str> {
+    let (key, rest) = line.split_once(':')?;
+    let key = key.trim_matches(['"', '\'']);
+    let is_part = |it: char| it.is_alphanumeric() || "._-/".contains(it);
+    let is_key = !key.is_empty() && key.chars().all(is_part);
+    (is_key && (rest.is_empty() || rest.starts_with(' '))).then_some(key)
 }

@@ -676,6 +676,63 @@ ingress: {enable: true, annotations: {any: x}}\nother: {a: 1, b: 2}\npublished: 
 }
 
 #[test]
+fn a_value_is_compared_by_its_whole_place_and_not_by_its_last_key() {
+    let values = "image: {tag: '1', repository: a}
+worker:
+  replicas: 1
+  # resources:
+  #   limits: {}
+  env:
+    A: b
+## @param worker.debug Whether it says more
+db: {enabled: true, size: 1}
+";
+    let schema = r#"{"properties": {
+        "worker": {"properties": {"env": {"additionalProperties": true}}},
+        "db": {"properties": {"size": {}}, "additionalProperties": false}
+    }}"#;
+    let chart = format!("{CHART}dependencies: [{{name: cache, condition: cache.enabled}}]\n");
+    let read = |text: &str| read_values(text.as_bytes()).unwrap();
+    let chart = Chart::read(&of(&[
+        ("Chart.yaml", chart.as_str()),
+        ("values.yaml", values),
+        ("values.schema.json", schema),
+        ("templates/a.yaml", "x: {{ .Values.extra.hosts }}"),
+        (
+            "charts/cache/Chart.yaml",
+            "apiVersion: v2\nname: cache\nversion: 1.0.0\n",
+        ),
+    ]))
+    .unwrap();
+    let told = |given: &str| {
+        let told = chart.unnamed(&read(""), &read(given));
+        let told = told.iter().map(|it| {
+            let near = it.near.as_deref().unwrap_or("-");
+            format!("{} {} {near}", it.path, it.key)
+        });
+        told.collect::<Vec<_>>().join(", ")
+    };
+    // Keys that the chart has in other places.
+    assert_eq!(told("tag: '2'"), "tag tag image.tag");
+    assert_eq!(told("replicas: 2"), "replicas replicas worker.replicas");
+    assert_eq!(told("db: {tag: x}"), "db.tag tag image.tag");
+    assert_eq!(told("db: {limits: x}"), "db.limits limits -");
+    // Places that comments, the schema, a template or a condition name.
+    for named in [
+        "worker: {resources: {limits: {}}}",
+        "worker: {debug: true}",
+        "worker: {env: {C: d}}",
+        "extra: {hosts: [a]}",
+        "cache: {enabled: true}",
+        "tags: {any: true}",
+    ] {
+        assert_eq!(told(named), "", "{named}");
+    }
+    let twice = told("other: {ports: 1, names: 2}");
+    assert_eq!(twice, "other.names other -");
+}
+
+#[test]
 fn what_helm_stores_of_a_release_is_known_beforehand() {
     // Numbers that no compression makes less of than a third.
     let mut number = 1_u64;
