@@ -4,20 +4,30 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 use registry::{Client, ClientOptions, Credentials, PlainHttp, RegistryAddress, UploadJournal};
 use sources::{CertificateFolders, CertificatePlace};
 
 use crate::args::{RegistryArguments, choose};
-use crate::failure::Failure;
+use crate::failure::{Failure, NO_CERTIFICATE};
 use crate::{disk, environment, interrupt, own, verbose};
 
 /// How registries are reached, without a login and without what one registry has of its own.
 pub(crate) fn options(arguments: &RegistryArguments) -> Result<ClientOptions, Failure> {
     let files = arguments.ca_file.iter();
-    let ca = files.map(|path| disk::read_text(path).map(String::into_bytes));
+    let ca = files.map(|path| {
+        let pem = disk::read_text(path)?.into_bytes();
+        if registry::holds_authority(&pem) {
+            return Ok(pem);
+        }
+        let path = path.display();
+        Err(Failure::no(anyhow!(
+            "`{path}` holds no certificate (PEM) that can be used"
+        ))
+        .hint(NO_CERTIFICATE))
+    });
     Ok(ClientOptions {
-        ca: ca.collect::<Result<_, _>>()?,
+        ca: ca.collect::<Result<_, Failure>>()?,
         plain_http: choose(arguments.plain_http, PlainHttp::Always, PlainHttp::Loopback),
         proxies: environment::proxies(),
         listener: verbose::listener(),

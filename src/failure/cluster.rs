@@ -79,6 +79,12 @@ impl Judge for Error {
             Self::StillThere { .. } => unknown(
                 "see what holds them, then run the same command again; `--timeout` waits longer",
             ),
+            Self::Untrusted { reason, .. } if reason.is_about_dates => unknown(
+                "have the API server's certificate renewed, or correct the clock of this machine (`date`)",
+            ),
+            Self::Untrusted { .. } => unknown(
+                "check `server`, `certificate-authority` and `tls-server-name` of the cluster in the kubeconfig",
+            ),
             // By the rule by which the deployer itself asks again.
             other if other.is_temporary() => unknown(
                 "check that the API server and its admission webhooks answer, then run the same command again: it completes what was begun",

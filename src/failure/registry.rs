@@ -32,6 +32,8 @@ const WITH_TLS: &str =
     "write `https://`, or allow it with `--plain-http` if the server really has no HTTPS";
 const NO_FILE: &str =
     "check the address of the repository of charts, and that the file is still there";
+pub(crate) const NO_CERTIFICATE: &str =
+    "give a PEM file that begins with -----BEGIN CERTIFICATE-----";
 const NO_IMAGE: &str =
     "check the name and the tag; some registries also say this of what your login may not see";
 const NO_IDENTITY: &str = "have the registry's administrator give you a certificate and its key, and put them into a directory as NAME.cert and NAME.key: /etc/containers/certs.d/HOST[:PORT], or any that you name with `--cert-dir`";
@@ -47,20 +49,24 @@ impl Judge for Error {
     fn answer(&self) -> Answer {
         match self {
             Self::Stopped => UNKNOWN,
-            Self::CertificateAuthority { .. } => {
-                no("give a PEM file that begins with -----BEGIN CERTIFICATE-----")
-            }
+            Self::CertificateAuthority { .. } => no(NO_CERTIFICATE),
             Self::Identity(error) => error.answer(),
             Self::CertificateRequired { .. } => no(NO_IDENTITY),
             Self::CertificateRefused { .. } => no(OTHER_IDENTITY),
             Self::Unreachable { .. } => unknown(
                 "check the host name, the port, the firewall between here and the registry, and the proxy that `https_proxy` and `no_proxy` choose",
             ),
+            Self::Tls { .. } => unknown(
+                "check that the port is the registry's HTTPS port, and what stands between here and it: `openssl s_client -connect HOST:PORT` shows what it answers",
+            ),
             Self::TooSlow { .. } => unknown(
                 "check the connection to the registry and the load on it, then run the same command again: what is in place is kept",
             ),
             Self::Untrusted { .. } => no(
                 "give the authority that signed the registry's certificate with `--ca-file`, and use a host name that the certificate contains",
+            ),
+            Self::Expired { .. } => no(
+                "have the registry's administrator renew the certificate, or correct the clock of this machine (`date`)",
             ),
             Self::PlainHttpAnswer { .. } => {
                 no("use the registry's HTTPS port, or `--plain-http` if it really has none")

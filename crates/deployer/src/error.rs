@@ -4,6 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use jiff::Timestamp;
+use rustls::CertificateError;
+use rustls::pki_types::UnixTime;
 use tls::IdentityError;
 
 use crate::held::HeldLease;
@@ -105,6 +108,16 @@ pub enum Error {
         server: String,
         /// The cause.
         source: Source,
+    },
+    /// The server was reached, and its certificate is not accepted.
+    #[error("cannot {doing}: the certificate of {server} {}", .reason.words)]
+    Untrusted {
+        /// The operation that failed.
+        doing: String,
+        /// The server's address.
+        server: String,
+        /// The reason.
+        reason: CertificateReason,
     },
     /// A request or a wait took too long.
     #[error("cannot {doing}: timed out after {}", show_duration(*after))]
@@ -242,7 +255,82 @@ pub enum Error {
     },
 }
 
+/// The reason why a server's certificate is not accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateReason {
+    /// The reason as the predicate of a sentence.
+    pub words: String,
+    /// Whether the dates of the certificate and the clock of this machine do not fit.
+    pub is_about_dates: bool,
+}
+
+impl From<&CertificateError> for CertificateReason {
+    fn from(error: &CertificateError) -> Self {
+        let about_dates = |words| Self {
+            words,
+            is_about_dates: true,
+        };
+        match error {
+            CertificateError::ExpiredContext { time, not_after } => {
+                let (now, end) = (date(*time), date(*not_after));
+                about_dates(format!(
+                    "expired at {end}; the clock of this machine says {now}"
+                ))
+            }
+            CertificateError::NotValidYetContext { time, not_before } => {
+                let (now, start) = (date(*time), date(*not_before));
+                about_dates(format!(
+                    "is valid from {start} on; the clock of this machine says {now}"
+                ))
+            }
+            CertificateError::Expired => about_dates("has expired".to_owned()),
+            CertificateError::NotValidYet => about_dates("is not valid yet".to_owned()),
+            error => Self {
+                words: format!("is not trusted: {}", bounded(&error.to_string())),
+                is_about_dates: false,
+            },
+        }
+    }
+}
+
+fn date(time: UnixTime) -> String {
+    let seconds = time.as_secs();
+    let time = i64::try_from(seconds).ok();
+    let time = time.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.map_or_else(|| format!("second {seconds}"), |time| time.to_string())
+}
+
 impl Error {
+    /// The error for a request that a server has not answered. Of the errors that the HTTP library nests only the
+    /// innermost says why.
+    pub(crate) fn no_answer(doing: String, server: String, source: Source) -> Self {
+        let mut cause: &(dyn std::error::Error + 'static) = &*source;
+        loop {
+            if let Some(rustls::Error::InvalidCertificate(reason)) = cause.downcast_ref() {
+                let reason = reason.into();
+                return Self::Untrusted {
+                    doing,
+                    server,
+                    reason,
+                };
+            }
+            // What one of these wraps is none of its sources.
+            let wrapped = cause.downcast_ref::<std::io::Error>();
+            let inner = wrapped.and_then(std::io::Error::get_ref);
+            let inner = inner.map(|inner| inner as &(dyn std::error::Error + 'static));
+            match inner.or_else(|| cause.source()) {
+                Some(inner) => cause = inner,
+                None => break,
+            }
+        }
+        let source = Source::from(bounded(&cause.to_string()));
+        Self::Unreachable {
+            doing,
+            server,
+            source,
+        }
+    }
+
     /// Whether the server wrote nothing because a webhook gave no answer that it could use. What calls a webhook of the
     /// whole cluster can be removed all the same: nobody is asked about that.
     #[must_use]
@@ -274,6 +362,7 @@ impl Error {
             | Self::Expiry(_)
             | Self::Credentials { .. }
             | Self::Setup { .. }
+            | Self::Untrusted { .. }
             | Self::Unauthorized { .. }
             | Self::Forbidden { .. }
             | Self::NotFound { .. }
@@ -289,7 +378,11 @@ impl Error {
     /// Whether any other question to the server would have failed too.
     #[must_use]
     pub fn is_about_the_server(&self) -> bool {
-        self.is_temporary() || matches!(self, Self::Unauthorized { .. } | Self::Credentials { .. })
+        self.is_temporary()
+            || matches!(
+                self,
+                Self::Unauthorized { .. } | Self::Credentials { .. } | Self::Untrusted { .. }
+            )
     }
 }
 
@@ -327,4 +420,37 @@ fn show_duration(duration: Duration) -> String {
 fn show_conflicts(conflicts: &[FieldConflict]) -> String {
     let shown: Vec<_> = conflicts.iter().map(ToString::to_string).collect();
     shown.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_found_behind_other_errors_and_its_dates_are_told() {
+        let error = |source: std::io::Error| {
+            let (doing, server) = ("see".to_owned(), "https://a.test".to_owned());
+            Error::no_answer(doing, server, Box::new(std::io::Error::other(source)))
+        };
+        let certificate = |reason| {
+            let error = error(std::io::Error::other(rustls::Error::InvalidCertificate(
+                reason,
+            )));
+            assert!(!error.is_temporary() && error.is_about_the_server());
+            error.to_string()
+        };
+        let at = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        let (time, not_after) = (at(1_800_000_000), at(1_700_000_000));
+        assert_eq!(
+            certificate(CertificateError::ExpiredContext { time, not_after }),
+            "cannot see: the certificate of https://a.test expired at 2023-11-14T22:13:20Z; the clock of this machine says 2027-01-15T08:00:00Z"
+        );
+        let unknown = certificate(CertificateError::UnknownIssuer);
+        assert!(unknown.contains("is not trusted: "), "{unknown}");
+        let refused = error(std::io::ErrorKind::ConnectionRefused.into());
+        assert!(matches!(refused, Error::Unreachable { .. }));
+        let cause = std::error::Error::source(&refused).unwrap();
+        assert_eq!(cause.to_string(), "connection refused");
+        assert!(cause.source().is_none());
+    }
 }

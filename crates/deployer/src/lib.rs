@@ -46,7 +46,7 @@ pub use cluster::connect::{Account, Connect};
 pub use cluster::pass::{ForwardedRequest, Passed};
 pub use cluster::resource::ServedKind;
 pub use cluster::{Cluster, ServerVersion};
-pub use error::{Error, ExpiryError, FieldConflict, Source};
+pub use error::{CertificateReason, Error, ExpiryError, FieldConflict, Source};
 pub use held::HeldLease;
 pub use imagined::{Imagined, ImaginedKind};
 pub use lease::{Clock, Gone, LeaseGuard, LeaseRequest, Leases};

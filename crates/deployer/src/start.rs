@@ -1,6 +1,5 @@
 //! Waiting for a cluster that is coming up: its API server, and its nodes.
 
-use std::error::Error as _;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -134,7 +133,7 @@ async fn until_up<T>(
             }
             error => {
                 refused = None;
-                error.is_temporary() && !is_about_certificate(error)
+                error.is_temporary()
             }
         };
         if !may_come || Instant::now() + limits::POLL >= end {
@@ -160,23 +159,6 @@ fn unready(node: &Value) -> Option<String> {
         ("", why) | (why, _) => bounded(why),
     };
     Some(why)
-}
-
-/// Whether no connection came about since the server's certificate is not to be trusted.
-fn is_about_certificate(error: &Error) -> bool {
-    error.source().is_some_and(names_certificate)
-}
-
-fn names_certificate(error: &(dyn std::error::Error + 'static)) -> bool {
-    if let Some(error) = error.downcast_ref() {
-        return matches!(error, rustls::Error::InvalidCertificate(_));
-    }
-    // What one wraps is none of its sources.
-    let wrapped = error.downcast_ref::<std::io::Error>();
-    match wrapped.and_then(std::io::Error::get_ref) {
-        Some(wrapped) => names_certificate(wrapped),
-        None => error.source().is_some_and(names_certificate),
-    }
 }
 
 #[cfg(test)]
@@ -259,22 +241,5 @@ mod tests {
             cluster.is_up().await.unwrap_err().to_string(),
             "cannot see whether the API server is ready: the server answers 500: it is not ready yet"
         );
-    }
-
-    #[test]
-    fn a_certificate_is_found_behind_other_errors() {
-        let unreachable = |source: std::io::Error| Error::Unreachable {
-            doing: DOING.to_owned(),
-            server: "https://a.test".to_owned(),
-            source: Box::new(source),
-        };
-        let certificate =
-            rustls::Error::InvalidCertificate(rustls::CertificateError::UnknownIssuer);
-        let wrapped = std::io::Error::other(certificate);
-        assert!(is_about_certificate(&unreachable(std::io::Error::other(
-            wrapped
-        ))));
-        let refused = std::io::ErrorKind::ConnectionRefused;
-        assert!(!is_about_certificate(&unreachable(refused.into())));
     }
 }

@@ -66,6 +66,7 @@ impl Words for Error {
             | Self::Credentials { .. }
             | Self::Setup { .. }
             | Self::Unreachable { .. }
+            | Self::Untrusted { .. }
             | Self::Timeout { .. }
             | Self::Unauthorized { .. }
             | Self::NoSuchKind(_)

@@ -159,6 +159,15 @@ pub enum Refusal {
     Other,
 }
 
+/// The first cause of a failed connection. The HTTP library wraps it in three errors of its own, which say nothing more.
+#[derive(Debug, thiserror::Error)]
+#[error("{words}")]
+pub struct Cause {
+    pub(crate) words: String,
+    /// Whether nothing of the request was sent: its connection was gone by then.
+    pub(crate) is_unsent: bool,
+}
+
 /// An error of a registry, of the connection to it, or of the content sent or received.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -186,7 +195,15 @@ pub enum Error {
         /// The operation that failed.
         operation: Box<Operation>,
         /// The cause.
-        source: reqwest::Error,
+        source: Cause,
+    },
+    /// The server was reached, and no TLS connection came about.
+    #[error("could not {operation}: it was reached, and TLS failed")]
+    Tls {
+        /// The operation that failed.
+        operation: Box<Operation>,
+        /// The cause.
+        source: Cause,
     },
     /// The connection broke while a request was under way.
     #[error("could not {operation}: the connection broke")]
@@ -194,7 +211,7 @@ pub enum Error {
         /// The operation that failed.
         operation: Box<Operation>,
         /// The cause.
-        source: reqwest::Error,
+        source: Cause,
     },
     /// Nothing moved in either direction for too long.
     #[error("could not {operation}: no progress for {} seconds", limit.as_secs())]
@@ -222,6 +239,14 @@ pub enum Error {
         /// The operation that failed.
         operation: Box<Operation>,
         /// The reason, in the words of the TLS library.
+        reason: String,
+    },
+    /// The certificate of the server has expired, or is not valid yet, by the clock of this machine.
+    #[error("could not {operation}: {reason}")]
+    Expired {
+        /// The operation that failed.
+        operation: Box<Operation>,
+        /// The date of the certificate, and that of the clock.
         reason: String,
     },
     /// The server takes nobody without a client certificate, and none was given.
@@ -491,6 +516,7 @@ impl Error {
     pub fn is_retried(&self) -> bool {
         match self {
             Self::Unreachable { .. }
+            | Self::Tls { .. }
             | Self::Interrupted { .. }
             | Self::TimedOut { .. }
             | Self::CutShort { .. }
@@ -502,6 +528,7 @@ impl Error {
             | Self::Proxy(_)
             | Self::TooSlow { .. }
             | Self::Untrusted { .. }
+            | Self::Expired { .. }
             | Self::CertificateRequired { .. }
             | Self::CertificateRefused { .. }
             | Self::PlainHttpAnswer { .. }
@@ -541,8 +568,10 @@ impl Error {
             self,
             Self::Stopped
                 | Self::Unreachable { .. }
+                | Self::Tls { .. }
                 | Self::TooSlow { .. }
                 | Self::Untrusted { .. }
+                | Self::Expired { .. }
                 | Self::CertificateRequired { .. }
                 | Self::CertificateRefused { .. }
                 | Self::PlainHttpAnswer { .. }

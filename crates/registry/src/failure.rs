@@ -1,12 +1,14 @@
 //! Errors for broken connections and refusing answers, in words that are fit for a terminal.
 
 use std::error::Error as _;
+use std::io;
 use std::time::Duration;
 
 use reqwest::StatusCode;
 use rustls::{AlertDescription, CertificateError};
+use schemas::StatementTime;
 
-use crate::error::{Error, Operation};
+use crate::error::{Cause, Error, Operation};
 use crate::limits;
 use crate::pace::Late;
 
@@ -16,12 +18,7 @@ pub(crate) fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Erro
     let error = error.without_url();
     let operation = Box::new(operation.clone());
     match tls_error(&error) {
-        Some(rustls::Error::InvalidCertificate(reason)) => {
-            return Error::Untrusted {
-                operation,
-                reason: why_untrusted(reason),
-            };
-        }
+        Some(rustls::Error::InvalidCertificate(reason)) => return untrusted(operation, reason),
         // With TLS 1.3 it comes after the handshake, in place of an answer.
         Some(rustls::Error::AlertReceived(alert)) => {
             if let Some(refused) = by_alert(&operation, *alert) {
@@ -33,20 +30,61 @@ pub(crate) fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Erro
         }
         _ => {}
     }
+    let source = Cause {
+        words: innermost(&error).to_string(),
+        is_unsent: is_unsent(&error),
+    };
     if error.is_timeout() {
         let limit = limits::CONNECT_TIMEOUT;
         Error::TimedOut { operation, limit }
+    } else if error.is_connect() && (tls_error(&error).is_some() || was_reached(&error)) {
+        Error::Tls { operation, source }
     } else if error.is_connect() {
-        Error::Unreachable {
-            operation,
-            source: error,
-        }
+        Error::Unreachable { operation, source }
     } else {
-        Error::Interrupted {
-            operation,
-            source: error,
-        }
+        Error::Interrupted { operation, source }
     }
+}
+
+/// Whether a server took a connection before it ended it.
+fn was_reached(error: &reqwest::Error) -> bool {
+    let mut kinds =
+        causes(error).filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    let ended = [io::ErrorKind::UnexpectedEof, io::ErrorKind::ConnectionReset];
+    kinds.any(|kind| ended.contains(&kind))
+}
+
+/// Returns the error for a server's certificate that is not accepted: dates have another remedy than authorities.
+fn untrusted(operation: Box<Operation>, reason: &CertificateError) -> Error {
+    let dates = match reason {
+        CertificateError::ExpiredContext { time, not_after } => {
+            let (now, end) = (date(time.as_secs()), date(not_after.as_secs()));
+            format!("its certificate expired at {end}; the clock of this machine says {now}")
+        }
+        CertificateError::NotValidYetContext { time, not_before } => {
+            let (now, start) = (date(time.as_secs()), date(not_before.as_secs()));
+            format!(
+                "its certificate is valid from {start} on; the clock of this machine says {now}"
+            )
+        }
+        CertificateError::Expired => "its certificate has expired".to_owned(),
+        CertificateError::NotValidYet => "its certificate is not valid yet".to_owned(),
+        reason => {
+            let reason = why_untrusted(reason);
+            return Error::Untrusted { operation, reason };
+        }
+    };
+    Error::Expired {
+        operation,
+        reason: dates,
+    }
+}
+
+/// A time in UTC, as far as such times go.
+fn date(seconds: u64) -> String {
+    let time = i64::try_from(seconds).ok();
+    let time = time.and_then(|seconds| StatementTime::from_unix(seconds).ok());
+    time.map_or_else(|| format!("second {seconds}"), |time| time.to_string())
 }
 
 /// Returns why a server's certificate is not trusted. For what `openssl req -x509` makes unless told otherwise, the TLS
@@ -115,24 +153,27 @@ impl Late {
 
 /// The TLS library's error, which hides inside `io::Error`s on the way up.
 fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
-    let mut source = error.source();
-    while let Some(error) = source {
-        if let Some(tls) = error.downcast_ref::<rustls::Error>() {
-            return Some(tls);
-        }
-        let inner = error
-            .downcast_ref::<std::io::Error>()
-            .and_then(std::io::Error::get_ref);
-        source = match inner {
+    causes(error).find_map(|cause| cause.downcast_ref())
+}
+
+/// The error behind all others.
+fn innermost(error: &reqwest::Error) -> &(dyn std::error::Error + 'static) {
+    causes(error).last().unwrap_or(error)
+}
+
+/// The causes of an error, also those within `io::Error`s, which are none of their sources.
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    std::iter::successors(error.source(), |&error| {
+        let inner = error.downcast_ref::<io::Error>();
+        match inner.and_then(io::Error::get_ref) {
             Some(inner) => Some(inner),
             None => error.source(),
-        };
-    }
-    None
+        }
+    })
 }
 
 /// Whether nothing of a request was sent: its connection was gone by then.
-pub(crate) fn is_unsent(error: &reqwest::Error) -> bool {
+fn is_unsent(error: &reqwest::Error) -> bool {
     let causes = std::iter::successors(error.source(), |&error| error.source());
     let mut causes = causes.filter_map(|error| error.downcast_ref::<hyper::Error>());
     causes.any(hyper::Error::is_canceled)
@@ -323,6 +364,7 @@ fn registry_words(body: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::error::RegistryVerb;
+    use rustls::pki_types::UnixTime;
     use schemas::Digest;
 
     fn operation() -> Operation {
@@ -406,6 +448,56 @@ mod tests {
             assert_eq!(error.is_storing(), is_storing, "{error:?}");
             assert!(error.is_retried() && !error.is_everywhere(), "{error:?}");
         }
+    }
+
+    #[test]
+    fn dates_of_a_certificate_are_told_with_the_clock() {
+        let at = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        let said = |reason| {
+            let error = untrusted(Box::new(operation()), &reason);
+            assert!(!error.is_retried());
+            error.to_string().split_once(": its ").unwrap().1.to_owned()
+        };
+        let (time, not_after) = (at(1_800_000_000), at(1_700_000_000));
+        assert_eq!(
+            said(CertificateError::ExpiredContext { time, not_after }),
+            "certificate expired at 2023-11-14T22:13:20Z; the clock of this machine says 2027-01-15T08:00:00Z"
+        );
+        let (time, not_before) = (at(1_600_000_000), at(1_700_000_000));
+        assert_eq!(
+            said(CertificateError::NotValidYetContext { time, not_before }),
+            "certificate is valid from 2023-11-14T22:13:20Z on; the clock of this machine says 2020-09-13T12:26:40Z"
+        );
+        let other = said(CertificateError::UnknownIssuer);
+        assert!(other.starts_with("certificate is not trusted"), "{other}");
+    }
+
+    #[tokio::test]
+    async fn a_failed_connection_has_one_cause_and_says_whether_a_server_was_reached() {
+        let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = closed.local_addr().unwrap();
+        let failure = async || {
+            let error = reqwest::Client::builder()
+                .tls_backend_preconfigured(crate::tls::unused())
+                .build()
+                .unwrap()
+                .get(format!("https://{address}/v2/"))
+                .send()
+                .await;
+            let error = from_reqwest(&operation(), error.unwrap_err());
+            let causes = std::iter::successors(error.source(), |&cause| cause.source());
+            assert_eq!(causes.count(), 1, "{error:?}");
+            error
+        };
+        let (reached, _) = tokio::join!(failure(), async {
+            drop(closed.accept().await.unwrap());
+            drop(closed);
+        });
+        assert!(matches!(reached, Error::Tls { .. }), "{reached:?}");
+        let away = failure().await;
+        assert!(matches!(away, Error::Unreachable { .. }), "{away:?}");
+        let cause = away.source().unwrap().to_string();
+        assert_eq!(cause, "Connection refused (os error 111)");
     }
 
     #[test]

@@ -68,7 +68,7 @@ pub use address::{
 pub use client::{Client, ClientOptions, PartSizes, PlainHttp, Proxies};
 pub use credentials::{Credentials, CredentialsError, Secret, Username, UsernameError};
 pub use engine::{Engine, EngineError, EngineImage};
-pub use error::{Error, Operation, Refusal};
+pub use error::{Cause, Error, Operation, Refusal};
 pub use events::{Arrival, Event, ManifestArrival};
 pub use hash_sink::HashSink;
 pub use identity::ClientIdentity;
@@ -85,6 +85,6 @@ pub use push::push;
 pub use retry::{Attempts, RetryPolicy};
 pub use site::{SiteAddress, WebSite};
 pub use source::BlobContent;
-pub use tls::SystemRoots;
+pub use tls::{SystemRoots, holds_authority};
 pub use turns::ReadConcurrency;
 pub use verify::{Fault, Faulty, Verified, verify};

@@ -80,6 +80,12 @@ fn add_system_roots(roots: &mut RootCertStore) {
     roots.add_parsable_certificates(CertificateDer::pem_slice_iter(&bundle).filter_map(Result::ok));
 }
 
+/// Whether a text has certificates of authorities that can be used, and nothing that cannot.
+#[must_use]
+pub fn holds_authority(pem: &[u8]) -> bool {
+    add_authority(&mut RootCertStore::empty(), pem).is_some()
+}
+
 /// All certificates of the text must be good: the user named this file, so leaving one out would be a silent no.
 fn add_authority(roots: &mut RootCertStore, pem: &[u8]) -> Option<()> {
     let before = roots.len();

@@ -10,7 +10,7 @@ use watch::{Exchange, Listener};
 use crate::activity::{Activity, Moment};
 use crate::answer::RegistryAnswer;
 use crate::error::{Error, Operation};
-use crate::failure::{from_reqwest, is_unsent};
+use crate::failure::from_reqwest;
 use crate::limits;
 use crate::pace::Pace;
 
@@ -53,7 +53,7 @@ impl ClientWire {
                 break;
             };
             match self.watched(operation, same, self.activity()).await {
-                Err(Error::Interrupted { source, .. }) if is_unsent(&source) => {}
+                Err(Error::Interrupted { source, .. }) if source.is_unsent => {}
                 result => return result,
             }
         }

@@ -212,16 +212,13 @@ impl Cluster {
                 server,
                 what: credentials_problem(&auth),
             }),
-            Err(source) => {
-                self.note_away();
-                let doing = doing.to_owned();
-                let error = Error::Unreachable {
-                    doing,
-                    server,
-                    source,
-                };
-                Outcome::Again(error, None)
-            }
+            Err(source) => match Error::no_answer(doing.to_owned(), server, source) {
+                error @ Error::Untrusted { .. } => Outcome::Failed(error),
+                error => {
+                    self.note_away();
+                    Outcome::Again(error, None)
+                }
+            },
         }
     }
 
@@ -233,11 +230,7 @@ impl Cluster {
         }
         self.note_away();
         Outcome::Again(
-            Error::Unreachable {
-                doing,
-                server: self.server().to_owned(),
-                source,
-            },
+            Error::no_answer(doing, self.server().to_owned(), source),
             None,
         )
     }
