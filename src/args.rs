@@ -108,6 +108,22 @@ pub(crate) struct FindingsArguments {
         value_name = "FORMAT"
     )]
     pub(crate) format: Format,
+
+    #[command(flatten)]
+    pub(crate) reports: ReportFiles,
+}
+
+/// Files for review tools, whatever standard output shows.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Findings")]
+pub(crate) struct ReportFiles {
+    /// Write the findings to this file as SARIF too; a file that is there is replaced
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sarif: Option<PathBuf>,
+
+    /// Write the findings to this file as JUnit XML too; a file that is there is replaced
+    #[arg(long, value_name = "FILE")]
+    pub(crate) junit: Option<PathBuf>,
 }
 
 /// A finding that is ignored, and why, as it is typed: `ID=REASON`.

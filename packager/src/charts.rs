@@ -302,12 +302,9 @@ fn merged(
         };
         match charts::read_values(&bytes) {
             Ok(read) => schemas::merge_values(&mut values, &read),
-            Err(error) => {
-                let line = match &error {
-                    ValuesError::Yaml(error) => error.line(),
-                    ValuesError::Shape => Some(1),
-                };
-                problems.at_file(&VALUES, &path, line, ErrorChain(&error));
+            Err(ValuesError::Yaml(error)) => problems.at_yaml(&VALUES, &path, &error),
+            Err(ValuesError::Shape) => {
+                problems.at_file(&VALUES, &path, Some(1), ValuesError::Shape);
             }
         }
     }

@@ -32,6 +32,12 @@ pub enum PackError {
     /// The directory has no `solution.yaml`.
     #[error("`{}` has no `solution.yaml`", .0.display())]
     NoSource(PathBuf),
+    /// The directory has a file with the other ending of YAML files.
+    #[error("`{}` has `solution.yml`; only `solution.yaml` is read", .0.display())]
+    OtherName(PathBuf),
+    /// A file is named where the directory with `solution.yaml` is needed.
+    #[error("`{}` is a file, not the directory with `solution.yaml`", .0.display())]
+    NotADirectory(PathBuf),
     /// The source tree is not in order.
     #[error("the source tree is not in order")]
     RefusedSource(Box<RefusedSource>),

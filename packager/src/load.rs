@@ -56,12 +56,19 @@ pub(crate) struct ByHelm<'a> {
     pub(crate) keyring: Option<&'a Path>,
 }
 
+/// A name that tools for YAML take for the same.
+const OTHER_NAME: &str = "solution.yml";
+
 fn bytes(directory: &Path) -> Result<Vec<u8>, PackError> {
     files::read(&directory.join(SOLUTION), schemas::limits::MANIFEST_SIZE).map_err(|error| {
-        if error.is_missing() {
-            PackError::NoSource(directory.to_owned())
-        } else {
+        if directory.is_file() {
+            PackError::NotADirectory(directory.to_owned())
+        } else if !error.is_missing() {
             error.into()
+        } else if directory.join(OTHER_NAME).is_file() {
+            PackError::OtherName(directory.to_owned())
+        } else {
+            PackError::NoSource(directory.to_owned())
         }
     })
 }

@@ -124,10 +124,8 @@ fn crd_path(path: &Path) -> Option<ArchivePath> {
 /// The documents of a file, if they are YAML.
 fn documents(path: &Path, bytes: &[u8], problems: &mut SourceProblems<'_>) -> Option<Vec<Value>> {
     let read = yaml::documents(bytes);
-    let refused = |error: yaml::YamlError| {
-        problems.at_file(&of_operator::YAML, path, error.line(), &error);
-    };
-    read.map_err(refused).ok()
+    read.map_err(|error| problems.at_yaml(&of_operator::YAML, path, &error))
+        .ok()
 }
 
 fn check_crd(

@@ -4,8 +4,9 @@ use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
 use files::ReadError;
-use rules::catalogue::{FindingInfo, Severity, manifests as of_manifests, source};
+use rules::catalogue::{FindingInfo, Severity, advice, manifests as of_manifests, source};
 use rules::{Problem, field_pointer, source_pointer};
+use schemas::yaml::YamlError;
 use schemas::{ManifestError, SourceSpec};
 use sources::FailedImage;
 use validator::{ErrorChain, Findings};
@@ -53,12 +54,19 @@ impl<'a> SourceProblems<'a> {
     pub(crate) fn unreadable(mut self, error: &ManifestError) -> PackError {
         let files = self.files;
         let document = SourceDocument::first(SOLUTION);
-        let source = || match error {
-            ManifestError::Yaml(yaml) => files.file(Path::new(SOLUTION), yaml.line()),
-            ManifestError::Kind { .. } => files.value(&document, "/kind"),
-            ManifestError::Id(_) => files.value(&document, "/metadata/name"),
+        let mut add = |advice, pointer: &str| {
+            let info = source::YAML.with_fix(advice);
+            let source = || files.value(&document, pointer);
+            self.findings.add_in(&info, source, error);
         };
-        self.findings.add_in(&source::YAML, source, error);
+        match error {
+            ManifestError::Yaml(yaml) => {
+                let info = source::YAML.with_fix(advice::of_cause(yaml.cause()));
+                self.at_yaml(&info, Path::new(SOLUTION), yaml);
+            }
+            ManifestError::Kind { .. } => add(advice::KIND, "/kind"),
+            ManifestError::Id(_) => add(advice::ID, "/metadata/name"),
+        }
         self.refused()
     }
 
@@ -81,6 +89,13 @@ impl<'a> SourceProblems<'a> {
         let files = self.files;
         self.findings
             .add_in(info, || files.file(path, line), message);
+    }
+
+    /// Adds what is wrong with the YAML of a file.
+    pub(crate) fn at_yaml(&mut self, info: &FindingInfo, path: &Path, error: &YamlError) {
+        let files = self.files;
+        let source = || files.yaml(path, error);
+        self.findings.add_in(info, source, error.without_place());
     }
 
     /// Adds what is wrong with a document as a whole.
@@ -234,8 +249,13 @@ impl<'a> SourceProblems<'a> {
     pub(crate) fn unparsed(&mut self, error: &ManifestsError) {
         match error {
             ManifestsError::Yaml { place, source } => {
-                let line = source.line().or(u64::try_from(place.line()).ok());
-                self.at_file(&of_manifests::YAML, Path::new(place.file()), line, source);
+                let file = Path::new(place.file());
+                if source.place().is_some() {
+                    self.at_yaml(&of_manifests::YAML, file, source);
+                } else {
+                    let line = u64::try_from(place.line()).ok();
+                    self.at_file(&of_manifests::YAML, file, line, source);
+                }
             }
             ManifestsError::Stream { file, source } => {
                 self.at_file(&of_manifests::YAML, Path::new(file), None, source);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use manifests::DocumentPlace;
 use rules::Problem;
-use schemas::yaml::{self, Lines, Part};
+use schemas::yaml::{self, Lines, Part, YamlError};
 use validator::SourcePlace;
 
 /// The document that `solution.yaml` is.
@@ -57,6 +57,16 @@ impl SourceFiles {
         SourcePlace {
             file: self.below(path),
             line: line.and_then(|line| line.try_into().ok()),
+            column: None,
+        }
+    }
+
+    /// The place of an error in a file of YAML.
+    pub(crate) fn yaml(&self, path: &Path, error: &YamlError) -> SourcePlace {
+        let place = error.place();
+        SourcePlace {
+            column: place.and_then(|place| place.column.try_into().ok()),
+            ..self.file(path, place.map(|place| place.line))
         }
     }
 
@@ -68,6 +78,7 @@ impl SourceFiles {
         SourcePlace {
             file: document.file.clone(),
             line: part.and_then(|part| line(&part, pointer)),
+            column: None,
         }
     }
 
@@ -85,6 +96,7 @@ impl SourceFiles {
         SourcePlace {
             file: file.to_owned(),
             line: part.and_then(|part| line(part, &problem.pointer())),
+            column: None,
         }
     }
 

@@ -40,9 +40,9 @@ checked_name! {
 }
 
 checked_name! {
-    /// A version of Kubernetes that a site may have.
+    /// A version of Kubernetes that a site may have. `kubectl version` prints it with a `v`.
     KubernetesVersion, "version of Kubernetes", "1, its minor version and perhaps a patch, such as 1.36 or 1.36.2, in quotes",
-    is_kubernetes_version, pattern::KUBERNETES_VERSION
+    is_kubernetes_version, pattern::KUBERNETES_VERSION; without "v"
 }
 
 fn is_kubernetes_version(text: &str) -> bool {
@@ -271,6 +271,8 @@ mod tests {
         refused::<ChartVersion>(&["", "1", "1.2", "vv1.2.3", "1.2.3_a", "01.2.3", "latest"]);
         accepted::<Timeout>(&["1s", "10m", "99999h"]);
         accepted::<KubernetesVersion>(&["1.36", "1.36.2", "1.0", "1.999.0"]);
+        let printed: KubernetesVersion = "v1.36.2".parse().unwrap();
+        assert_eq!(printed.as_str(), "1.36.2");
         let numbers = |text: &str| text.parse::<KubernetesVersion>().unwrap().numbers();
         assert_eq!(
             (numbers("1.36"), numbers("1.36.2")),
@@ -281,7 +283,7 @@ mod tests {
             "1",
             "1.",
             "2.0",
-            "v1.36",
+            "vv1.36",
             "1.036",
             "1.36.",
             "1.36.2-eks",

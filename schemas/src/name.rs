@@ -67,9 +67,9 @@ macro_rules! text_traits {
 }
 pub(crate) use text_traits;
 
-/// A newtype over a text that `$valid` accepts.
+/// A newtype over a text that `$valid` accepts, read with or without a `$prefix` that it never holds.
 macro_rules! checked_name {
-    ($(#[$doc:meta])* $type:ident, $kind:literal, $grammar:literal, $valid:expr $(, $pattern:expr)?) => {
+    ($(#[$doc:meta])* $type:ident, $kind:literal, $grammar:literal, $valid:expr $(, $pattern:expr)? $(; without $prefix:literal)?) => {
         $(#[$doc])*
         #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub struct $type(String);
@@ -85,6 +85,7 @@ macro_rules! checked_name {
             type Err = $crate::NameError;
             fn from_str(text: &str) -> Result<Self, Self::Err> {
                 let valid: fn(&str) -> bool = $valid;
+                $(let text = text.strip_prefix($prefix).unwrap_or(text);)?
                 if valid(text) {
                     Ok(Self(text.to_owned()))
                 } else {

@@ -73,7 +73,7 @@ pub(crate) const CHART_SOURCE: &str = concat!(
     chart_version!(),
     ")$"
 );
-pub(crate) const KUBERNETES_VERSION: &str = "^1\\.(0|[1-9][0-9]{0,2})(\\.(0|[1-9][0-9]{0,2}))?$";
+pub(crate) const KUBERNETES_VERSION: &str = "^v?1\\.(0|[1-9][0-9]{0,2})(\\.(0|[1-9][0-9]{0,2}))?$";
 pub(crate) const TIMEOUT: &str = "^[1-9][0-9]{0,4}[smh]$";
 pub(crate) const LABEL_VALUE: &str = "^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$";
 pub(crate) const QUANTITY: &str = "^(?=.{1,32}$)[0-9]+(\\.[0-9]+)?(m|k|M|G|T|Ki|Mi|Gi|Ti)?$";

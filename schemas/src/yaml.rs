@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde::de::{DeserializeOwned, DeserializeSeed};
 use serde_saphyr::options::{MergeKeyPolicy, NonFiniteFloatPolicy};
-use serde_saphyr::{Error, MessageFormatter, UserMessageFormatter};
+use serde_saphyr::{Error, Localizer, Location, MessageFormatter, UserMessageFormatter};
 
 pub use self::lines::Lines;
 use crate::digest::shorten;
@@ -32,29 +32,114 @@ pub enum YamlError {
     #[error("is not UTF-8 text")]
     Encoding(#[source] std::str::Utf8Error),
     /// The text is not YAML, over a budget, or of another shape.
-    #[error("{words}")]
+    #[error("{words}{}", at(*.place))]
     Document {
-        /// The words for it, with line and column.
+        /// The words for it, without its place.
         words: String,
-        /// The line, from 1, where it is known.
-        line: Option<u64>,
+        /// The place in the file, where it is known.
+        place: Option<YamlPlace>,
+        /// The kind of error, for who advises.
+        cause: YamlCause,
     },
 }
 
+/// A place in a YAML file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct YamlPlace {
+    /// The line, from 1.
+    pub line: u64,
+    /// The column, from 1.
+    pub column: u64,
+}
+
+/// A kind of error in a YAML document, of which each has a remedy of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum YamlCause {
+    /// The text is not YAML.
+    Syntax,
+    /// A mapping has a key twice.
+    DuplicateKey,
+    /// A mapping has a field that its kind does not have.
+    UnknownField,
+    /// A mapping lacks a field.
+    MissingField,
+    /// A value has another type than its field.
+    Type,
+    /// A value is outside of its field's grammar.
+    Value,
+    /// The document is larger than documents may be.
+    Limit,
+}
+
+impl YamlCause {
+    /// Every kind of error.
+    pub const ALL: &'static [Self] = &[
+        Self::Syntax,
+        Self::DuplicateKey,
+        Self::UnknownField,
+        Self::MissingField,
+        Self::Type,
+        Self::Value,
+        Self::Limit,
+    ];
+}
+
 impl YamlError {
-    /// The line on which it is, from 1, where it is known.
+    /// Returns the place in the file, where it is known.
     #[must_use]
-    pub fn line(&self) -> Option<u64> {
+    pub fn place(&self) -> Option<YamlPlace> {
         match self {
-            Self::Document { line, .. } => *line,
+            Self::Document { place, .. } => *place,
             Self::Size(_) | Self::TooLong(..) | Self::Encoding(_) => None,
+        }
+    }
+
+    /// Returns the kind of error.
+    #[must_use]
+    pub fn cause(&self) -> YamlCause {
+        match self {
+            Self::Document { cause, .. } => *cause,
+            Self::Size(_) | Self::TooLong(..) => YamlCause::Limit,
+            Self::Encoding(_) => YamlCause::Syntax,
+        }
+    }
+
+    /// Returns the message without its place, for who states the place elsewhere.
+    #[must_use]
+    pub fn without_place(&self) -> String {
+        match self {
+            Self::Document { words, .. } => words.clone(),
+            Self::Size(_) | Self::TooLong(..) | Self::Encoding(_) => self.to_string(),
         }
     }
 }
 
+fn at(place: Option<YamlPlace>) -> String {
+    let place = place.map(|it| format!(" at line {}, column {}", it.line, it.column));
+    place.unwrap_or_default()
+}
+
 /// Reads a file that holds exactly one document.
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, YamlError> {
-    serde_saphyr::from_str_with_options(text(bytes)?, options()).map_err(|error| document(&error))
+    let text = text(bytes)?;
+    let read = serde_saphyr::from_str_with_options(text, options());
+    read.map_err(|error| match document(&error) {
+        YamlError::Document {
+            words,
+            place: Some(place),
+            cause: YamlCause::MissingField,
+        } => {
+            // The parser knows where the mapping begins, and not what it is the value of.
+            let lines = Lines::of(bytes).ok();
+            let path = lines.and_then(|lines| lines.mapping_at(place));
+            YamlError::Document {
+                words: path.map_or_else(|| words.clone(), |path| format!("{words} in {path}")),
+                place: Some(place),
+                cause: YamlCause::MissingField,
+            }
+        }
+        error => error,
+    })
 }
 
 /// Reads the one document of a long file of at most `limit` bytes, of which `seed` keeps what it wants: what it passes over
@@ -245,7 +330,24 @@ enum Words {
     Long,
 }
 
+/// The parser's words without the place of the error, which [`YamlError`] adds.
+struct Placeless;
+
+impl Localizer for Placeless {
+    fn attach_location<'a>(&self, base: Cow<'a, str>, _: Location) -> Cow<'a, str> {
+        base
+    }
+
+    fn alias_used_at(&self, _: Location) -> String {
+        String::new()
+    }
+}
+
 impl MessageFormatter for Words {
+    fn localizer(&self) -> &dyn Localizer {
+        &Placeless
+    }
+
     fn format_message<'a>(&self, error: &'a Error) -> Cow<'a, str> {
         match error {
             Error::DuplicateMappingKey { key: Some(key), .. } => {
@@ -272,22 +374,46 @@ impl MessageFormatter for Words {
     }
 }
 
-/// The first line of the parser's message; it names line and column.
 fn document(error: &Error) -> YamlError {
     worded(error, &Words::Usual)
 }
 
+/// The first line of the parser's message, and the place.
 fn worded(error: &Error, formatter: &Words) -> YamlError {
+    let message = error.render_with_formatter(formatter);
+    let line = message.lines().next().unwrap_or_default();
     YamlError::Document {
-        words: words(error, formatter),
-        line: error.location().map(|place| place.line()),
+        words: line.chars().take(400).collect(),
+        place: error.location().map(|place| YamlPlace {
+            line: place.line(),
+            column: place.column(),
+        }),
+        cause: cause(error),
     }
 }
 
-fn words(error: &Error, formatter: &Words) -> String {
-    let message = error.render_with_formatter(formatter);
-    let line = message.lines().next().unwrap_or_default();
-    line.chars().take(400).collect()
+fn cause(error: &Error) -> YamlCause {
+    match error {
+        Error::AliasError { error, .. } | Error::WithSnippet { error, .. } => cause(error),
+        Error::DuplicateMappingKey { .. } => YamlCause::DuplicateKey,
+        Error::SerdeUnknownField { .. } => YamlCause::UnknownField,
+        Error::SerdeMissingField { .. } => YamlCause::MissingField,
+        Error::SerdeInvalidType { .. }
+        | Error::SerdeInvalidLength { .. }
+        | Error::Unexpected { .. }
+        | Error::InvalidScalar { .. }
+        | Error::NullIntoString { .. } => YamlCause::Type,
+        // What a type of ours says of a text that it cannot be read from.
+        Error::Message { .. }
+        | Error::SerdeInvalidValue { .. }
+        | Error::SerdeUnknownVariant { .. } => YamlCause::Value,
+        Error::Budget { .. }
+        | Error::AliasReplayCounterOverflow { .. }
+        | Error::AliasReplayLimitExceeded { .. }
+        | Error::AliasExpansionLimitExceeded { .. }
+        | Error::AliasReplayStackDepthExceeded { .. } => YamlCause::Limit,
+        _ => YamlCause::Syntax,
+    }
 }
 
 #[cfg(test)]
@@ -323,6 +449,71 @@ mod tests {
     fn duplicate_keys_are_refused_with_their_place() {
         let message = error("a: 1\nb: 2\na: 3\n");
         assert_eq!(message, "duplicate key `a` at line 3, column 1");
+    }
+
+    #[test]
+    fn errors_have_a_cause_and_name_the_mapping_that_lacks_a_field() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "only its errors matter")]
+        struct Outer {
+            #[serde(default)]
+            more: u8,
+            list: Vec<Inner>,
+        }
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[expect(dead_code, reason = "only its errors matter")]
+        struct Inner {
+            name: crate::SolutionName,
+            count: u8,
+        }
+        for (text, cause, words) in [
+            (
+                "list:\n  - {name: a, count: 1}\n  - name: b\n",
+                YamlCause::MissingField,
+                "missing field `count` in list[1] at line 3, column 5",
+            ),
+            (
+                "more: 1\nlist:\n  - {count: 1}\n",
+                YamlCause::MissingField,
+                "missing field `name` in list[0] at line 3",
+            ),
+            (
+                "{}",
+                YamlCause::MissingField,
+                "missing field `list` at line 1, column 1",
+            ),
+            (
+                "list: []\nother: 1\n",
+                YamlCause::UnknownField,
+                "unknown field `other`",
+            ),
+            ("list: [{name: A b, count: 1}]", YamlCause::Value, "`A b`"),
+            (
+                "list: [{name: a, count: x}]",
+                YamlCause::Type,
+                "at line 1, column 25",
+            ),
+            ("list: 3", YamlCause::Type, "at line 1, column 7"),
+            (
+                "list: []\nlist: []\n",
+                YamlCause::DuplicateKey,
+                "duplicate key `list`",
+            ),
+            ("list: [", YamlCause::Syntax, "line 1"),
+            ("list: []\n  x: y\n", YamlCause::Syntax, "line 2"),
+        ] {
+            let error = from_slice::<Outer>(text.as_bytes()).unwrap_err();
+            assert_eq!(error.cause(), cause, "{text}: {error}");
+            let said = error.to_string();
+            assert!(said.contains(words), "{said}");
+            assert_eq!(said.matches(" at line ").count(), 1, "{said}");
+            assert!(!error.without_place().contains("line"), "{error:?}");
+        }
+        let many = "- x\n".repeat(300_000);
+        let bomb = from_slice::<serde_json::Value>(many.as_bytes()).unwrap_err();
+        assert_eq!(bomb.cause(), YamlCause::Limit, "{bomb}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::path::Path;
 use archive::{ExtractError, InTheWay, OpenError, WriteError, detached_path};
 
 use mount::MountError;
+use rules::catalogue::advice;
 
 use super::{Answer, Failure, Judge, NO, Outcome, UNKNOWN, no, unknown};
 use crate::args::choose;
@@ -24,9 +25,14 @@ const OTHERS: &str = "remove the file, or get the one that belongs to this archi
 /// An archive could not be read.
 pub(crate) fn reading(path: &Path, error: OpenError) -> Failure {
     let Answer(outcome, _) = answer(&error);
-    Failure::new(outcome, error)
-        .context(format!("cannot read `{}`", path.display()))
-        .hint(VALIDATE)
+    let hint = match &error {
+        OpenError::Open { .. } => None,
+        OpenError::Directory(_) | OpenError::Unpacked { .. } => Some(advice::DIRECTORY.fix),
+        OpenError::Empty(_) | OpenError::TooShort { .. } => Some(advice::TOO_SHORT.fix),
+        _ => Some(VALIDATE),
+    };
+    let failure = Failure::new(outcome, error).context(format!("cannot read `{}`", path.display()));
+    hint.into_iter().fold(failure, Failure::hint)
 }
 
 /// Files of an archive could not be written.

@@ -52,6 +52,8 @@ impl Judge for PackError {
             Self::Render { source, .. } => source.answer(),
             Self::Unwritten(_) => no("add the lines by hand"),
             Self::NoSource(_) => no("`solution init` writes one to start from"),
+            Self::OtherName(_) => no("rename it to `solution.yaml`"),
+            Self::NotADirectory(_) => no("name the directory that holds `solution.yaml`"),
             Self::RefusedSource(_)
             | Self::Chart { .. }
             | Self::OtherChart { .. }

@@ -3,13 +3,12 @@
 //! rule that found nothing is no case: a check that an error has ended never came to it, and nobody shall read that it
 //! passed.
 
-use std::fmt::Write as _;
-
 use rules::catalogue::{FINDINGS, FindingInfo, Severity};
 use schemas::printable;
 use validator::{Finding, IgnoredFinding};
 
-use super::Review;
+use super::{Checked, Review, ReviewPlace};
+use crate::args::choose;
 use crate::render;
 
 /// The class of the case for the answer as a whole; those of rules begin with it.
@@ -19,6 +18,8 @@ const CLASS: &str = "solution";
 struct Case {
     class: String,
     name: &'static str,
+    /// The place of its first finding.
+    place: Option<ReviewPlace>,
     failures: Vec<String>,
     said: Vec<String>,
     ignored: Vec<String>,
@@ -31,9 +32,9 @@ pub(super) fn lines(review: &Review<'_>) -> Vec<String> {
         let found: Vec<&Finding> = found.filter(|it| it.id == info.id).collect();
         let ignored = review.judged.ignored.iter();
         let ignored = ignored.filter(|it| it.finding.id == info.id);
-        let ignored: Vec<String> = ignored.map(why_ignored).collect();
+        let ignored: Vec<&IgnoredFinding> = ignored.collect();
         let is_case = !(found.is_empty() && ignored.is_empty());
-        is_case.then(|| case(info, &found, ignored))
+        is_case.then(|| case(review.checked, info, &found, &ignored))
     });
     let mut cases: Vec<Case> = rules.collect();
     let failed = cases.iter().filter(|it| !it.failures.is_empty()).count();
@@ -59,6 +60,7 @@ fn answer(failed: usize) -> Case {
     Case {
         class: CLASS.to_owned(),
         name: "accepted",
+        place: None,
         failures: refused.into_iter().collect(),
         said: Vec::new(),
         ignored: Vec::new(),
@@ -66,38 +68,44 @@ fn answer(failed: usize) -> Case {
 }
 
 /// The case of a rule that found something.
-fn case(info: &FindingInfo, found: &[&Finding], ignored: Vec<String>) -> Case {
+fn case(
+    checked: Checked<'_>,
+    info: &FindingInfo,
+    found: &[&Finding],
+    ignored: &[&IgnoredFinding],
+) -> Case {
     let (errors, others): (Vec<&Finding>, Vec<&Finding>) =
         found.iter().partition(|it| it.severity == Severity::Error);
     let said = others.iter().map(|finding| {
         let severity = finding.severity.word();
-        format!("{severity}: {}", in_words(finding))
+        format!("{severity}: {}", in_words(checked, finding))
     });
+    let all_ignored = ignored.iter().map(|it| &it.finding);
+    let mut all = errors.iter().chain(&others).copied().chain(all_ignored);
     Case {
         class: format!("{CLASS}.{}", info.group()),
         name: info.id,
-        failures: errors.iter().map(|it| in_words(it)).collect(),
+        place: all.next().map(|finding| checked.place(finding)),
+        failures: errors.iter().map(|it| in_words(checked, it)).collect(),
         said: said.collect(),
-        ignored,
+        ignored: ignored.iter().map(|it| why_ignored(checked, it)).collect(),
     }
 }
 
-fn why_ignored(ignored: &IgnoredFinding) -> String {
+fn why_ignored(checked: Checked<'_>, ignored: &IgnoredFinding) -> String {
     let reason = ignored.reason.as_ref();
     let reason = reason.map(|it| format!(" ({it})")).unwrap_or_default();
-    format!("ignored{reason}: {}", in_words(&ignored.finding))
+    format!("ignored{reason}: {}", in_words(checked, &ignored.finding))
 }
 
 /// Where and what, and what to do.
-fn in_words(finding: &Finding) -> String {
-    let mut text = String::new();
-    if let Some(source) = &finding.source {
-        let line = source.line.map(|line| format!(":{line}"));
-        let _ = write!(text, "{}{}: ", source.file, line.unwrap_or_default());
-    } else if !finding.place.is_empty() {
-        let _ = write!(text, "{}: ", finding.place);
-    }
-    format!("{text}{} (hint: {})", finding.message, finding.fix)
+fn in_words(checked: Checked<'_>, finding: &Finding) -> String {
+    let place = match (checked, finding.place.as_str()) {
+        (Checked::Archive(_), place) => place.to_owned(),
+        (Checked::Tree(_), _) => checked.place(finding).to_string(),
+    };
+    let colon = choose(place.is_empty(), "", ": ");
+    format!("{place}{colon}{} (hint: {})", finding.message, finding.fix)
 }
 
 impl Case {
@@ -108,7 +116,8 @@ impl Case {
 
     fn lines(&self) -> Vec<String> {
         let (class, name) = (escaped(&self.class), escaped(self.name));
-        let case = format!(r#"    <testcase classname="{class}" name="{name}""#);
+        let place = self.place.as_ref().map(attributes).unwrap_or_default();
+        let case = format!(r#"    <testcase classname="{class}" name="{name}"{place}"#);
         let mut lines = Vec::new();
         if let Some(first) = self.failures.first() {
             let message = escaped(first);
@@ -136,6 +145,13 @@ impl Case {
         lines.push("    </testcase>".to_owned());
         lines
     }
+}
+
+/// The attributes by which test reports link to a file.
+fn attributes(place: &ReviewPlace) -> String {
+    let file = escaped(&place.path.display().to_string());
+    let line = place.line.map(|line| format!(r#" line="{line}""#));
+    format!(r#" file="{file}"{}"#, line.unwrap_or_default())
 }
 
 /// A text inside of an element or an attribute, of characters that XML 1.0 knows: it has no control characters, not even
@@ -211,18 +227,18 @@ mod tests {
 refused: 1 rule
       </failure>
     </testcase>
-    <testcase classname="solution.operator" name="operator.yaml">
+    <testcase classname="solution.operator" name="operator.yaml" file="a&amp;b.iso">
       <failure message="p: x (hint: f)" type="error">
 p: x (hint: f)
 p: y (hint: f)
       </failure>
     </testcase>
-    <testcase classname="solution.practice" name="practice.latest">
+    <testcase classname="solution.practice" name="practice.latest" file="a&amp;b.iso">
       <system-out>
 warning: p: z (hint: f)
       </system-out>
     </testcase>
-    <testcase classname="solution.practice" name="practice.template">
+    <testcase classname="solution.practice" name="practice.template" file="a&amp;b.iso">
       <skipped message="ignored (ours): p: t (hint: f)"/>
       <system-out>
 ignored (ours): p: t (hint: f)

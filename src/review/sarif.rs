@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::{Finding, IgnoredFinding};
 
-use super::{Checked, Review};
+use super::{Checked, Review, ReviewPlace};
 use crate::args::choose;
 
 const SCHEMA: &str =
@@ -21,8 +21,6 @@ const ROOT: &str = "%SRCROOT%";
 const FINGERPRINT: &str = "primaryLocationLineHash";
 /// Hexadecimal digits of it: 128 bits tell any two findings apart.
 const FINGERPRINT_LENGTH: usize = 32;
-/// The file that a finding stands in of which nobody knows where in the source it stands.
-const SOURCE: &str = "solution.yaml";
 
 /// The whole document.
 pub(super) fn log(review: &Review<'_>) -> Value {
@@ -95,17 +93,14 @@ fn text(finding: &Finding) -> String {
 }
 
 fn location(checked: Checked<'_>, finding: &Finding) -> Value {
-    let physical = match (checked, &finding.source) {
-        (Checked::Archive(path), _) => json!({ "artifactLocation": artifact(path) }),
-        (Checked::Tree(directory), None) => {
-            json!({ "artifactLocation": artifact(&directory.join(SOURCE)), "region": { "startLine": 1 } })
-        }
-        (Checked::Tree(directory), Some(source)) => json!({
-            "artifactLocation": artifact(&directory.join(&source.file)),
-            // A file without a line is shown at its head.
-            "region": { "startLine": source.line.unwrap_or(1).max(1) },
-        }),
-    };
+    let ReviewPlace { path, line, column } = checked.place(finding);
+    let mut physical = json!({ "artifactLocation": artifact(&path) });
+    if let Some(line) = line {
+        physical["region"] = json!({ "startLine": line });
+    }
+    if let Some(column) = column {
+        physical["region"]["startColumn"] = json!(column);
+    }
     let mut location = json!({ "physicalLocation": physical });
     if !finding.place.is_empty() {
         location["logicalLocations"] = json!([{ "fullyQualifiedName": finding.place }]);
@@ -185,7 +180,11 @@ mod tests {
     fn at(file: &str, line: Option<u32>) -> Finding {
         let file = file.to_owned();
         Finding {
-            source: Some(SourcePlace { file, line }),
+            source: Some(SourcePlace {
+                file,
+                line,
+                column: None,
+            }),
             ..finding()
         }
     }

@@ -51,10 +51,98 @@ fn not_an_archive() {
     let desk = Desk::with_archive();
     for bytes in [&b"hello"[..], b"", &[0; 10_000]] {
         desk.write("example.iso", bytes);
-        desk.refused(
-            &["container.not-iso"],
-            &["not an ISO 9660 image", "check the path"],
-        );
+        let words = match bytes {
+            [] => ["`example.iso` is empty", "copy the archive again"],
+            _ => ["too short for an ISO 9660 image", "copy the archive again"],
+        };
+        desk.refused(&["container.not-iso"], &words);
+    }
+    desk.write("example.iso", vec![b'x'; 100_000]);
+    desk.refused(
+        &["container.not-iso"],
+        &["not an ISO 9660 image", "check the path"],
+    );
+}
+
+/// Verbs that open an archive, with the archive as their last argument.
+const READERS: [&[&str]; 12] = [
+    &["validate", "--key", "publisher.pub"],
+    &["inspect"],
+    &["ls"],
+    &["cat", "manifest.yaml"],
+    &["extract", "--to", "out"],
+    &["compare", "example.iso"],
+    &["values"],
+    &["sign", "--key", "publisher.key"],
+    &["rbac", "--key", "publisher.pub"],
+    &[
+        "mirrors",
+        "--key",
+        "publisher.pub",
+        "--registry",
+        "r.test",
+        "--archive",
+    ],
+    &[
+        "push",
+        "--registry",
+        "127.0.0.1:1",
+        "--key",
+        "publisher.pub",
+    ],
+    &[
+        "import",
+        "--registry",
+        "127.0.0.1:1",
+        "--key",
+        "publisher.pub",
+    ],
+];
+
+#[test]
+fn every_verb_names_what_is_no_archive() {
+    let desk = Desk::with_archive();
+    std::fs::create_dir(desk.path("dir.iso")).unwrap();
+    desk.write("mounted.iso/CONTENTS", "");
+    desk.write("mounted.iso/statement.dsse.json", "");
+    desk.write("empty.iso", "");
+    desk.write("short.iso", "x");
+    for reader in READERS {
+        for (path, words) in [
+            ("dir.iso", "`dir.iso` is a directory, not an archive"),
+            (
+                "mounted.iso",
+                "`mounted.iso` is a directory with the files of an archive",
+            ),
+            ("empty.iso", "`empty.iso` is empty"),
+            ("short.iso", "`short.iso` has 1 bytes, which is too short"),
+            ("missing.iso", "No such file or directory"),
+        ] {
+            let arguments = match *reader {
+                ["cat", file] => vec!["cat", path, file],
+                _ => [reader, &[path]].concat(),
+            };
+            let answer = desk.solution(&arguments);
+            assert!([1, 3].contains(&answer.code), "{answer:?}");
+            assert!(answer.stderr.contains(words), "{answer:?}");
+        }
+    }
+}
+
+#[test]
+fn an_archive_that_is_not_there_is_told_before_keys_are_asked_for() {
+    let desk = Desk::new();
+    for verb in ["validate", "import", "push", "rbac"] {
+        for keys in [&[][..], &["--key", "nobody.pub"]] {
+            let registry: &[&str] = match verb {
+                "import" | "push" => &["--registry", "127.0.0.1:1"],
+                _ => &[],
+            };
+            let answer = desk.solution(&[&[verb, "missing.iso"], keys, registry].concat());
+            assert_eq!(answer.code, 3, "{answer:?}");
+            let first = answer.stderr.lines().next().unwrap();
+            assert!(first.contains("missing.iso"), "{answer:?}");
+        }
     }
 }
 
@@ -69,7 +157,7 @@ fn what_cannot_be_read_is_no_answer() {
         "{text}"
     );
     let text = desk
-        .solution(&["validate", "nowhere.iso", "--key", "nobody.pub"])
+        .solution(&["validate", "publisher.pub", "--key", "nobody.pub"])
         .failure(3);
     assert!(
         text.contains("`nobody.pub`") && text.contains("No such file"),
@@ -90,7 +178,7 @@ fn truncated() {
     }
     // So early that nothing says what it was to be.
     desk.write("example.iso", &bytes[..1000]);
-    desk.refused(&["container.not-iso"], &["copy it again from the source"]);
+    desk.refused(&["container.not-iso"], &["copy the archive again"]);
 }
 
 /// As `dd` leaves a copy of a disc: sectors of zeros are behind the image.

@@ -323,6 +323,7 @@ fn every_verb_has_examples() {
 #[test]
 fn a_wrong_command_line_ends_with_2() {
     let desk = Desk::new();
+    desk.write("x.iso", "");
     for arguments in [
         &["frobnicate"][..],
         &["pack"],

@@ -97,6 +97,94 @@ fn an_operator_image_that_is_not_among_the_images() {
     );
 }
 
+#[test]
+fn each_mistake_in_solution_yaml_has_its_own_hint_and_one_place() {
+    for (from, to, said) in [
+        (
+            "spec:\n",
+            "spec:\n  colour: blue\n",
+            [
+                ": unknown field `colour`",
+                "hint: correct the spelling of the field",
+            ],
+        ),
+        (
+            "      tag: 1.0.0\n      source",
+            "      source",
+            [
+                ": missing field `tag` in spec.images[",
+                "hint: add the field to this mapping",
+            ],
+        ),
+        (
+            "kind: SolutionSource",
+            "kind: Solution",
+            [
+                ": is `solutions.metalk8s.scality.com/v1alpha1` `Solution`",
+                "hint: write `apiVersion:",
+            ],
+        ),
+        (
+            "version: 1.0.0",
+            "version: 1.0.0\n  version: 1.0.0",
+            [
+                ": duplicate key `version`",
+                "hint: remove one of the two entries",
+            ],
+        ),
+        (
+            "name: example\n",
+            "name: Example\n",
+            ["`Example`", "hint: write a value that"],
+        ),
+        (
+            "version: 1.0.0",
+            "version: '1.0.0",
+            ["", "hint: correct the YAML"],
+        ),
+        (
+            "version: 1.0.0",
+            "version: [1]",
+            ["", "hint: write a value of the type"],
+        ),
+    ] {
+        let desk = Desk::with_key();
+        desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+        let text = String::from_utf8(desk.read("source/solution.yaml")).unwrap();
+        assert!(text.contains(from), "{from} is not in {text}");
+        desk.write("source/solution.yaml", text.replacen(from, to, 1));
+        let text = desk.solution(&["pack", "source", "--check"]).failure(1);
+        let lines: Vec<&str> = text.lines().collect();
+        let place = "error[source.yaml]: solution.yaml:";
+        assert!(lines[0].starts_with(place), "{text}");
+        assert!(
+            lines[0].contains(said[0]) && lines[1].contains(said[1]),
+            "{text}"
+        );
+        assert!(!lines[0].contains(" at line "), "{text}");
+    }
+}
+
+#[test]
+fn another_ending_or_a_file_for_its_directory_is_named() {
+    let desk = Desk::with_key();
+    desk.write_example(&Programs::placeholders(), Release::V1_0_0, "source");
+    let said = desk.solution(&["pack", "source/solution.yaml", "--check"]);
+    let said = said.failure(1);
+    assert!(said.contains("is a file, not the directory"), "{said}");
+    std::fs::rename(
+        desk.path("source/solution.yaml"),
+        desk.path("source/solution.yml"),
+    )
+    .unwrap();
+    for check in [&["--check"][..], &["--add-images"]] {
+        let said = desk.solution(&[&["pack", "source"], check].concat());
+        let said = said.failure(1);
+        assert!(said.contains("`source` has `solution.yml`"), "{said}");
+        assert!(said.contains("rename it to `solution.yaml`"), "{said}");
+    }
+}
+
 /// A text whose aliases expand to ten thousand million values.
 pub(crate) fn bomb() -> String {
     let mut bomb = String::from("a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");

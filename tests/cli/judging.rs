@@ -90,6 +90,12 @@ fn what_is_ignored_is_counted_and_its_reason_kept() {
             .contains("cannot judge by `apps/source/solution.policy.yaml`")
     );
     std::fs::remove_file(desk.path(POLICY)).unwrap();
+    let answer = run(&desk, &check, &["--findings-policy", "none.yaml"]);
+    let said = answer.failure(2);
+    assert!(
+        said.contains("`none.yaml`") && said.contains("No such file"),
+        "{said}"
+    );
     let flags = [
         "--ignore",
         "practice.display-name=a test",

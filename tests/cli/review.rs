@@ -95,7 +95,7 @@ fn junit_has_a_case_for_the_answer_and_for_each_rule_that_found_something() {
     let answer = desk.solution(&pack);
     assert_eq!(answer.code, 0, "{answer:?}");
     let suite = r#"<testsuite name="apps/source" tests="2" failures="0" errors="0" skipped="0">"#;
-    let case = r#"<testcase classname="solution.practice" name="practice.display-name">"#;
+    let case = r#"<testcase classname="solution.practice" name="practice.display-name" file="apps/source/solution.yaml" line="2">"#;
     let lines: Vec<&str> = answer.stdout.lines().map(str::trim).collect();
     assert_eq!(lines[0], r#"<?xml version="1.0" encoding="UTF-8"?>"#);
     assert!(
@@ -116,6 +116,69 @@ fn junit_has_a_case_for_the_answer_and_for_each_rule_that_found_something() {
     assert_eq!(answer.code, 1, "{answer:?}");
     let failure = r#"<failure message="refused: 1 rule" type="error">"#;
     assert!(answer.stdout.contains(failure), "{answer:?}");
+}
+
+#[test]
+fn both_reports_are_written_in_one_run_with_the_same_paths() {
+    let desk = desk("apps/source");
+    let roles = "apps/source/operator/deploy/role.yaml";
+    let arguments = [
+        "pack",
+        "./apps/source",
+        "--check",
+        "--sarif",
+        "all.sarif",
+        "--junit",
+        "junit.xml",
+    ];
+    let answer = desk.solution(&arguments);
+    assert_eq!(answer.code, 0, "{answer:?}");
+    // Standard output is people's.
+    assert!(
+        answer.stdout.contains("solution    example-1.0.0"),
+        "{answer:?}"
+    );
+    let read = |name: &str| String::from_utf8(desk.read(name)).unwrap();
+    let mut written = answer;
+    written.stdout = read("all.sarif");
+    let place = sarif(&written)[0]["locations"][0]["physicalLocation"].clone();
+    let uri = place["artifactLocation"]["uri"].as_str().unwrap();
+    let line = &place["region"]["startLine"];
+    assert_eq!(uri, "apps/source/solution.yaml");
+    let junit = read("junit.xml");
+    let case = format!(r#"name="practice.display-name" file="{uri}" line="{line}">"#);
+    assert!(junit.contains(&case), "{junit}");
+    assert!(junit.contains(&format!("warning: {uri}:{line}")), "{junit}");
+
+    // Also where the tree is refused, with the file and the line of a file below it, and over what an earlier run wrote.
+    let bad = format!("{}\n  - [\n", String::from_utf8(desk.read(roles)).unwrap());
+    desk.write(roles, bad);
+    let answer = desk.solution(&[&arguments[..], &["--output", "json"]].concat());
+    assert_eq!(answer.code, 1, "{answer:?}");
+    assert_eq!(answer.json()["verdict"], "refused");
+    let junit = read("junit.xml");
+    assert!(
+        junit.contains(&format!(r#"name="operator.yaml" file="{roles}" line="#)),
+        "{junit}"
+    );
+    let sarif = read("all.sarif");
+    assert!(sarif.contains(roles), "{sarif}");
+
+    // A run that cannot judge leaves nothing that could be taken for its answer.
+    let answer = desk.solution(&[&arguments[..], &["--findings-policy", "none.yaml"]].concat());
+    answer.failure(2);
+    assert!(!desk.path("junit.xml").exists() && !desk.path("all.sarif").exists());
+
+    let answer = desk.solution(&[
+        "pack",
+        "apps/source",
+        "--check",
+        "--junit",
+        "none/junit.xml",
+    ]);
+    assert!(answer.failure(3).contains("cannot write `none/junit.xml`"));
+    let answer = desk.solution(&["pack", "apps/source", "--add-images", "--sarif", "x"]);
+    answer.failure(2);
 }
 
 #[test]

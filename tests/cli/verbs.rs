@@ -167,7 +167,7 @@ fn failures_are_json_when_that_was_asked_for() {
     for (arguments, code, answer) in [
         (&["inspect", "nowhere.iso"][..], 3, "unknown"),
         (&["keygen", "publisher"], 1, "no"),
-        (&["validate", "nowhere.iso"], 2, "usage"),
+        (&["validate", "publisher.pub"], 2, "usage"),
     ] {
         let given = desk.solution(&[arguments, &["--output", "json"]].concat());
         assert_eq!((given.code, given.stderr.as_str()), (code, ""), "{given:?}");

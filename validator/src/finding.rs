@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 
 use crate::limits;
 use rules::Problem;
-use rules::catalogue::{FINDINGS, FindingInfo, Severity};
+use rules::catalogue::{FINDINGS, FindingInfo, Severity, advice};
 
 /// Where a finding stands in the files that an archive is made from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -20,15 +20,18 @@ pub struct SourcePlace {
     pub file: String,
     /// The line in it, from 1.
     pub line: Option<u32>,
+    /// The column in that line, from 1, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub column: Option<u32>,
 }
 
 impl fmt::Display for SourcePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line } = self;
-        match line {
-            Some(line) => write!(f, "{file}:{line}"),
-            None => f.write_str(file),
+        f.write_str(&self.file)?;
+        for number in [self.line, self.column].into_iter().flatten() {
+            write!(f, ":{number}")?;
         }
+        Ok(())
     }
 }
 
@@ -94,8 +97,8 @@ impl<'de> Deserialize<'de> for Finding {
     /// Reads a finding of a kind that is known: its words are those of the catalogue.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = WrittenFinding::deserialize(deserializer)?;
-        let mut known = FINDINGS.iter();
-        let info = known.find(|info| (info.id, info.fix) == (&written.id, &written.fix));
+        let mut known = FINDINGS.iter().copied().chain(advice::infos());
+        let info = known.find(|info| (info.id, info.fix) == (&*written.id, &*written.fix));
         let info = info.ok_or_else(|| {
             de::Error::custom(format_args!("`{}` is no finding that is known", written.id))
         })?;
@@ -167,7 +170,7 @@ impl Findings {
         if *count <= limits::FINDINGS_PER_ID {
             let source = source().map(|it| SourcePlace {
                 file: printable_within(&it.file, limits::TEXT),
-                line: it.line,
+                ..it
             });
             self.list.push(Finding {
                 source,

@@ -362,6 +362,7 @@ mod tests {
         let source = Some(SourcePlace {
             file: "roles.yaml".to_owned(),
             line: Some(3),
+            column: None,
         });
         vec![
             Finding {

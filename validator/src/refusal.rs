@@ -1,7 +1,7 @@
 //! The words for what the stages of an archive refuse: each error of `archive` is one finding, or several.
 
 use archive::{ListError, OpenError};
-use rules::catalogue::{FindingInfo, container, integrity, manifest, signature};
+use rules::catalogue::{FindingInfo, advice, container, integrity, manifest, signature};
 use schemas::KeyId;
 use signing::{Signers, VerifyError};
 
@@ -56,6 +56,8 @@ fn info(error: &OpenError) -> Option<&'static FindingInfo> {
         | OpenError::Detach { .. }
         | OpenError::Interrupted(_) => return None,
         OpenError::NotAFile(_) | OpenError::NotIso(_) => &container::NOT_ISO,
+        OpenError::Directory(_) | OpenError::Unpacked { .. } => &advice::DIRECTORY,
+        OpenError::Empty(_) | OpenError::TooShort { .. } => &advice::TOO_SHORT,
         OpenError::Foreign(_) => &container::FOREIGN,
         OpenError::Truncated { .. } => &container::TRUNCATED,
         OpenError::TooLong { .. } => &container::TOO_LARGE,

@@ -147,6 +147,11 @@ fn first_of(obstructions: &[Obstruction]) -> String {
         .map_or(String::new(), |first| format!("{first}{more}"))
 }
 
+fn from(medium: Option<&PathBuf>) -> String {
+    let medium = medium.map(|medium| format!(", mounted from `{}`", medium.display()));
+    medium.unwrap_or_default()
+}
+
 /// The places where an image is not what its signed list says, ascending, at most [`limits::DIFFERENCES`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Differences(pub Vec<MetadataDifference>);
@@ -217,9 +222,31 @@ pub enum OpenError {
     /// The caller asked to stop.
     #[error(transparent)]
     Interrupted(#[from] Cancelled),
-    /// A directory, a pipe or a character device.
+    /// A pipe, a socket or a character device.
     #[error("`{}` is neither a file nor a block device", .0.display())]
     NotAFile(PathBuf),
+    /// A directory.
+    #[error("`{}` is a directory, not an archive", .0.display())]
+    Directory(PathBuf),
+    /// A directory that holds the files of an archive: it is mounted there, or they were copied.
+    #[error("`{}` is a directory with the files of an archive{}", .path.display(), from(.medium.as_ref()))]
+    Unpacked {
+        /// The directory.
+        path: PathBuf,
+        /// The file or device that is mounted there, if one is.
+        medium: Option<PathBuf>,
+    },
+    /// A file without content.
+    #[error("`{}` is empty", .0.display())]
+    Empty(PathBuf),
+    /// A file that ends before an image could begin.
+    #[error("`{}` has {size} bytes, which is too short for an ISO 9660 image", .path.display())]
+    TooShort {
+        /// The file.
+        path: PathBuf,
+        /// The bytes that it has.
+        size: u64,
+    },
     /// No volume descriptor.
     #[error("`{}` is not an ISO 9660 image", .0.display())]
     NotIso(PathBuf),

@@ -12,6 +12,7 @@ use iso9660::ReadAt;
 use schemas::Digest;
 
 use crate::OpenError;
+use crate::layout::{CONTENTS, STATEMENT};
 
 /// The place of the primary volume descriptor, in bytes (ECMA-119 6.7.1).
 const DESCRIPTOR_OFFSET: u64 = 16 * iso9660::SECTOR_SIZE;
@@ -67,6 +68,19 @@ pub(crate) enum MediumAccess {
 }
 
 impl Medium {
+    /// Refuses a path at which no archive can be, without opening it.
+    pub fn probe(path: &Path) -> Result<(), OpenError> {
+        Self::probed(path).map(drop)
+    }
+
+    fn probed(path: &Path) -> Result<MediumKind, OpenError> {
+        let metadata = fs::metadata(path).map_err(|source| OpenError::Open {
+            path: path.to_owned(),
+            source,
+        })?;
+        kind_of(path, &metadata)
+    }
+
     /// Opens a regular file or a block device.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
         Self::open_for(path, MediumAccess::Read)
@@ -78,7 +92,7 @@ impl Medium {
             source,
         };
         // Opening a pipe would wait for a writer, so look first.
-        kind_of(path, &fs::metadata(path).map_err(failed)?)?;
+        Self::probed(path)?;
         let file = OpenOptions::new()
             .read(true)
             .write(access == MediumAccess::Write)
@@ -134,8 +148,12 @@ impl Medium {
     /// a file that was cut off from one of another kind; the size that counts follows from the signed list.
     pub(crate) fn claimed_size(&self) -> Result<u64, OpenError> {
         let mut descriptor = [0; 84];
-        if self.size < DESCRIPTOR_OFFSET + descriptor.len() as u64 {
-            return Err(OpenError::NotIso(self.path.clone()));
+        let (path, size) = (self.path.clone(), self.size);
+        if size == 0 {
+            return Err(OpenError::Empty(path));
+        }
+        if size < DESCRIPTOR_OFFSET + descriptor.len() as u64 {
+            return Err(OpenError::TooShort { path, size });
         }
         self.read(&mut descriptor, DESCRIPTOR_OFFSET)?;
         if &descriptor[1..6] != b"CD001" {
@@ -235,9 +253,37 @@ fn kind_of(path: &Path, metadata: &fs::Metadata) -> Result<MediumKind, OpenError
         Ok(MediumKind::File)
     } else if file_type.is_block_device() {
         Ok(MediumKind::BlockDevice)
+    } else if file_type.is_dir() {
+        Err(directory(path, metadata.dev()))
     } else {
         Err(OpenError::NotAFile(path.to_owned()))
     }
+}
+
+/// The refusal of a directory. A medium is often named by the place where it is mounted.
+fn directory(path: &Path, device: u64) -> OpenError {
+    let path = path.to_owned();
+    if [STATEMENT, CONTENTS]
+        .iter()
+        .all(|name| path.join(name).is_file())
+    {
+        let medium = mounted_medium(device);
+        OpenError::Unpacked { path, medium }
+    } else {
+        OpenError::Directory(path)
+    }
+}
+
+/// Asks sysfs for the file or device of a file system. Our own mounts (FUSE) have none there.
+fn mounted_medium(device: u64) -> Option<PathBuf> {
+    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
+    let block = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+    if let Ok(file) = fs::read_to_string(block.join("loop/backing_file")) {
+        return Some(file.trim_end_matches('\n').into());
+    }
+    let facts = fs::read_to_string(block.join("uevent")).ok()?;
+    let name = facts.lines().find_map(|line| line.strip_prefix("DEVNAME="));
+    name.map(|name| Path::new("/dev").join(name))
 }
 
 /// Asks sysfs about a block device. File systems on several devices (btrfs, overlays, network) have none there.

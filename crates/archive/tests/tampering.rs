@@ -105,7 +105,11 @@ fn a_cut_off_archive_is_refused() {
     }
     for len in [0, 2048, 32_768] {
         fs::write(place.archive(), &image[..len]).unwrap();
-        assert!(matches!(refused(&place), OpenError::NotIso(_)), "{len}");
+        let refusal = refused(&place);
+        match len {
+            0 => assert!(matches!(refusal, OpenError::Empty(_)), "{refusal}"),
+            _ => assert!(matches!(refusal, OpenError::TooShort { .. }), "{refusal}"),
+        }
     }
 }
 
@@ -136,8 +140,16 @@ fn what_is_no_archive_is_called_by_its_name() {
     assert!(matches!(foreign(1 << 20, 512), OpenError::Foreign(_)));
     assert!(matches!(foreign(40 * 2048, 40), OpenError::Foreign(_)));
     assert!(matches!(foreign(1 << 20, 513), OpenError::Truncated { .. }));
-    let directory = Opened::open(place.directory.path()).unwrap_err();
-    assert!(matches!(directory, OpenError::NotAFile(_)));
+    assert!(matches!(
+        Opened::open(Path::new("/dev/null")).unwrap_err(),
+        OpenError::NotAFile(_)
+    ));
+    let directory = || Opened::open(place.directory.path()).unwrap_err();
+    assert!(matches!(directory(), OpenError::Directory(_)));
+    for name in ["CONTENTS", "statement.dsse.json"] {
+        fs::write(place.directory.path().join(name), "").unwrap();
+    }
+    assert!(matches!(directory(), OpenError::Unpacked { .. }));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use schemas::DocumentCost;
-use schemas::yaml::{self, StreamError, YamlError};
+use schemas::yaml::{self, StreamError, YamlCause, YamlError};
 use serde_json::Value;
 
 use crate::document::text;
@@ -56,7 +56,11 @@ pub fn rendered(rendering: &[u8]) -> Result<Vec<RenderedObject>, RenderedError> 
                     limits::RENDERED_VALUES,
                     limits::RENDERED_TEXT
                 );
-                return Err(unusable(YamlError::Document { words, line: None }));
+                return Err(unusable(YamlError::Document {
+                    words,
+                    place: None,
+                    cause: YamlCause::Limit,
+                }));
             }
             objects.extend(taken_apart(value).into_iter().map(|value| RenderedObject {
                 file: Arc::clone(&file),

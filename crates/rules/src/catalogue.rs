@@ -49,6 +49,60 @@ impl FindingInfo {
     pub fn group(&self) -> &'static str {
         finding_group(self.id)
     }
+
+    /// The same with advice for one cause. [`advice::infos`] has to list it, so that findings can be read back.
+    #[must_use]
+    pub const fn with_fix(self, fix: &'static str) -> Self {
+        Self { fix, ..self }
+    }
+}
+
+/// Findings with advice for one cause, where causes are mended in different ways.
+pub mod advice {
+    use schemas::yaml::YamlCause;
+
+    use crate::catalogue::{FindingInfo, container, source};
+
+    /// A directory where an archive is needed.
+    pub const DIRECTORY: FindingInfo =
+        container::NOT_ISO.with_fix("name the archive itself: its file, or the device of its disc");
+    /// A file without an image's bytes.
+    pub const TOO_SHORT: FindingInfo = container::NOT_ISO
+        .with_fix("copy the archive again from where it came from, and compare the sizes");
+
+    /// Advice for a document of another kind.
+    pub const KIND: &str =
+        "write `apiVersion: solutions.metalk8s.scality.com/v1alpha1` and `kind: SolutionSource`";
+    /// Advice for a name and a version that are too long.
+    pub const ID: &str = "choose a shorter metadata.name or spec.version";
+
+    /// Returns the advice for an error in the YAML.
+    #[must_use]
+    pub const fn of_cause(cause: YamlCause) -> &'static str {
+        match cause {
+            YamlCause::Syntax => {
+                "correct the YAML on this line or shortly before it: indentation, quotes, brackets, or markers of a merge conflict"
+            }
+            YamlCause::DuplicateKey => "remove one of the two entries",
+            YamlCause::UnknownField => {
+                "correct the spelling of the field, or move it to the mapping that it belongs to"
+            }
+            YamlCause::MissingField => "add the field to this mapping",
+            YamlCause::Type => {
+                "write a value of the type that the message expects; put a text that looks like a number or a boolean in quotes"
+            }
+            YamlCause::Value => "write a value that the message allows",
+            YamlCause::Limit => "make the file smaller, or nest it less deeply",
+        }
+    }
+
+    /// Every finding with advice of its own.
+    pub fn infos() -> impl Iterator<Item = FindingInfo> {
+        let causes = YamlCause::ALL.iter().copied().map(of_cause);
+        let of_source = [KIND, ID].into_iter().chain(causes);
+        let of_source = of_source.map(|advice| source::YAML.with_fix(advice));
+        [DIRECTORY, TOO_SHORT].into_iter().chain(of_source)
+    }
 }
 
 /// The part of the id of a finding before the dot.
@@ -91,7 +145,7 @@ catalogue! {
     source {
         YAML: Error, "source.yaml",
             "solution.yaml cannot be read",
-            "correct the line: a field that is not known is misspelt, or in the wrong place";
+            "correct what the message names";
         PATH: Error, "source.path",
             "a path of solution.yaml leads out of its directory",
             "write a relative path without `..`, so that the directory can be handed over whole";

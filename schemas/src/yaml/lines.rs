@@ -6,12 +6,12 @@ use std::fmt;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
 
-use super::{YamlError, document, options, text};
+use super::{YamlError, YamlPlace, document, options, text};
 
-/// The line of a value, and those of the values within it.
+/// The place of a value, and those of the values within it.
 #[derive(Debug)]
 pub struct Lines {
-    line: u64,
+    place: YamlPlace,
     within: Within,
 }
 
@@ -34,20 +34,72 @@ impl Lines {
     /// of the closest that it would be in.
     #[must_use]
     pub fn line(&self, pointer: &str) -> u64 {
-        let mut place = self;
+        let mut value = self;
         for part in pointer.split('/').skip(1) {
-            let within = match &place.within {
+            let within = match &value.within {
                 Within::Map(fields) => fields.get(&part.replace("~1", "/").replace("~0", "~")),
                 Within::List(items) => part.parse().ok().and_then(|at: usize| items.get(at)),
                 Within::None => None,
             };
             match within {
-                Some(within) => place = within,
+                Some(within) => value = within,
                 None => break,
             }
         }
-        place.line
+        value.place.line
     }
+
+    /// Returns the path (`spec.images[0]`) of the mapping that begins at this place, or has a key there; of the document
+    /// itself there is none.
+    pub(super) fn mapping_at(&self, place: YamlPlace) -> Option<String> {
+        let path = self.path_to(place).or_else(|| {
+            // What comes next behind a key is its value.
+            let mut next = None;
+            self.find_next(place, "", &mut next);
+            next.map(|(_, path)| path)
+        });
+        path.filter(|path| !path.is_empty())
+    }
+
+    /// Finds the first value behind a place, and the path of the mapping that it is in.
+    fn find_next(&self, place: YamlPlace, path: &str, next: &mut Option<(YamlPlace, String)>) {
+        match &self.within {
+            Within::Map(fields) => {
+                for (name, value) in fields {
+                    let is_first = next.as_ref().is_none_or(|(first, _)| value.place < *first);
+                    if value.place > place && is_first {
+                        *next = Some((value.place, path.to_owned()));
+                    }
+                    value.find_next(place, &joined(path, name), next);
+                }
+            }
+            Within::List(items) => {
+                for (at, value) in items.iter().enumerate() {
+                    value.find_next(place, &format!("{path}[{at}]"), next);
+                }
+            }
+            Within::None => {}
+        }
+    }
+
+    fn path_to(&self, place: YamlPlace) -> Option<String> {
+        match &self.within {
+            Within::Map(_) if self.place == place => Some(String::new()),
+            Within::Map(fields) => fields
+                .iter()
+                .find_map(|(name, value)| Some(joined(name, &value.path_to(place)?))),
+            Within::List(items) => (0..).zip(items).find_map(|(at, value): (usize, _)| {
+                Some(joined(&format!("[{at}]"), &value.path_to(place)?))
+            }),
+            Within::None => None,
+        }
+    }
+}
+
+/// A path, and one within it.
+fn joined(path: &str, rest: &str) -> String {
+    let is_apart = path.is_empty() || rest.is_empty() || rest.starts_with('[');
+    format!("{path}{}{rest}", if is_apart { "" } else { "." })
 }
 
 impl<'de> Deserialize<'de> for Lines {
@@ -56,7 +108,10 @@ impl<'de> Deserialize<'de> for Lines {
             value, referenced, ..
         } = Spanned::<Within>::deserialize(deserializer)?;
         Ok(Self {
-            line: referenced.line(),
+            place: YamlPlace {
+                line: referenced.line(),
+                column: referenced.column(),
+            },
             within: value,
         })
     }
@@ -154,6 +209,27 @@ mod tests {
             ("/a/x/y", 2),
         ] {
             assert_eq!(lines.line(pointer), line, "{pointer}");
+        }
+    }
+
+    #[test]
+    fn a_mapping_is_named_by_its_path() {
+        let text = "a:\n  - b: {c: 1}\n  - - {d: 2}\ne:\n  f:\n    g: 3\n    h: {i: 4, j: 5}\n";
+        let lines = Lines::of(text.as_bytes()).unwrap();
+        let path = |line, column| lines.mapping_at(YamlPlace { line, column });
+        for (line, column, expected) in [
+            (2, 5, Some("a[0]")),
+            (2, 8, Some("a[0].b")),
+            (3, 7, Some("a[1][0]")),
+            (6, 5, Some("e.f")),
+            (1, 1, None),
+            // Keys, behind the first of their mapping.
+            (2, 9, Some("a[0].b")),
+            (4, 1, None),
+            (7, 5, Some("e.f")),
+            (7, 13, Some("e.f.h")),
+        ] {
+            assert_eq!(path(line, column).as_deref(), expected, "{line}:{column}");
         }
     }
 

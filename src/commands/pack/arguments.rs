@@ -79,7 +79,7 @@ pub(crate) struct Arguments {
     pub(super) files: bool,
 
     /// Write the images that objects and charts need and solution.yaml does not list into it, and write no archive
-    #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "check", "force", "no_render", "include_helm", "include_tool"])]
+    #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "check", "force", "no_render", "include_helm", "include_tool", "sarif", "junit"])]
     pub(super) add_images: bool,
 
     /// Show every place in the charts that names IMAGE, and why it counts: a reference, a repository, or the end of one

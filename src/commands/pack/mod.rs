@@ -57,7 +57,7 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
         Err(error) => return refused::end(error, arguments, &asked, output),
     };
     asked.tell(&packed.judged, output);
-    asked.review(arguments.checked(), &packed.judged);
+    asked.review(arguments.checked(), &packed.judged)?;
     Ok(give(output, &packed, show))
 }
 

@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         preview.files.clear();
     }
     render::result(output, &preview, show);
-    asked.review(arguments.checked(), &preview.judged);
+    asked.review(arguments.checked(), &preview.judged)?;
     Ok(match preview.verdict {
         ArchiveVerdict::Refused => Outcome::No,
         _ => Outcome::Yes,

@@ -44,8 +44,7 @@ pub(super) fn end(
     match error {
         PackError::Refused(judged) => {
             let words = "since it would have errors";
-            refuse(arguments, asked, &judged, None, words, output);
-            Ok(Outcome::No)
+            refuse(arguments, asked, &judged, None, words, output)
         }
         PackError::RefusedSource(refused) => {
             let now = environment::now().map_err(Failure::unknown)?;
@@ -53,8 +52,7 @@ pub(super) fn end(
             let missing = Some(&refused.missing).filter(|missing| !missing.is_empty());
             let lines = missing.map(|missing| lines(missing, &arguments.directory));
             let words = "since the source tree is not in order";
-            refuse(arguments, asked, &judged, lines, words, output);
-            Ok(Outcome::No)
+            refuse(arguments, asked, &judged, lines, words, output)
         }
         PackError::Unwritten(lines) => {
             Err(Failure::from(PackError::Unwritten(String::new())).quote(LINES, lines))
@@ -70,7 +68,7 @@ fn refuse(
     image_lines: Option<String>,
     why: &str,
     output: Output,
-) {
+) -> Result<Outcome, Failure> {
     asked.tell(judged, output);
     let refused = RefusedPack {
         archive: arguments.out.as_deref(),
@@ -90,7 +88,8 @@ fn refuse(
             render::note!("refused: no archive was written, {why}");
         }
     });
-    asked.review(arguments.checked(), judged);
+    asked.review(arguments.checked(), judged)?;
+    Ok(Outcome::No)
 }
 
 /// The lines for the images that are not there; other places are kept free as far as `solution.yaml` can be read.

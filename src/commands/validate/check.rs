@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use archive::{Medium, OpenError};
 use schemas::SolutionId;
 use validator::{Accepted, AllowUnsigned, Depth, Report, Signatures, TrustedKeys};
 
@@ -38,6 +39,15 @@ pub(crate) fn whose(
     Ok((signatures, folders))
 }
 
+/// Refuses the path of an archive that is not there, before anything is asked about keys.
+pub(crate) fn present(archive: &Path) -> Result<(), Failure> {
+    match Medium::probe(archive) {
+        Err(error @ OpenError::Open { .. }) => Err(cannot("check", archive)(error)),
+        // What is there and no archive is for the check to tell.
+        _ => Ok(()),
+    }
+}
+
 /// Checks all but the layers of an archive, by the keys or policies that count.
 pub(crate) fn documents(
     archive: &Path,
@@ -45,12 +55,9 @@ pub(crate) fn documents(
     allow: Option<SolutionId>,
     output: Output,
 ) -> Result<Report, Failure> {
-    check(
-        archive,
-        whose(trust, allow, output)?.0,
-        Depth::Documents,
-        output,
-    )
+    present(archive)?;
+    let signatures = whose(trust, allow, output)?.0;
+    check(archive, signatures, Depth::Documents, output)
 }
 
 /// The same of an archive that has to be signed. None if it is not accepted, which is said, and what `follows`.

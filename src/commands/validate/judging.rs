@@ -7,10 +7,10 @@ use schemas::{StatementTime, limits};
 use validator::{Finding, IgnoreUnused, IgnoredBy, JudgedFindings, Judging, UnusedIgnore};
 
 use super::words;
-use crate::args::{FindingsArguments, Format, Output};
-use crate::failure::{self, Failure};
+use crate::args::{FindingsArguments, Format, Output, ReportFiles};
+use crate::failure::{self, Failure, Outcome};
 use crate::render;
-use crate::review::{Checked, Review};
+use crate::review::{self, Checked, Review};
 
 /// The policy beside `solution.yaml`.
 const BESIDE: &str = "solution.policy.yaml";
@@ -21,6 +21,7 @@ pub(crate) struct AskedJudging {
     judging: Judging,
     policy: Option<PathBuf>,
     format: Format,
+    reports: ReportFiles,
 }
 
 impl AskedJudging {
@@ -33,7 +34,9 @@ impl AskedJudging {
             judging: Judging::default(),
             policy: None,
             format: arguments.format,
+            reports: arguments.reports.clone(),
         };
+        review::remove_earlier(&asked.reports)?;
         for word in &arguments.select {
             asked
                 .judging
@@ -45,12 +48,16 @@ impl AskedJudging {
             let ignored = asked.judging.ignore(ignored.id, ignored.reason);
             ignored.map_err(failure::misjudged("--ignore"))?;
         }
-        let beside = sources.map(|directory| directory.join(BESIDE));
+        let beside = sources.filter(|directory| directory.is_dir());
+        let beside = beside.map(|directory| directory.join(BESIDE));
         let named = arguments.findings_policy.clone();
         let is_named = named.is_some();
         if let Some(path) = named.or(beside) {
             match files::read(&path, limits::MANIFEST_SIZE) {
                 Err(error) if error.is_missing() && !is_named => {}
+                Err(error) if error.is_missing() => {
+                    return Err(Failure::new(Outcome::Usage, error));
+                }
                 bytes => asked.add_policy(path, &bytes?)?,
             }
         }
@@ -82,15 +89,19 @@ impl AskedJudging {
         }
     }
 
-    /// Shows what was found, if a review tool reads.
-    pub(crate) fn review(&self, checked: Checked<'_>, judged: &JudgedFindings) {
+    /// Gives what was found to review tools.
+    pub(crate) fn review(
+        &self,
+        checked: Checked<'_>,
+        judged: &JudgedFindings,
+    ) -> Result<(), Failure> {
         let notes = self.notes(judged);
         let review = Review {
             checked,
             judged,
             notes: &notes,
         };
-        review.show(self.format);
+        review.give(self.format, &self.reports)
     }
 
     /// How many findings are ignored, and what is not that was to be.

@@ -74,6 +74,7 @@ pub(crate) struct Validated<'a> {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let asked = AskedJudging::read(&arguments.findings, None)?;
+    check::present(&arguments.archive)?;
     let judge = arguments.vulnerabilities.judge()?;
     let (signatures, policy_folders) = if arguments.skip_signature {
         (Signatures::Skip, Vec::new())
@@ -110,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         }
         words::show(validated.summary, validated.verdict);
     });
-    asked.review(Checked::Archive(&arguments.archive), judged);
+    asked.review(Checked::Archive(&arguments.archive), judged)?;
     Ok(match validated.verdict {
         ArchiveVerdict::Accepted | ArchiveVerdict::Unvouched => Outcome::Yes,
         ArchiveVerdict::Refused => Outcome::No,

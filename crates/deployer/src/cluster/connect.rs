@@ -292,11 +292,12 @@ fn merge(paths: &[PathBuf]) -> Result<Kubeconfig, Error> {
             Err(KubeconfigError::ReadConfig(source, path)) => {
                 return Err(Error::ReadKubeconfig { path, source });
             }
-            Err(KubeconfigError::Parse(_)) => {
-                return Err(kubeconfig(&format!(
-                    "{} is not valid: cannot be parsed",
-                    path.display()
-                )));
+            Err(KubeconfigError::Parse(error)) => {
+                let (path, why) = (
+                    path.display(),
+                    unparsed(error.location().map(|at| (at.line(), at.column()))),
+                );
+                return Err(kubeconfig(&format!("{path} {why}")));
             }
             Err(other) => return Err(kubeconfig_error(other)),
         };
@@ -335,6 +336,15 @@ fn kubeconfig(what: &str) -> Error {
     }
 }
 
+/// What is wrong with a file that has an error at this line and column: the parser's words may quote a credential.
+fn unparsed(place: Option<(u64, u64)>) -> String {
+    let place = place.map(|(line, column)| format!(" at line {line}, column {column}"));
+    format!(
+        "is not valid: cannot be parsed{}",
+        place.unwrap_or_default()
+    )
+}
+
 /// The library's words, where they cannot quote the file's content.
 fn kubeconfig_error(error: KubeconfigError) -> Error {
     match error {
@@ -343,7 +353,9 @@ fn kubeconfig_error(error: KubeconfigError) -> Error {
         KubeconfigError::LoadClusterOfContext(name) => {
             kubeconfig(&format!("has no cluster {name}"))
         }
-        KubeconfigError::Parse(_) => kubeconfig("is not valid: cannot be parsed"),
+        KubeconfigError::Parse(error) => kubeconfig(&unparsed(
+            error.location().map(|at| (at.line(), at.column())),
+        )),
         other => kubeconfig(&format!("cannot be used: {other}")),
     }
 }
@@ -471,7 +483,11 @@ users: [{{name: a, user: {{{user}}}}}]
     async fn a_broken_file_is_not_quoted() {
         let (_dir, paths) = files(&["users: [{name: me, user: {token: very-secret"]);
         let error = from_files(&paths, None).await.unwrap_err();
-        assert!(error.to_string().contains("cannot be parsed"), "{error}");
+        let place = "kubeconfig PATH is not valid: cannot be parsed at line 1, column 26";
+        let said = error
+            .to_string()
+            .replace(&paths[1].display().to_string(), "PATH");
+        assert_eq!(said, place);
         assert!(!format!("{error:?}").contains("very-secret"));
     }
 
