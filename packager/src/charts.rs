@@ -548,7 +548,7 @@ mod tests {
             ),
             (
                 "{name: web, source: 'oci://r.test/a:latest'}",
-                "solution.yaml:11: [source.yaml] ",
+                "solution.yaml:11:27: [source.yaml] `latest` is not",
             ),
         ] {
             let said = said(&format!("    - {chart}\n"));

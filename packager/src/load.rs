@@ -278,7 +278,7 @@ mod tests {
     fn an_unknown_field_is_named_with_its_line() {
         let said = refused("  version:", "  verison: 1.0.0\n  version:");
         assert!(
-            said.starts_with("solution.yaml:5: [source.yaml] "),
+            said.starts_with("solution.yaml:5:3: [source.yaml] unknown field"),
             "{said}"
         );
         assert!(said.contains("verison"), "{said}");
@@ -319,7 +319,7 @@ mod tests {
                 "solution.yaml:9: [manifest.operator-image",
                 "solution.yaml:12: [manifest.expansion",
                 "solution.yaml:12: [manifest.variable",
-                "operator/deploy/crds/other.yaml:1: [operator.yaml",
+                "operator/deploy/crds/other.yaml:1:4: [operator.yaml",
                 "operator/deploy/role.yaml:1: [operator.role-kind",
                 "operator/deploy/role.yaml:3: [operator.role-kind",
                 "solution.yaml:14: [manifests.sets",

@@ -507,7 +507,10 @@ mod tests {
                 with("{apiVersion: v1, kind: ConfigMap, metadata: {generateName: x}}"),
                 of(38, "manifests.object", "has `metadata.generateName`"),
             ),
-            (with("a: ["), of(39, "manifests.yaml", "")),
+            (
+                with("a: ["),
+                "release.yaml:38:4: [manifests.yaml] unclosed bracket".to_owned(),
+            ),
             (
                 format!("{RELEASE}      description: {}\n", "x".repeat(10_000_000)),
                 of(23, "manifests.yaml", "has 1000"),

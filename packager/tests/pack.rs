@@ -433,10 +433,7 @@ fn an_unknown_field_is_named() {
     let bench = Bench::new();
     bench.edit("ref: 'r.test", "reff: 'r.test");
     let message = bench.refused();
-    assert!(
-        message.contains("unknown field `reff`") && message.contains("line "),
-        "{message}"
-    );
+    assert!(message.contains("unknown field `reff`"), "{message}");
 }
 
 #[test]
