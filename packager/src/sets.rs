@@ -509,7 +509,7 @@ mod tests {
             ),
             (
                 with("a: ["),
-                "release.yaml:38:4: [manifests.yaml] unclosed bracket".to_owned(),
+                "release.yaml:38:4: [manifests.yaml]".to_owned(),
             ),
             (
                 format!("{RELEASE}      description: {}\n", "x".repeat(10_000_000)),

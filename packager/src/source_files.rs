@@ -65,8 +65,9 @@ impl SourceFiles {
     pub(crate) fn yaml(&self, path: &Path, error: &YamlError) -> SourcePlace {
         let place = error.place();
         SourcePlace {
-            column: place.and_then(|place| place.column.try_into().ok()),
-            ..self.file(path, place.map(|place| place.line))
+            line: place.map(|place| place.line),
+            column: place.map(|place| place.column),
+            ..self.file(path, None)
         }
     }
 

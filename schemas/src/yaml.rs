@@ -47,9 +47,20 @@ pub enum YamlError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct YamlPlace {
     /// The line, from 1.
-    pub line: u64,
+    pub line: u32,
     /// The column, from 1.
-    pub column: u64,
+    pub column: u32,
+}
+
+impl From<Location> for YamlPlace {
+    fn from(location: Location) -> Self {
+        // No file that is read has more.
+        let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
+        Self {
+            line: number(location.line()),
+            column: number(location.column()),
+        }
+    }
 }
 
 /// A kind of error in a YAML document, of which each has a remedy of its own.
@@ -384,10 +395,7 @@ fn worded(error: &Error, formatter: &Words) -> YamlError {
     let line = message.lines().next().unwrap_or_default();
     YamlError::Document {
         words: line.chars().take(400).collect(),
-        place: error.location().map(|place| YamlPlace {
-            line: place.line(),
-            column: place.column(),
-        }),
+        place: error.location().map(YamlPlace::from),
         cause: cause(error),
     }
 }

@@ -56,7 +56,7 @@ impl Chart {
             let near = nearest(&key, siblings.keys(), NEAR).cloned();
             let near = near.or_else(|| elsewhere(&defaults, &key));
             if told.insert(keys.join(".")) {
-                all.push(UnnamedValue { key, near, path });
+                all.push(UnnamedValue { path, key, near });
             }
         }
         all

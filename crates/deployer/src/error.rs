@@ -303,8 +303,12 @@ fn date(time: UnixTime) -> String {
 impl Error {
     /// The error for a request that a server has not answered. Of the errors that the HTTP library nests only the
     /// innermost says why.
-    pub(crate) fn no_answer(doing: String, server: String, source: Source) -> Self {
-        let mut cause: &(dyn std::error::Error + 'static) = &*source;
+    pub(crate) fn no_answer(
+        doing: String,
+        server: String,
+        source: &(dyn std::error::Error + 'static),
+    ) -> Self {
+        let mut cause = source;
         loop {
             if let Some(rustls::Error::InvalidCertificate(reason)) = cause.downcast_ref() {
                 let reason = reason.into();
@@ -430,7 +434,7 @@ mod tests {
     fn a_certificate_is_found_behind_other_errors_and_its_dates_are_told() {
         let error = |source: std::io::Error| {
             let (doing, server) = ("see".to_owned(), "https://a.test".to_owned());
-            Error::no_answer(doing, server, Box::new(std::io::Error::other(source)))
+            Error::no_answer(doing, server, &std::io::Error::other(source))
         };
         let certificate = |reason| {
             let error = error(std::io::Error::other(rustls::Error::InvalidCertificate(

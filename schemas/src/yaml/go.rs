@@ -12,7 +12,7 @@ mod value;
 
 use serde_json::Value;
 
-use super::{YamlError, text};
+use super::{YamlCause, YamlError, YamlPlace, text};
 
 /// The words of every refusal of a text that Helm would take and other readers of YAML understand differently.
 pub const AMBIGUOUS: &str = "which readers of YAML understand differently";
@@ -28,11 +28,20 @@ struct Problem {
 impl Problem {
     /// The error, of a text that begins on a line of its stream, from 1.
     fn into_error(self, first: usize) -> YamlError {
-        let line = self.line + first;
         YamlError::Document {
-            words: format!("{} at line {line}, column {}", self.words, self.column + 1),
-            line: Some(line as u64),
+            words: self.words,
+            place: Some(place(self.line + first, self.column + 1)),
+            cause: YamlCause::Syntax,
         }
+    }
+}
+
+fn place(line: usize, column: usize) -> YamlPlace {
+    // No file that is read has more.
+    let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
+    YamlPlace {
+        line: number(line),
+        column: number(column),
     }
 }
 
@@ -44,8 +53,9 @@ pub fn from_slice(bytes: &[u8]) -> Result<Value, YamlError> {
         (Some((_, value)), None) => Ok(value),
         (None, _) => Ok(Value::Null),
         (Some((line, _)), Some(_)) => Err(YamlError::Document {
-            words: format!("holds another document at line {}", line + 1),
-            line: Some(line as u64 + 1),
+            words: "holds another document".to_owned(),
+            place: Some(place(line + 1, 1)),
+            cause: YamlCause::Syntax,
         }),
     }
 }
@@ -190,11 +200,11 @@ mod tests {
         ] {
             let error = from_slice(text.as_bytes()).unwrap_err();
             assert!(error.to_string().contains(AMBIGUOUS), "{error}");
-            assert_eq!(error.line(), Some(line), "{error}");
+            assert_eq!(error.place().map(|place| place.line), Some(line), "{error}");
         }
         let error = part(b"a: 1\n...\nb: 2\n", 7).unwrap_err();
         assert!(error.to_string().contains(AMBIGUOUS), "{error}");
-        assert_eq!(error.line(), Some(9));
+        assert_eq!(error.place().map(|place| place.line), Some(9));
         let merged = value("x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz: {<<: [*x, *y], a: 3}\n");
         assert_eq!(merged["z"], json!({"a": 3, "b": 1, "c": 2}));
     }

@@ -46,7 +46,7 @@ impl Lines {
                 None => break,
             }
         }
-        value.place.line
+        value.place.line.into()
     }
 
     /// Returns the path (`spec.images[0]`) of the mapping that begins at this place, or has a key there; of the document
@@ -108,10 +108,7 @@ impl<'de> Deserialize<'de> for Lines {
             value, referenced, ..
         } = Spanned::<Within>::deserialize(deserializer)?;
         Ok(Self {
-            place: YamlPlace {
-                line: referenced.line(),
-                column: referenced.column(),
-            },
+            place: referenced.into(),
             within: value,
         })
     }

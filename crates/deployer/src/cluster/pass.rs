@@ -83,7 +83,7 @@ impl Cluster {
             took: asked.elapsed(),
         });
         let (parts, body) = answer
-            .map_err(|error| Error::no_answer(doing, self.server.clone(), Source::from(error)))?
+            .map_err(|error| Error::no_answer(doing, self.server.clone(), &error))?
             .into_parts();
         Ok(Passed {
             status: parts.status.as_u16(),

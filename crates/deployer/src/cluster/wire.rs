@@ -184,7 +184,7 @@ impl Cluster {
         self.note_time(date(&parts.headers));
         let bytes = match Limited::new(body, limits::MAX_ANSWER).collect().await {
             Ok(collected) => collected.to_bytes().to_vec(),
-            Err(source) => return self.broken_off(source, doing),
+            Err(source) => return self.broken_off(&*source, doing),
         };
         if parts.status.is_success() {
             return Outcome::Done(Reply {
@@ -212,7 +212,7 @@ impl Cluster {
                 server,
                 what: credentials_problem(&auth),
             }),
-            Err(source) => match Error::no_answer(doing.to_owned(), server, source) {
+            Err(source) => match Error::no_answer(doing.to_owned(), server, &*source) {
                 error @ Error::Untrusted { .. } => Outcome::Failed(error),
                 error => {
                     self.note_away();
@@ -222,7 +222,7 @@ impl Cluster {
         }
     }
 
-    fn broken_off(&self, source: Source, doing: &str) -> Outcome {
+    fn broken_off(&self, source: &(dyn std::error::Error + 'static), doing: &str) -> Outcome {
         let doing = doing.to_owned();
         if source.is::<http_body_util::LengthLimitError>() {
             let problem = format!("the answer has more than {} bytes", limits::MAX_ANSWER);
