@@ -139,14 +139,7 @@ pub async fn survey(
         });
     }
     let mut job = job(accepted, &lacking);
-    let own = lacking
-        .iter()
-        .filter(|named| !all_referrers.has(named.image));
-    let by_name = own.map(|named| {
-        let name = (named.repository.clone(), named.reference.clone());
-        (name, named.image.place.clone())
-    });
-    let by_name = by_name.collect();
+    let by_name = by_name(&lacking, &all_referrers);
     if let Some(artifact) = artifact.filter(|artifact| !artifact.is_whole(&known)) {
         artifact.add_to(&mut job);
     }
@@ -171,6 +164,16 @@ pub async fn survey(
         images: by_name,
         obstacles,
     })
+}
+
+/// Returns the images of the archive by their names, without what refers to others.
+fn by_name(lacking: &[ImageName<'_>], referrers: &Referrers) -> ImagesByName {
+    let own = lacking.iter().filter(|named| !referrers.has(named.image));
+    own.map(|named| {
+        let name = (named.repository.clone(), named.reference.clone());
+        (name, named.image.place.clone())
+    })
+    .collect()
 }
 
 /// The state of an image at a registry under one of its names.
