@@ -556,7 +556,7 @@ mod tests {
         let parts = parts(stream).unwrap();
         let apart: Vec<_> = parts
             .iter()
-            .flat_map(|part| part.document().unwrap())
+            .filter_map(|part| part.document().unwrap())
             .collect();
         assert_eq!(apart, [json!({"kind": "Role"}), json!("")]);
         assert_eq!(apart, documents(stream).unwrap());
@@ -569,7 +569,7 @@ mod tests {
             let parts = parts(stream.as_bytes()).unwrap();
             let apart: Vec<_> = parts
                 .iter()
-                .flat_map(|part| part.document().unwrap())
+                .filter_map(|part| part.document().unwrap())
                 .collect();
             assert_eq!(apart, [json!(text)]);
             assert_eq!(apart, documents(stream.as_bytes()).unwrap());
@@ -614,7 +614,7 @@ mod tests {
         assert_eq!(places, [(1, 2), (2, 6), (3, 10), (4, 12)]);
         let read: Vec<_> = taken
             .iter()
-            .flat_map(|part| part.document().unwrap())
+            .filter_map(|part| part.document().unwrap())
             .collect();
         let expected = [
             json!({"a": 1}),
