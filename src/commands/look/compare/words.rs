@@ -55,12 +55,11 @@ fn image(image: &ComparedImage) {
         }
         (None, None) => return,
     };
-    match &image.former {
-        Some(former) => {
-            let (name, old, new) = (&image.image.name, &former.tag, &image.image.tag);
-            render::line!("image       {name} {old} → {new}, {words}");
-        }
-        None => render::line!("image       {} {words}", image.image),
+    if let Some(former) = &image.former {
+        let (name, old, new) = (&image.image.name, &former.tag, &image.image.tag);
+        render::line!("image       {name} {old} → {new}, {words}");
+    } else {
+        render::line!("image       {} {words}", image.image);
     }
 }
 
