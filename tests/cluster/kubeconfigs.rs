@@ -51,8 +51,8 @@ fn certificate(desk: &Desk, name: &str, key: &str, days: &str) {
 fn proxy(server: String) -> (u16, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let served = Arc::new(AtomicUsize::new(0));
-    let count = Arc::clone(&served);
+    let connections = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&connections);
     thread::spawn(move || {
         for client in listener.incoming() {
             count.fetch_add(1, Ordering::Relaxed);
@@ -77,7 +77,7 @@ fn proxy(server: String) -> (u16, Arc<AtomicUsize>) {
             });
         }
     });
-    (port, served)
+    (port, connections)
 }
 
 fn case(name: &'static str, server: &str, user: &str) -> Case {
@@ -184,10 +184,8 @@ fn write(desk: &Desk, case: &Case) -> String {
     .join(":")
 }
 
-#[test]
-fn a_kubeconfig_that_kubectl_can_use_works_and_another_is_explained() {
-    let site = Site::new("kubeconfigs");
-    let desk = &site.desk;
+/// Writes the keys and certificates that the cases name, and the plugin that gives one of them.
+fn write_identities(desk: &Desk) {
     fs::create_dir(desk.path("pki")).unwrap();
     certificate(
         desk,
@@ -226,7 +224,13 @@ fn a_kubeconfig_that_kubectl_can_use_works_and_another_is_explained() {
         format!("#!/bin/sh\ncat <<'TEXT'\n{credential}\nTEXT\n"),
     );
     desk.run("chmod", &["700", "plugin"]).success();
+}
 
+#[test]
+fn a_kubeconfig_that_kubectl_can_use_works_and_another_is_explained() {
+    let site = Site::new("kubeconfigs");
+    let desk = &site.desk;
+    write_identities(desk);
     let server = site.kubectl(
         "default",
         &[
@@ -236,24 +240,24 @@ fn a_kubeconfig_that_kubectl_can_use_works_and_another_is_explained() {
         ],
     );
     let server = server.success().trim_start_matches("https://").to_owned();
-    let (port, served) = proxy(server.clone());
+    let (port, connections) = proxy(server.clone());
     // Paths are relative to the file, wherever a program is started.
     let away = Desk::new();
     for case in cases(desk, &server, port) {
         let config = write(desk, &case);
-        let before = served.load(Ordering::Relaxed);
+        let before = connections.load(Ordering::Relaxed);
         let mut kubectl = Command::new("kubectl");
         kubectl
             .args(["get", "namespaces"])
             .env("KUBECONFIG", &config);
         let kubectl = Answer::of(kubectl.current_dir(away.path(".")));
-        let between = served.load(Ordering::Relaxed);
+        let between = connections.load(Ordering::Relaxed);
         let mut solution = site.command();
         solution
             .args(["environment", "list"])
             .env("KUBECONFIG", &config);
         let solution = Answer::of(solution.current_dir(away.path(".")));
-        let after = served.load(Ordering::Relaxed);
+        let after = connections.load(Ordering::Relaxed);
         let Case { name, refused, .. } = case;
         assert_eq!(kubectl.code == 0, refused.is_none(), "{name}: {kubectl:?}");
         assert_eq!(
