@@ -459,11 +459,7 @@ mod tests {
         for (release, words) in [
             (
                 with("just text"),
-                of(
-                    38,
-                    "manifests.object",
-                    "has no `kind`, so it is not a Kubernetes object",
-                ),
+                of(38, "manifests.object", "has no `kind`, so it is not a"),
             ),
             (
                 with("[a, b]"),

@@ -489,7 +489,7 @@ mod tests {
             assert_eq!(causes.count(), 1, "{error:?}");
             error
         };
-        let (reached, _) = tokio::join!(failure(), async {
+        let (reached, ()) = tokio::join!(failure(), async {
             drop(closed.accept().await.unwrap());
             drop(closed);
         });
