@@ -505,7 +505,7 @@ mod tests {
             ),
             (
                 with("a: ["),
-                "release.yaml:38:4: [manifests.yaml]".to_owned(),
+                "release.yaml:39:1: [manifests.yaml] did not find".to_owned(),
             ),
             (
                 format!("{RELEASE}      description: {}\n", "x".repeat(10_000_000)),
