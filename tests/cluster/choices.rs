@@ -143,7 +143,7 @@ fn a_rule_that_the_importer_does_not_hold() {
         "{text}"
     );
     assert_eq!(
-        text.matches("error: ").count(),
+        text.matches("which this user does not hold").count(),
         2,
         "create and patch, and nothing else: {text}"
     );
