@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
+use super::compression::Compression;
 use super::sbom::SbomArguments;
 use super::size::Size;
 use super::versioned::VersionedFile;
@@ -163,27 +164,5 @@ impl Arguments {
     /// What is checked.
     pub(super) fn checked(&self) -> Checked<'_> {
         Checked::Tree(&self.directory)
-    }
-}
-
-/// What to do with layers that are not compressed.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub(super) enum Compression {
-    /// Keep them as they are
-    #[default]
-    None,
-    /// Readable by every engine
-    Gzip,
-    /// Smaller, and faster to unpack
-    Zstd,
-}
-
-impl From<Compression> for sources::Compression {
-    fn from(compression: Compression) -> Self {
-        match compression {
-            Compression::None => Self::None,
-            Compression::Gzip => Self::Gzip,
-            Compression::Zstd => Self::Zstd,
-        }
     }
 }

@@ -2,6 +2,7 @@
 
 mod add;
 mod arguments;
+mod compression;
 mod preview;
 mod refused;
 pub(crate) mod request;
