@@ -120,6 +120,25 @@ fn value<'a>(all: &'a Value, cluster: &str, pointer: &str) -> &'a Value {
     &found.unwrap_or_else(|| panic!("{cluster} has no {pointer}: {all:#}"))["value"]
 }
 
+/// Values are shown as files of a site, and with their origin on request.
+fn equal_values_are_one_document_and_explained_when_asked(site: &Site) {
+    let shown = values(site, &[]).success();
+    let documents: Vec<&str> = shown.split("---\n").skip(1).collect();
+    assert_eq!(documents.len(), 2, "{shown}");
+    let head = "# shop 1.0.0 in prod on paris\napiVersion: 'solutions.metalk8s.scality.com/v1alpha1'\nkind: 'Site'\nspec:\n";
+    assert!(documents[0].starts_with(head), "{shown}");
+    assert!(documents[1].contains("host: 'shop.rome.test'\n"), "{shown}");
+    let shown = values(site, &["--explain", "--cluster", "par*"]).success();
+    for words in [
+        "paris\n  shop 1.0.0 in prod\n",
+        "/parameters/shop/host \"shop.paris.test\" (fleet, line 13: shop.${facts.domain})\n",
+        "/parameters/shop/size 3 (group prod, line 8)\n",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    assert!(!shown.contains("rome"), "{shown}");
+}
+
 #[test]
 fn each_cluster_gets_values_of_its_own_and_one_that_fails_hides_no_other() {
     let site = site("fleet-values");
@@ -165,21 +184,7 @@ fn each_cluster_gets_values_of_its_own_and_one_that_fails_hides_no_other() {
         value(&found, "rome", "/charts/shop/net/values/home"),
         "${HOME}"
     );
-    let shown = values(&site, &[]).success();
-    let documents: Vec<&str> = shown.split("---\n").skip(1).collect();
-    assert_eq!(documents.len(), 2, "{shown}");
-    let head = "# shop 1.0.0 in prod on paris\napiVersion: 'solutions.metalk8s.scality.com/v1alpha1'\nkind: 'Site'\nspec:\n";
-    assert!(documents[0].starts_with(head), "{shown}");
-    assert!(documents[1].contains("host: 'shop.rome.test'\n"), "{shown}");
-    let shown = values(&site, &["--explain", "--cluster", "par*"]).success();
-    for words in [
-        "paris\n  shop 1.0.0 in prod\n",
-        "/parameters/shop/host \"shop.paris.test\" (fleet, line 13: shop.${facts.domain})\n",
-        "/parameters/shop/size 3 (group prod, line 8)\n",
-    ] {
-        assert!(shown.contains(words), "{words}: {shown}");
-    }
-    assert!(!shown.contains("rome"), "{shown}");
+    equal_values_are_one_document_and_explained_when_asked(&site);
 
     let mut more = fleet.to_vec();
     more.push(("oslo", format!("kubeconfig: {}", kubeconfigs[2])));

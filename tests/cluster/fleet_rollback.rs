@@ -29,6 +29,40 @@ fn rollback(of: &Fleet, more: &[&str]) -> Value {
     fleet(of, "rollback", &[more, accept].concat()).json()
 }
 
+fn the_plan_says_what_goes_back_and_why_the_rest_is_left(
+    of: &Fleet,
+    first: &str,
+    second: &str,
+    ca: &str,
+) {
+    // Both of the wave are shown, and the pause that others made holds nothing back.
+    fleet(of, "pause", &[]).success();
+    let dry = [
+        "--wave",
+        "rest",
+        "--dry-run",
+        "--diff",
+        "--ca-file",
+        ca,
+        "--no-pull-proof",
+    ];
+    let plan = fleet(of, "rollback", &dry).stdout;
+    for words in [
+        format!("revision  {second}\n").as_str(),
+        &format!("  rollback  nothing: revision {second} did not change shop [paris]\n"),
+        "  rollback  to shop 1.0.0 (it ran before revision ",
+        "  rollback  nothing: no board is deployed [paris]\n",
+        "  rollback  nothing: no version of board ran before 1.0.0 [rome]\n",
+        "+  text: 'hello rome, 3, 1.0.0'\n",
+    ] {
+        assert!(plan.contains(words), "{words}: {plan}");
+    }
+    let chosen = ["--solution", "shop", "--revision", first];
+    let plan = fleet(of, "rollback", &[&dry[..], &chosen].concat()).success();
+    let words = format!("nothing: shop 1.1.0 runs, revision {first} deployed 1.0.0 [rome]\n");
+    assert!(plan.contains(&words) && !plan.contains("board"), "{plan}");
+}
+
 #[test]
 fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
     let of = Fleet::start("fleet-rollback");
@@ -67,32 +101,7 @@ fn a_wave_goes_back_and_what_the_file_did_not_bring_stays() {
     let at_rome = ["--kubeconfig", &of.members[2], "--ca-file", &ca];
     solution(&of.site, &[&again[..], &at_rome].concat()).success();
 
-    // Both of the wave are shown, and the pause that others made holds nothing back.
-    fleet(&of, "pause", &[]).success();
-    let dry = [
-        "--wave",
-        "rest",
-        "--dry-run",
-        "--diff",
-        "--ca-file",
-        &ca,
-        "--no-pull-proof",
-    ];
-    let plan = fleet(&of, "rollback", &dry).stdout;
-    for words in [
-        format!("revision  {second}\n").as_str(),
-        &format!("  rollback  nothing: revision {second} did not change shop [paris]\n"),
-        "  rollback  to shop 1.0.0 (it ran before revision ",
-        "  rollback  nothing: no board is deployed [paris]\n",
-        "  rollback  nothing: no version of board ran before 1.0.0 [rome]\n",
-        "+  text: 'hello rome, 3, 1.0.0'\n",
-    ] {
-        assert!(plan.contains(words), "{words}: {plan}");
-    }
-    let chosen = ["--solution", "shop", "--revision", &first];
-    let plan = fleet(&of, "rollback", &[&dry[..], &chosen].concat()).success();
-    let words = format!("nothing: shop 1.1.0 runs, revision {first} deployed 1.0.0 [rome]\n");
-    assert!(plan.contains(&words) && !plan.contains("board"), "{plan}");
+    the_plan_says_what_goes_back_and_why_the_rest_is_left(&of, &first, &second, &ca);
     let done = ["paris", "rome"].map(|name| (name.to_owned(), "done".to_owned()));
     let applied = rollback(&of, &["--wave", "rest"]);
     assert_eq!(states(&applied), done, "{applied:#}");
