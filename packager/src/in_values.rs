@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use manifests::reference::{self, Hint, KnownNames, normal, repository};
 use schemas::ImageReference;
+use schemas::limits::VALUE_POINTER;
 use serde_json::{Map, Value};
 
 /// A repository that stands in values.
@@ -95,7 +96,7 @@ impl ImagesInValues {
         if values.get(SWITCH) == Some(&Value::Bool(false)) {
             around.switch = Some(around.below(SWITCH).path);
         }
-        if let Some((written, _)) = manifests::reference_in_parts(values, &around.key) {
+        if let Some((written, _)) = manifests::reference_in_parts(values, around.is_image) {
             self.add(&written, &around);
         }
         for (key, value) in values {
@@ -120,7 +121,7 @@ impl ImagesInValues {
                 }
                 let references = reference::references(text, Hint::Named);
                 let is_whole = references.first() == Some(&(0..text.len()));
-                if is_whole && Hint::of(&around.key).says_image() {
+                if is_whole && around.is_image {
                     self.add(text, around);
                 }
             }
@@ -138,20 +139,22 @@ impl ImagesInValues {
 #[derive(Clone, Default)]
 struct ValueContext {
     path: String,
-    /// The name of the field that it is in.
-    key: String,
+    /// Whether the name of the field that it is in says that it is about an image.
+    is_image: bool,
     switch: Option<String>,
 }
 
 impl ValueContext {
     fn below(&self, key: &str) -> Self {
-        let path = match self.path.as_str() {
-            "" => key.to_owned(),
-            path => format!("{path}.{key}"),
-        };
+        let mut path = self.path.clone();
+        // No longer than a pointer can be, so that a long key does not cost as much in each value below it.
+        if path.len() <= VALUE_POINTER {
+            path.extend((!path.is_empty()).then_some('.'));
+            path.extend(key.chars().take(VALUE_POINTER));
+        }
         Self {
             path,
-            key: key.to_owned(),
+            is_image: Hint::of(key).says_image(),
             switch: self.switch.clone(),
         }
     }

@@ -1,6 +1,9 @@
 //! Images whose references are split over fields: registry, name and tag, which a program joins when it runs. They are in
 //! custom resources, and in the YAML or JSON that a text of an object holds.
 
+use std::rc::Rc;
+
+use schemas::limits::IMAGE_REFERENCE;
 use schemas::{ImageReference, printable_within, yaml};
 use serde_json::{Map, Value};
 
@@ -42,36 +45,57 @@ pub fn image_parts(object: &Value) -> Vec<ImageParts> {
     if is_definition(object) {
         return found;
     }
-    let mut open: Vec<(String, &Value)> = Vec::new();
     for (key, value) in object.as_object().into_iter().flatten() {
         if !matches!(key.as_str(), "metadata" | "status") {
             PartsWalk::new("", false, &mut found).value(value, key, &Scope::default());
-            open.push((format!("/{}", step(key)), value));
-        }
-    }
-    while let Some((path, value)) = open.pop() {
-        match value {
-            Value::String(text) => in_text(text, &path, &mut found),
-            Value::Array(items) => {
-                let items = items.iter().enumerate();
-                open.extend(items.map(|(index, item)| (format!("{path}/{index}"), item)));
-            }
-            Value::Object(fields) => {
-                let fields = fields.iter().filter(|(key, _)| *key != EXAMPLE);
-                open.extend(fields.map(|(key, value)| (format!("{path}/{}", step(key)), value)));
-            }
-            _ => {}
+            let mut path = String::new();
+            append(&mut path, '/', &step(key));
+            in_texts(value, &mut path, &mut found);
         }
     }
     found.truncate(limits::REMARKS);
     found
 }
 
+/// Finds the same in all texts of a value.
+fn in_texts(value: &Value, path: &mut String, found: &mut Vec<ImageParts>) {
+    let length = path.len();
+    match value {
+        Value::String(text) => in_text(text, path, found),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                append(path, '/', &index.to_string());
+                in_texts(item, path, found);
+                path.truncate(length);
+            }
+        }
+        Value::Object(fields) => {
+            for (key, value) in fields.iter().filter(|(key, _)| *key != EXAMPLE) {
+                append(path, '/', &step(key));
+                in_texts(value, path, found);
+                path.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
 fn step(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// The same of the YAML or JSON that a text holds, if it does.
+/// Appends a step to a path, of which no more is kept than is shown.
+fn append(path: &mut String, separator: char, step: &str) {
+    if path.chars().nth(limits::POINTER).is_some() {
+        return;
+    }
+    if separator == '/' || !path.is_empty() {
+        path.push(separator);
+    }
+    path.extend(step.chars().take(limits::POINTER + 1));
+}
+
+/// Finds the same in the YAML or JSON that a text holds, if it does.
 fn in_text(text: &str, path: &str, found: &mut Vec<ImageParts>) {
     let is_one = text.contains('\n') || text.starts_with('{');
     if !is_one || !(text.contains("mage") || text.contains("repository")) {
@@ -79,7 +103,7 @@ fn in_text(text: &str, path: &str, found: &mut Vec<ImageParts>) {
     }
     let documents = match serde_json::from_str(text) {
         Ok(document) => vec![document],
-        Err(_) => yaml::documents(text.as_bytes()).unwrap_or_default(),
+        Err(_) => yaml::go::embedded(text).unwrap_or_default(),
     };
     for document in documents {
         // Charts have what is common to all their parts below this name.
@@ -93,13 +117,13 @@ fn in_text(text: &str, path: &str, found: &mut Vec<ImageParts>) {
     }
 }
 
-/// The reference that a mapping is, in parts, and the fields that give it. `key` is the name of the mapping.
+/// The reference that a mapping is, in parts, and the fields that give it. `is_image` is whether the name of the mapping says
+/// that it is about an image.
 #[must_use]
 pub fn reference_in_parts(
     fields: &Map<String, Value>,
-    key: &str,
+    is_image: bool,
 ) -> Option<(String, Vec<&'static str>)> {
-    let is_image = Hint::of(key).says_image();
     let of_name = || {
         let mut beside = BESIDE.iter().chain(&VERSIONS);
         let is_whole = is_image && beside.any(|it| fields.contains_key(*it));
@@ -138,25 +162,25 @@ pub fn reference_in_parts(
     Some((pinned, used))
 }
 
-/// A field's text, unless it is empty.
+/// A field's text, unless it is empty or too long for a part of a reference.
 fn text<'a>(fields: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
-    fields.get(key)?.as_str().filter(|text| !text.is_empty())
+    let may_be_part = |text: &&str| (1..=IMAGE_REFERENCE).contains(&text.len());
+    fields.get(key)?.as_str().filter(may_be_part)
 }
 
 /// A field's text or number.
 fn scalar(fields: &Map<String, Value>, key: &str) -> Option<String> {
     match fields.get(key)? {
-        Value::String(text) if !text.is_empty() => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
-        _ => None,
+        _ => text(fields, key).map(str::to_owned),
     }
 }
 
 /// The parts of references that the mappings around a field have, each with its path.
 #[derive(Clone, Default)]
 struct Scope {
-    registry: Option<(String, String)>,
-    tag: Option<(String, String)>,
+    registry: Option<Rc<(String, String)>>,
+    tag: Option<Rc<(String, String)>>,
 }
 
 impl Scope {
@@ -164,7 +188,7 @@ impl Scope {
     fn within(&self, fields: &Map<String, Value>, path: &str) -> Self {
         let own = |keys: &[&str]| {
             keys.iter()
-                .find_map(|key| Some((joined(path, key), scalar(fields, key)?)))
+                .find_map(|key| Some(Rc::new((joined(path, key), scalar(fields, key)?))))
         };
         Self {
             registry: own(&REGISTRIES).or_else(|| self.registry.clone()),
@@ -174,10 +198,9 @@ impl Scope {
 }
 
 fn joined(path: &str, key: &str) -> String {
-    match path {
-        "" => key.to_owned(),
-        path => format!("{path}.{key}"),
-    }
+    let mut joined = path.to_owned();
+    append(&mut joined, '.', key);
+    joined
 }
 
 /// A walk through a document.
@@ -205,14 +228,15 @@ impl<'a> PartsWalk<'a> {
     fn value(&mut self, value: &Value, key: &str, scope: &Scope) {
         let length = self.path.len();
         if !key.is_empty() {
-            self.path = joined(&self.path, key);
+            append(&mut self.path, '.', key);
         }
+        let is_image = Hint::of(key).says_image();
         match value {
-            Value::Object(fields) => self.mapping(fields, key, scope),
+            Value::Object(fields) => self.mapping(fields, is_image, scope),
             Value::Array(items) => {
                 for item in items {
                     if let Value::Object(fields) = item {
-                        self.mapping(fields, key, scope);
+                        self.mapping(fields, is_image, scope);
                     }
                 }
             }
@@ -221,12 +245,12 @@ impl<'a> PartsWalk<'a> {
         self.path.truncate(length);
     }
 
-    fn mapping(&mut self, fields: &Map<String, Value>, key: &str, scope: &Scope) {
+    fn mapping(&mut self, fields: &Map<String, Value>, is_image: bool, scope: &Scope) {
         if self.found.len() > limits::REMARKS {
             return;
         }
         let scope = scope.within(fields, &self.path);
-        if let Some((written, used)) = reference_in_parts(fields, key) {
+        if let Some((written, used)) = reference_in_parts(fields, is_image) {
             let used = used.into_iter().map(|field| joined(&self.path, field));
             self.add(written, &used.collect::<Vec<_>>());
         }
@@ -242,7 +266,12 @@ impl<'a> PartsWalk<'a> {
     /// The image whose name is in a field, with its registry and tag in others.
     fn name(&mut self, fields: &Map<String, Value>, key: &str, name: &str, scope: &Scope) {
         let is_image = Hint::of(key).says_image() && key.to_lowercase().ends_with("image");
-        if !is_image || name == PROVIDED || name.is_empty() || is_pinned(name) {
+        if !is_image
+            || name == PROVIDED
+            || name.is_empty()
+            || name.len() > IMAGE_REFERENCE
+            || is_pinned(name)
+        {
             return;
         }
         let field = joined(&self.path, key);
@@ -262,7 +291,7 @@ impl<'a> PartsWalk<'a> {
             }
             return;
         }
-        let (registry, used) = match &scope.registry {
+        let (registry, used) = match scope.registry.as_deref() {
             Some((path, registry)) => (format!("{}/", registry.trim_end_matches('/')), Some(path)),
             None => (String::new(), None),
         };
@@ -271,7 +300,7 @@ impl<'a> PartsWalk<'a> {
             return;
         }
         let mut used: Vec<String> = used.cloned().into_iter().chain([field]).collect();
-        let tagged = scope.tag.as_ref().map(|(path, tag)| {
+        let tagged = scope.tag.as_deref().map(|(path, tag)| {
             used.push(path.clone());
             format!("{registry}{name}:{tag}")
         });
@@ -320,6 +349,20 @@ mod tests {
         let owned =
             |(reference, fields): &(&str, &str)| (reference.to_string(), fields.to_string());
         parts.iter().map(owned).collect()
+    }
+
+    #[test]
+    fn long_keys_and_values_around_many_fields_cost_what_they_hold() {
+        let long = "k".repeat(300_000);
+        let many: Vec<Value> = (0..60_000).map(|_| json!({"image": "x"})).collect();
+        let around = json!({"spec": {&long: many, "hub": long, "tag": long}});
+        assert_eq!(found(&around), []);
+        let text = json!({format!("{long}Image"): {"repository": "org/a"}}).to_string();
+        let [part] = &image_parts(&json!({"data": {&long: text}}))[..] else {
+            panic!("one image")
+        };
+        assert_eq!(part.path.chars().count(), limits::POINTER + 1);
+        assert_eq!(part.fields[0].chars().count(), limits::POINTER + 1);
     }
 
     /// In the shape of the values that the injector of a service mesh reads.

@@ -74,10 +74,22 @@ pub(super) fn part(bytes: &[u8], first: usize) -> Result<Option<Value>, YamlErro
     Ok(values.find(|value| !value.is_null()))
 }
 
+/// Reads all documents of a text that is in another document, leaving out empty ones. Its aliases may make no more of it
+/// than it holds: there may be very many such texts.
+pub fn embedded(text: &str) -> Result<Vec<Value>, YamlError> {
+    let documents = read_within(text, value::Budget::of_size(text.len()));
+    let documents = documents.map_err(|problem| problem.into_error(1))?;
+    let values = documents.into_iter().map(|(_, value)| value);
+    Ok(values.filter(|value| !value.is_null()).collect())
+}
+
 /// Reads all documents of a text, each with the line on which it begins, from 0.
 fn read(text: &str) -> Result<Vec<(usize, Value)>, Problem> {
+    read_within(text, value::Budget::default())
+}
+
+fn read_within(text: &str, mut left: value::Budget) -> Result<Vec<(usize, Value)>, Problem> {
     let mut reader = node::Reader::new(text)?;
-    let mut left = value::Budget::default();
     let mut all = Vec::new();
     while let Some(document) = reader.document(all.len())? {
         all.push((document.line, document.value(&mut left)?));
@@ -207,6 +219,16 @@ mod tests {
         assert_eq!(error.place().map(|place| place.line), Some(9));
         let merged = value("x: &x {a: 1, b: 1}\ny: &y {b: 2, c: 2}\nz: {<<: [*x, *y], a: 3}\n");
         assert_eq!(merged["z"], json!({"a": 3, "b": 1, "c": 2}));
+    }
+
+    #[test]
+    fn aliases_of_an_embedded_text_make_no_more_of_it_than_it_holds() {
+        let alias = "image: &a {tag: 1}\nsame: *a\n# a comment that makes it long enough\n";
+        let expected = json!({"image": {"tag": 1}, "same": {"tag": 1}});
+        assert_eq!(embedded(alias).unwrap(), [expected]);
+        let bomb = format!("a: &a [1, 1]\nb: [{}]\n", "*a,".repeat(40));
+        assert!(embedded(&bomb).is_err());
+        assert_eq!(embedded("a: 1\n---\n---\nb: 2\n").unwrap().len(), 2);
     }
 
     #[test]

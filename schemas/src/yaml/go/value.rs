@@ -28,6 +28,14 @@ impl Default for Budget {
 }
 
 impl Budget {
+    /// What a text of this size holds without its aliases.
+    pub(super) fn of_size(size: usize) -> Self {
+        Self {
+            nodes: size.min(limits::YAML_NODES),
+            text: size,
+        }
+    }
+
     fn take(&mut self, text: usize, mark: Mark) -> Result<(), Problem> {
         match (self.nodes.checked_sub(1), self.text.checked_sub(text)) {
             (Some(nodes), Some(text)) => {
