@@ -1,7 +1,8 @@
 //! Values that somebody gives a chart, compared with those that it names: Helm says nothing of one that no template reads.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
+use schemas::limits::YAML_DEPTH;
 use schemas::{ValuePath, by_path, json, merge_values, nearest};
 use serde_json::{Map, Value};
 
@@ -37,14 +38,17 @@ impl Chart {
     ) -> Vec<UnnamedValue> {
         let mut defaults = self.default_values();
         merge_values(&mut defaults, published);
-        let commented = commented(self.values_text());
+        let given = by_path(given);
+        let unknown = given
+            .iter()
+            .filter_map(|(path, _)| Some((path, unknown(path, &defaults)?)));
+        let unknown: Vec<_> = unknown.collect();
+        let wanted = unknown.iter().map(|(_, (keys, _))| keys.clone()).collect();
+        let commented = commented(self.values_text(), &wanted);
         let schema = json::from_slice(self.schema_text().as_bytes()).unwrap_or(Value::Null);
         let mut told = BTreeSet::new();
         let mut all = Vec::new();
-        for (path, _) in by_path(given) {
-            let Some((keys, siblings)) = unknown(&path, &defaults) else {
-                continue;
-            };
+        for (path, (keys, siblings)) in unknown {
             if commented.contains(&keys)
                 || is_in_schema(&schema, &keys)
                 || self.turns_on(&keys)
@@ -56,7 +60,11 @@ impl Chart {
             let near = nearest(&key, siblings.keys(), NEAR).cloned();
             let near = near.or_else(|| elsewhere(&defaults, &key));
             if told.insert(keys.join(".")) {
-                all.push(UnnamedValue { path, key, near });
+                all.push(UnnamedValue {
+                    path: path.clone(),
+                    key,
+                    near,
+                });
             }
         }
         all
@@ -104,16 +112,26 @@ fn unknown<'a>(
 
 /// Returns the place with the fewest keys at which values have this one.
 fn elsewhere(values: &Map<String, Value>, key: &str) -> Option<String> {
-    let mut open = VecDeque::from([(String::new(), values)]);
-    while let Some((path, values)) = open.pop_front() {
+    // Each map with its name and the place of the map around it: whole paths of all would cost many times the values.
+    let mut all = vec![("", 0, values)];
+    let mut at = 0;
+    while let Some((_, _, values)) = all.get(at) {
         if values.contains_key(key) {
-            return Some(path + key);
+            let mut keys = vec![key];
+            while at > 0 {
+                let (name, around, _) = all[at];
+                keys.push(name);
+                at = around;
+            }
+            keys.reverse();
+            return Some(keys.join("."));
         }
-        let below = values.iter().filter_map(|(name, value)| {
-            let below = value.as_object()?;
-            Some((format!("{path}{name}."), below))
-        });
-        open.extend(below);
+        let below = values
+            .iter()
+            .filter_map(|(name, value)| Some((name.as_str(), at, value.as_object()?)));
+        let below: Vec<_> = below.collect();
+        all.extend(below);
+        at += 1;
     }
     None
 }
@@ -145,9 +163,9 @@ fn is_open(schema: &Value) -> bool {
         .any(|it| schema.get(it).is_some())
 }
 
-/// The places of values that comments name: examples that are commented out, below what their indent says, and what is
+/// Those of the places that comments name: examples that are commented out, below what their indent says, and what is
 /// documented by `@param`.
-fn commented(text: &str) -> BTreeSet<Vec<&str>> {
+fn commented<'a>(text: &'a str, wanted: &BTreeSet<Vec<&'a str>>) -> BTreeSet<Vec<&'a str>> {
     let mut all = BTreeSet::new();
     // The keys that are open at a line, with their indents; in a comment also those that are commented out.
     let mut open: Vec<(usize, &str)> = Vec::new();
@@ -168,20 +186,34 @@ fn commented(text: &str) -> BTreeSet<Vec<&str>> {
         let indent = indent + (comment.len() - content.len()).saturating_sub(1);
         if let Some(documented) = content.strip_prefix("@param ") {
             let path = documented.split_whitespace().next().unwrap_or_default();
-            all.insert(path.split('.').collect());
+            all.extend(among(wanted, path.split('.')));
         } else if let Some(key) = key(content) {
             let open = within.get_or_insert_with(|| open.clone());
             enter(open, indent, key);
             let above = open.iter().map(|(_, key)| *key);
-            all.insert(above.flat_map(|key| key.split('.')).collect());
+            all.extend(among(wanted, above.flat_map(|key| key.split('.'))));
         }
     }
     all
 }
 
+/// Returns the one of these places that has these keys.
+fn among<'a>(
+    wanted: &BTreeSet<Vec<&'a str>>,
+    keys: impl Iterator<Item = &'a str> + Clone,
+) -> Option<Vec<&'a str>> {
+    let mut wanted = wanted.iter();
+    wanted
+        .find(|place| place.iter().copied().eq(keys.clone()))
+        .cloned()
+}
+
 fn enter<'a>(open: &mut Vec<(usize, &'a str)>, indent: usize, key: &'a str) {
     open.truncate(open.partition_point(|(above, _)| *above < indent));
-    open.push((indent, key));
+    // No value is deeper.
+    if open.len() < YAML_DEPTH {
+        open.push((indent, key));
+    }
 }
 
 /// The key with which a line of YAML begins.
