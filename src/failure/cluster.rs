@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use deployer::{
-    Awaited, Error, ExpiryError, HeldLease, IdentityError, PullProblem, Stuck, Unsettled,
+    Awaited, CertificateReason, Error, ExpiryError, HeldLease, IdentityError, PullProblem, Stuck,
+    Unsettled,
 };
 use importer::{Condition, OperatorStatus};
 
@@ -79,7 +80,10 @@ impl Judge for Error {
             Self::StillThere { .. } => unknown(
                 "see what holds them, then run the same command again; `--timeout` waits longer",
             ),
-            Self::Untrusted { reason, .. } if reason.is_about_dates => unknown(
+            Self::Untrusted {
+                reason: CertificateReason::Dates(_),
+                ..
+            } => unknown(
                 "have the API server's certificate renewed, or correct the clock of this machine (`date`)",
             ),
             Self::Untrusted { .. } => unknown(

@@ -4,10 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use jiff::Timestamp;
-use rustls::CertificateError;
-use rustls::pki_types::UnixTime;
-use tls::IdentityError;
+use tls::{CertificateReason, IdentityError};
 
 use crate::held::HeldLease;
 use crate::limits;
@@ -110,7 +107,7 @@ pub enum Error {
         source: Source,
     },
     /// The server was reached, and its certificate is not accepted.
-    #[error("cannot {doing}: the certificate of {server} {}", .reason.words)]
+    #[error("cannot {doing}: the certificate of {server} {}", predicate(.reason))]
     Untrusted {
         /// The operation that failed.
         doing: String,
@@ -255,49 +252,11 @@ pub enum Error {
     },
 }
 
-/// The reason why a server's certificate is not accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CertificateReason {
-    /// The reason as the predicate of a sentence.
-    pub words: String,
-    /// Whether the dates of the certificate and the clock of this machine do not fit.
-    pub is_about_dates: bool,
-}
-
-impl From<&CertificateError> for CertificateReason {
-    fn from(error: &CertificateError) -> Self {
-        let about_dates = |words| Self {
-            words,
-            is_about_dates: true,
-        };
-        match error {
-            CertificateError::ExpiredContext { time, not_after } => {
-                let (now, end) = (date(*time), date(*not_after));
-                about_dates(format!(
-                    "expired at {end}; the clock of this machine says {now}"
-                ))
-            }
-            CertificateError::NotValidYetContext { time, not_before } => {
-                let (now, start) = (date(*time), date(*not_before));
-                about_dates(format!(
-                    "is valid from {start} on; the clock of this machine says {now}"
-                ))
-            }
-            CertificateError::Expired => about_dates("has expired".to_owned()),
-            CertificateError::NotValidYet => about_dates("is not valid yet".to_owned()),
-            error => Self {
-                words: format!("is not trusted: {}", bounded(&error.to_string())),
-                is_about_dates: false,
-            },
-        }
+fn predicate(reason: &CertificateReason) -> String {
+    match reason {
+        CertificateReason::Dates(dates) => dates.clone(),
+        CertificateReason::Untrusted(why) => format!("is not trusted: {}", bounded(why)),
     }
-}
-
-fn date(time: UnixTime) -> String {
-    let seconds = time.as_secs();
-    let time = i64::try_from(seconds).ok();
-    let time = time.and_then(|seconds| Timestamp::from_second(seconds).ok());
-    time.map_or_else(|| format!("second {seconds}"), |time| time.to_string())
 }
 
 impl Error {
@@ -428,10 +387,12 @@ fn show_conflicts(conflicts: &[FieldConflict]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rustls::CertificateError;
+
     use super::*;
 
     #[test]
-    fn a_certificate_is_found_behind_other_errors_and_its_dates_are_told() {
+    fn a_certificate_is_found_behind_other_errors() {
         let error = |source: std::io::Error| {
             let (doing, server) = ("see".to_owned(), "https://a.test".to_owned());
             Error::no_answer(doing, server, &std::io::Error::other(source))
@@ -443,11 +404,9 @@ mod tests {
             assert!(!error.is_temporary() && error.is_about_the_server());
             error.to_string()
         };
-        let at = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
-        let (time, not_after) = (at(1_800_000_000), at(1_700_000_000));
         assert_eq!(
-            certificate(CertificateError::ExpiredContext { time, not_after }),
-            "cannot see: the certificate of https://a.test expired at 2023-11-14T22:13:20Z; the clock of this machine says 2027-01-15T08:00:00Z"
+            certificate(CertificateError::Expired),
+            "cannot see: the certificate of https://a.test has expired"
         );
         let unknown = certificate(CertificateError::UnknownIssuer);
         assert!(unknown.contains("is not trusted: "), "{unknown}");

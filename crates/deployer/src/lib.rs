@@ -42,11 +42,12 @@ mod wait;
 mod words;
 mod write;
 
+pub use ::tls::CertificateReason;
 pub use cluster::connect::{Account, Connect};
 pub use cluster::pass::{ForwardedRequest, Passed};
 pub use cluster::resource::ServedKind;
 pub use cluster::{Cluster, ServerVersion};
-pub use error::{CertificateReason, Error, ExpiryError, FieldConflict, Source};
+pub use error::{Error, ExpiryError, FieldConflict, Source};
 pub use held::HeldLease;
 pub use imagined::{Imagined, ImaginedKind};
 pub use lease::{Clock, Gone, LeaseGuard, LeaseRequest, Leases};

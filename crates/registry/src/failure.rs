@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 use rustls::{AlertDescription, CertificateError};
-use schemas::StatementTime;
+use tls::CertificateReason;
 
 use crate::error::{Cause, Error, Operation};
 use crate::limits;
@@ -56,46 +56,13 @@ fn was_reached(error: &reqwest::Error) -> bool {
 
 /// Returns the error for a server's certificate that is not accepted: dates have another remedy than authorities.
 fn untrusted(operation: Box<Operation>, reason: &CertificateError) -> Error {
-    let dates = match reason {
-        CertificateError::ExpiredContext { time, not_after } => {
-            let (now, end) = (date(time.as_secs()), date(not_after.as_secs()));
-            format!("its certificate expired at {end}; the clock of this machine says {now}")
-        }
-        CertificateError::NotValidYetContext { time, not_before } => {
-            let (now, start) = (date(time.as_secs()), date(not_before.as_secs()));
-            format!(
-                "its certificate is valid from {start} on; the clock of this machine says {now}"
-            )
-        }
-        CertificateError::Expired => "its certificate has expired".to_owned(),
-        CertificateError::NotValidYet => "its certificate is not valid yet".to_owned(),
-        reason => {
-            let reason = why_untrusted(reason);
-            return Error::Untrusted { operation, reason };
-        }
-    };
-    Error::Expired {
-        operation,
-        reason: dates,
+    match reason.into() {
+        CertificateReason::Dates(dates) => Error::Expired {
+            operation,
+            reason: format!("its certificate {dates}"),
+        },
+        CertificateReason::Untrusted(reason) => Error::Untrusted { operation, reason },
     }
-}
-
-/// A time in UTC, as far as such times go.
-fn date(seconds: u64) -> String {
-    let time = i64::try_from(seconds).ok();
-    let time = time.and_then(|seconds| StatementTime::from_unix(seconds).ok());
-    time.map_or_else(|| format!("second {seconds}"), |time| time.to_string())
-}
-
-/// Returns why a server's certificate is not trusted. For what `openssl req -x509` makes unless told otherwise, the TLS
-/// library has a name of its own and no words.
-fn why_untrusted(reason: &CertificateError) -> String {
-    let words = reason.to_string();
-    if words.contains("CaUsedAsEndEntity") {
-        return "it is one of an authority (CA:TRUE), where a server needs one of its own (CA:FALSE)"
-            .to_owned();
-    }
-    words
 }
 
 /// Returns the error for a server's alert about a client certificate (RFC 8446, section 6.2). With these alerts a
@@ -364,7 +331,6 @@ fn registry_words(body: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::error::RegistryVerb;
-    use rustls::pki_types::UnixTime;
     use schemas::Digest;
 
     fn operation() -> Operation {
@@ -451,25 +417,18 @@ mod tests {
     }
 
     #[test]
-    fn dates_of_a_certificate_are_told_with_the_clock() {
-        let at = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
-        let said = |reason| {
-            let error = untrusted(Box::new(operation()), &reason);
-            assert!(!error.is_retried());
-            error.to_string().split_once(": its ").unwrap().1.to_owned()
-        };
-        let (time, not_after) = (at(1_800_000_000), at(1_700_000_000));
-        assert_eq!(
-            said(CertificateError::ExpiredContext { time, not_after }),
-            "certificate expired at 2023-11-14T22:13:20Z; the clock of this machine says 2027-01-15T08:00:00Z"
+    fn dates_of_a_certificate_are_told_from_an_authority_that_is_not_trusted() {
+        let error = |reason| untrusted(Box::new(operation()), &reason);
+        let expired = error(CertificateError::Expired);
+        assert!(matches!(expired, Error::Expired { .. }), "{expired:?}");
+        assert!(
+            expired
+                .to_string()
+                .ends_with(": its certificate has expired")
         );
-        let (time, not_before) = (at(1_600_000_000), at(1_700_000_000));
-        assert_eq!(
-            said(CertificateError::NotValidYetContext { time, not_before }),
-            "certificate is valid from 2023-11-14T22:13:20Z on; the clock of this machine says 2020-09-13T12:26:40Z"
-        );
-        let other = said(CertificateError::UnknownIssuer);
-        assert!(other.starts_with("certificate is not trusted"), "{other}");
+        let other = error(CertificateError::UnknownIssuer);
+        assert!(matches!(other, Error::Untrusted { .. }), "{other:?}");
+        assert!(!expired.is_retried() && !other.is_retried());
     }
 
     #[tokio::test]

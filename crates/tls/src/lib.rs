@@ -1,7 +1,8 @@
-//! Client certificates and their keys. Only the server judges a client certificate, so any certificate that other
+//! Client certificates and their keys, and why a server's certificate is not accepted. Only the server judges a client certificate, so any certificate that other
 //! programs present is presented, including X.509 version 1, which the TLS library does not parse.
 
 mod der;
+mod server;
 
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use rustls::sign::{Signer, SigningKey};
 use rustls::{SignatureAlgorithm, SignatureScheme};
 
 pub use der::Validity;
+pub use server::CertificateReason;
 
 /// The marks of an encrypted key in PEM files: PKCS #8 (RFC 5958) by its label, older ones by a header (RFC 1421).
 const ENCRYPTED: [&str; 2] = ["BEGIN ENCRYPTED PRIVATE KEY", "Proc-Type: 4,ENCRYPTED"];
