@@ -2,6 +2,7 @@
 //! has no business to bring.
 
 use manifests::ObjectKinds;
+use schemas::limits::VALUE_POINTER;
 use schemas::{KubernetesName, Namespace, printable_within};
 use serde_json::{Map, Value};
 
@@ -9,6 +10,7 @@ use super::definition::{converts_by_webhook, is_definition, refusals};
 use super::groups::RBAC;
 use super::metadata::is_ours;
 use super::{Problem, kind_of, text};
+use crate::limits::{PLACEHOLDER_PROBLEMS, POINTER};
 
 /// The namespace in which the records of imports lie.
 pub(super) const RECORDS: &str = "metalk8s-solutions";
@@ -130,16 +132,18 @@ fn name_problem(document: &Value) -> Option<String> {
 
 /// Finds a variable as clusterctl, Flux and envsubst write it: `${NAME}`, or with a default `${NAME:=TEXT}`.
 fn variable(text: &str) -> Option<&str> {
-    text.match_indices("${").find_map(|(at, _)| {
-        let inner = text[at + 2..].split_once('}')?.0;
-        let name = inner.split([':', '=', '-']).next().unwrap_or_default();
-        let is_name = !name.starts_with(|it: char| it.is_ascii_digit())
-            && !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        is_name.then(|| &text[at..at + inner.len() + 3])
-    })
+    let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    for (at, _) in text.match_indices("${") {
+        let inner = &text[at + 2..];
+        let name = inner.bytes().take_while(is_part).count();
+        let is_name = name > 0 && !inner.starts_with(|first: char| first.is_ascii_digit());
+        if is_name && inner[name..].starts_with([':', '=', '-', '}']) {
+            // If this one has no end, no later one has.
+            let end = inner.find('}')?;
+            return Some(&text[at..at + end + 3]);
+        }
+    }
+    None
 }
 
 /// Finds the values of an object that are variables of clusterctl, Flux or envsubst which nothing has replaced. Texts of
@@ -148,6 +152,10 @@ fn variable(text: &str) -> Option<&str> {
 pub fn unreplaced(document: &Value) -> Vec<Problem> {
     let mut found = Vec::new();
     schemas::placeholder::each_text(document, &mut |pointer, text| {
+        // Of a longer place no name could be shown, and each text in it would cost as much as the place.
+        if pointer.len() > VALUE_POINTER || found.len() == PLACEHOLDER_PROBLEMS {
+            return;
+        }
         let is_program = ["/data/", "/stringData/", "/metadata/annotations/"]
             .iter()
             .any(|start| pointer.starts_with(start))
@@ -157,7 +165,7 @@ pub fn unreplaced(document: &Value) -> Vec<Problem> {
         let variable = variable(text).filter(|it| it.contains(":=") || *it == text.trim());
         if let Some(variable) = variable.filter(|_| !is_program && !text.contains('\n')) {
             found.push(Problem::Unreplaced(
-                pointer.to_owned(),
+                printable_within(pointer, POINTER),
                 printable_within(variable, VARIABLE),
             ));
         }
@@ -328,6 +336,14 @@ mod tests {
         ];
         let words = "is a variable that was not replaced";
         assert_eq!(found, expected.map(|place| format!("{place} {words}")));
+    }
+
+    #[test]
+    fn variables_without_an_end_and_in_long_places_cost_what_they_hold() {
+        let long = "k".repeat(300_000);
+        let many = vec!["${A:=b}"; 60_000];
+        let document = json!({"spec": {long: many}, "text": "${A:".repeat(500_000), "many": many});
+        assert_eq!(unreplaced(&document).len(), PLACEHOLDER_PROBLEMS);
     }
 
     #[test]

@@ -139,7 +139,7 @@ pub(crate) const CASES: &[Case] = &[
         "a schema elsewhere",
         |s| {
             let schema = r#"{"$ref": "https://r.test/a.json"}"#;
-            replace(s, CHART, &[("values.schema.json", schema)]);
+            s.chart(&[("values.schema.json", schema)]);
         },
         &["charts.capability", "charts.remote-schema"],
     ),
@@ -147,20 +147,20 @@ pub(crate) const CASES: &[Case] = &[
         "a schema elsewhere, with the capability for it",
         |s| {
             let schema = r#"{"$ref": "https://r.test/a.json"}"#;
-            replace(s, CHART, &[("values.schema.json", schema)]);
+            s.chart(&[("values.schema.json", schema)]);
             s.requires = vec!["charts-1.1.0".parse().unwrap()];
         },
         &["charts.remote-schema"],
     ),
     (
         "equal keys that only Helm takes",
-        |s| replace(s, CHART, &[("values.yaml", "a: 1\na: 2\n")]),
+        |s| s.chart(&[("values.yaml", "a: 1\na: 2\n")]),
         &["charts.capability"],
     ),
     (
         "equal keys, with the capability for them",
         |s| {
-            replace(s, CHART, &[("values.yaml", "a: 1\na: 2\n")]);
+            s.chart(&[("values.yaml", "a: 1\na: 2\n")]);
             s.requires = vec!["charts-1.1.0".parse().unwrap()];
         },
         &[],

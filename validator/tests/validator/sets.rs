@@ -470,6 +470,18 @@ pub(crate) const CASES: &[Case] = &[
         &["manifests.image-parts"],
     ),
     (
+        "a variable that nothing replaces",
+        |s| {
+            s.carry();
+            s.edit(
+                WEB,
+                "labels: {app: web}",
+                "labels: {app: web, tier: '${TIER:=a}'}",
+            );
+        },
+        &["manifests.variable"],
+    ),
+    (
         "a namespace that a text may name",
         |s| {
             s.carry();
