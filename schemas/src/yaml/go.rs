@@ -67,11 +67,20 @@ pub fn documents(bytes: &[u8]) -> Result<Vec<Value>, YamlError> {
     Ok(values.filter(|value| !value.is_null()).collect())
 }
 
-/// Reads what stands between two `---` lines of a stream, unless it is empty.
+/// Reads what stands between two `---` lines of a stream, unless it is empty. A carriage return ends a line too, so that
+/// there can be a `---` line of its own in it, by which not all readers split.
 pub(super) fn part(bytes: &[u8], first: usize) -> Result<Option<Value>, YamlError> {
-    let documents = read(text(bytes)?).map_err(|problem| problem.into_error(first))?;
-    let mut values = documents.into_iter().map(|(_, value)| value);
-    Ok(values.find(|value| !value.is_null()))
+    let mut documents = read(text(bytes)?).map_err(|problem| problem.into_error(first))?;
+    if let Some((line, _)) = documents.get(1) {
+        let problem = Problem {
+            words: format!("holds another document, {AMBIGUOUS}"),
+            line: *line,
+            column: 0,
+        };
+        return Err(problem.into_error(first));
+    }
+    let value = documents.pop().map(|(_, value)| value);
+    Ok(value.filter(|value| !value.is_null()))
 }
 
 /// Reads all documents of a text that is in another document, leaving out empty ones. Its aliases may make no more of it
@@ -214,6 +223,8 @@ mod tests {
             assert!(error.to_string().contains(AMBIGUOUS), "{error}");
             assert_eq!(error.place().map(|place| place.line), Some(line), "{error}");
         }
+        let error = part(b"a\r---\nb\n", 7).unwrap_err();
+        assert!(error.to_string().contains(AMBIGUOUS), "{error}");
         let error = part(b"a: 1\n...\nb: 2\n", 7).unwrap_err();
         assert!(error.to_string().contains(AMBIGUOUS), "{error}");
         assert_eq!(error.place().map(|place| place.line), Some(9));
