@@ -40,8 +40,8 @@ impl Chart {
         merge_values(&mut defaults, published);
         let given = by_path(given);
         let unknown = given
-            .iter()
-            .filter_map(|(path, _)| Some((path, unknown(path, &defaults)?)));
+            .keys()
+            .filter_map(|path| Some((path, unknown(path, &defaults)?)));
         let unknown: Vec<_> = unknown.collect();
         let wanted = unknown.iter().map(|(_, (keys, _))| keys.clone()).collect();
         let commented = commented(self.values_text(), &wanted);
@@ -186,12 +186,12 @@ fn commented<'a>(text: &'a str, wanted: &BTreeSet<Vec<&'a str>>) -> BTreeSet<Vec
         let indent = indent + (comment.len() - content.len()).saturating_sub(1);
         if let Some(documented) = content.strip_prefix("@param ") {
             let path = documented.split_whitespace().next().unwrap_or_default();
-            all.extend(among(wanted, path.split('.')));
+            all.extend(among(wanted, &path.split('.')));
         } else if let Some(key) = key(content) {
             let open = within.get_or_insert_with(|| open.clone());
             enter(open, indent, key);
             let above = open.iter().map(|(_, key)| *key);
-            all.extend(among(wanted, above.flat_map(|key| key.split('.'))));
+            all.extend(among(wanted, &above.flat_map(|key| key.split('.'))));
         }
     }
     all
@@ -200,7 +200,7 @@ fn commented<'a>(text: &'a str, wanted: &BTreeSet<Vec<&'a str>>) -> BTreeSet<Vec
 /// Returns the one of these places that has these keys.
 fn among<'a>(
     wanted: &BTreeSet<Vec<&'a str>>,
-    keys: impl Iterator<Item = &'a str> + Clone,
+    keys: &(impl Iterator<Item = &'a str> + Clone),
 ) -> Option<Vec<&'a str>> {
     let mut wanted = wanted.iter();
     wanted
