@@ -301,6 +301,12 @@ impl Error {
         matches!(self, Self::Server { message, .. } if message.contains("failed calling webhook"))
     }
 
+    /// Whether an API server that has just started may answer so to what it allows: it does not know all accounts and
+    /// roles yet.
+    pub(crate) fn may_be_of_a_start(&self) -> bool {
+        matches!(self, Self::Forbidden { .. } | Self::Unauthorized { .. })
+    }
+
     /// Whether the same call may work later although nobody changes anything on this side, so that whoever waits asks
     /// again.
     #[must_use]

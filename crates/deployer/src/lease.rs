@@ -370,12 +370,8 @@ impl Keeper {
                     renewed = began;
                     continue;
                 }
-                Ok(Err(error))
-                    if !error.is_temporary() || matches!(error, Error::LeaseLost { .. }) =>
-                {
-                    chain_text(&error)
-                }
-                // An unanswered renewal may be tried again as long as nobody may take the lease.
+                Ok(Err(error)) if !may_be_retried(&error) => chain_text(&error),
+                // A failed renewal may be tried again as long as nobody may take the lease.
                 _ if renewed.elapsed() + period < period * 3 => continue,
                 Ok(Err(error)) => chain_text(&error),
                 Err(_) => "the server did not answer in time".to_owned(),
@@ -412,6 +408,13 @@ impl Keeper {
             .request
             .lost(format!("{} holds it", cut(holder, limits::MAX_SHOWN_VALUE))))
     }
+}
+
+/// Whether a renewal that failed may succeed later.
+fn may_be_retried(error: &Error) -> bool {
+    // What was allowed when the lease was taken is allowed once the API server knows it again.
+    let is_passing = error.is_temporary() || error.may_be_of_a_start();
+    is_passing && !matches!(error, Error::LeaseLost { .. })
 }
 
 /// Returns how long a lease still holds; zero when it does not, or when its times make no sense.
@@ -586,6 +589,31 @@ mod tests {
         guard.check().unwrap();
         let renewed = |request: &crate::mock::Seen| request.method == "PUT";
         assert!(seen.lock().unwrap().iter().any(renewed));
+        guard.release().await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_renewal_that_a_starting_api_server_refuses_is_tried_again() {
+        let state = Mutex::new((Value::Null, 1));
+        let (cluster, _) = cluster(move |request| {
+            let (stored, refusals) = &mut *state.lock().unwrap();
+            match request.method.as_str() {
+                "GET" if stored.is_null() => return Answer::json(404, &json!({})),
+                "GET" if *refusals > 0 => {
+                    *refusals -= 1;
+                    return Answer(403, None, Vec::new());
+                }
+                "POST" | "PUT" => *stored = serde_json::from_str(&request.body).unwrap(),
+                _ => {}
+            }
+            Answer::json(200, stored)
+        })
+        .await;
+        let ttl = Duration::from_secs(30);
+        let clock: Clock = Arc::new(|| at(NOW));
+        let guard = cluster.acquire_lease(request(ttl), clock).await.unwrap();
+        tokio::time::sleep(2 * ttl).await;
+        guard.check().unwrap();
         guard.release().await.unwrap();
     }
 

@@ -138,9 +138,17 @@ impl Cluster {
         let begun = Instant::now();
         let end = begun + deadline;
         let mut waiting: Vec<Waiting> = goals.iter().cloned().map(Waiting::new).collect();
+        let mut has_looked = false;
         while !waiting.is_empty() {
             let mut pause = limits::POLL;
-            if let Some(mut looks) = endure(self.look_at_all(&waiting).await, end)? {
+            let looks = match self.look_at_all(&waiting).await {
+                Err(error) if has_looked && error.may_be_of_a_start() && Instant::now() < end => {
+                    None
+                }
+                looks => endure(looks, end)?,
+            };
+            if let Some(mut looks) = looks {
+                has_looked = true;
                 let workloads = looks.iter().filter(|look| look.awaited.is_some()).count();
                 pause =
                     pause.max(limits::PER_WORKLOAD * u32::try_from(workloads).unwrap_or(u32::MAX));

@@ -101,6 +101,31 @@ fn unsettled(result: Result<(), Error>) -> Unsettled {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_an_api_server_refuses_after_its_start_is_looked_at_again() {
+    let answers = |refused: std::ops::Range<u64>| {
+        let looks = AtomicU64::new(0);
+        cluster(move |request| {
+            if !request.path.starts_with(SETS) {
+                return Answer::json(200, &json!({"items": []}));
+            }
+            let look = looks.fetch_add(1, Ordering::Relaxed);
+            if refused.contains(&look) {
+                Answer(403, None, Vec::new())
+            } else {
+                Answer::json(200, &set("db", u64::from(look >= 5)))
+            }
+        })
+    };
+    let (restarted, _) = answers(1..4).await;
+    wait(&restarted, &[DB], DEADLINE).await.0.unwrap();
+    // Who may not read it from the beginning is not kept waiting.
+    let (refusing, _) = answers(0..10).await;
+    let (result, took, _) = wait(&refusing, &[DB], DEADLINE).await;
+    assert!(matches!(result, Err(Error::Forbidden { .. })), "{result:?}");
+    assert_eq!(took, Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
 async fn each_change_is_told_once() {
     let (cluster, _) = served(|path, look| match path {
         path if path == format!("{SETS}/db") => Some(set("db", u64::from(look >= 10))),
