@@ -72,8 +72,13 @@ pub(crate) fn check(
     findings: &mut Findings,
 ) -> Result<(), OpenError> {
     let mut read = BTreeSet::new();
+    // An index may be listed under very many tags.
+    let mut documents = BTreeSet::new();
     for image in images {
         for document in image.documents() {
+            if !documents.insert(document.digest) {
+                continue;
+            }
             let Ok(ImageDocument::Manifest(manifest)) = ImageDocument::from_slice(&document.bytes)
             else {
                 continue;
