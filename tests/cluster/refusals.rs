@@ -263,7 +263,7 @@ fn archives_that_are_not_trusted() {
 }
 
 /// A flipped bit in a layer is found while it is pushed: its upload is cancelled, no tag that needs it appears, and the
-/// cluster is not touched.
+/// cluster is not changed.
 #[test]
 fn damage_that_is_found_while_pushing() {
     let site = Site::new("damage");
@@ -285,7 +285,7 @@ fn damage_that_is_found_while_pushing() {
         &text,
         &[
             "damaged or altered",
-            "the cluster was not touched",
+            "the cluster was not changed",
             "treat it as tampering",
         ],
     );
