@@ -67,7 +67,7 @@ fn a_login_that_is_refused_a_plugin_that_hangs_and_a_conflict_are_said_at_once()
     )
     .success();
 
-    let refused = all.apply(&["--timeout=4", "--skip-unreachable"]);
+    let refused = all.apply(&["--timeout=8", "--skip-unreachable"]);
     assert_eq!(refused.code, 1, "{refused:?}");
     let conflict = "error: lab, shop 1.1.0 in prod: CRD `carts.fleet.example.test` already exists";
     assert!(refused.stderr.contains(conflict), "{refused:?}");

@@ -152,7 +152,7 @@ fn a_wave_that_fails_leaves_the_rest_untouched_and_running_again_completes_it() 
     fleet.write("1.1.0", "", "");
     fleet.apply_accepting(&[]).success();
     fleet.write("1.2.0", "", "");
-    let ended = fleet.apply(&["--timeout=5", "--output=json"]);
+    let ended = fleet.apply(&["--timeout=15", "--output=json"]);
     assert_eq!(ended.code, 1, "{ended:?}");
     let result: Value = ended.json();
     assert_eq!(states(&result), of(["failed", "untouched", "untouched"]));

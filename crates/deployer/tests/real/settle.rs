@@ -189,15 +189,23 @@ async fn a_stateful_set_that_its_former_pod_holds_up_names_that_pod() {
     let cluster = admin().await;
     let ns = namespace(&cluster, "former").await;
     let spec = json!({"serviceName": "db"});
-    let broken = workload("StatefulSet", &ns, "db", spec.clone(), &running("exit 4"));
-    let (result, _) = settle(&cluster, vec![broken], Duration::from_secs(20)).await;
+    // A container that starts and ends would be ready in between, and the pod be replaced.
+    let image = format!("{}/no/such:1", variable("SOLUTION_TEST_PUSH_REGISTRY"));
+    let broken = workload(
+        "StatefulSet",
+        &ns,
+        "db",
+        spec.clone(),
+        &json!({"image": image}),
+    );
+    let (result, _) = settle(&cluster, vec![broken], DEADLINE).await;
     unsettled(result);
     let mended = workload("StatefulSet", &ns, "db", spec, &json!({}));
     let (result, _) = settle(&cluster, vec![mended], Duration::from_secs(10)).await;
     let unsettled = unsettled(result);
     let cause = unsettled.cause().unwrap();
     assert_eq!(cause.pod.as_deref(), Some("db-0"), "{unsettled}");
-    assert_eq!(cause.stuck, Stuck::Crash { exit_code: 4 });
+    assert_eq!(cause.stuck, Stuck::Pull(PullProblem::UnknownAuthority));
 }
 
 #[tokio::test]
