@@ -208,9 +208,14 @@ pub(crate) struct ChangeArguments {
 }
 
 impl ChangeArguments {
-    /// How long is waited for the cluster to become as asked.
+    /// How long is waited for the cluster to become as asked, each time.
     pub(crate) fn timeout(&self) -> Duration {
         self.longest.timeout()
+    }
+
+    /// The time that the whole change to the cluster may take, if that was said.
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        self.longest.limit()
     }
 }
 
@@ -231,20 +236,29 @@ impl IncludedHelmArguments {
     }
 }
 
+/// The time that one wait for the cluster takes at most, unless another is given.
+const WAIT: Duration = Duration::from_mins(5);
+
 /// How long is waited for the cluster.
 #[derive(Args, Debug, Default)]
 #[command(next_help_heading = "Cluster")]
 pub(crate) struct TimeoutArguments {
-    /// Seconds to wait for the cluster: to answer what is only read, else to become as asked (CRDs served, operators
-    /// ready, objects gone)
-    #[arg(long, value_name = "SECONDS", default_value_t = 300, value_parser = seconds())]
-    timeout: u64,
+    /// Seconds that the cluster may take: to answer what is only read, else to become as asked (CRDs served, operators
+    /// and charts ready, objects deleted). Without it, each wait takes 300 seconds at most, and a chart what its archive
+    /// says
+    #[arg(long, value_name = "SECONDS", value_parser = seconds())]
+    timeout: Option<u64>,
 }
 
 impl TimeoutArguments {
-    /// The same as a duration.
+    /// The time that one wait may take.
     pub(crate) fn timeout(&self) -> Duration {
-        Duration::from_secs(self.timeout)
+        self.limit().unwrap_or(WAIT)
+    }
+
+    /// The time that all of it may take, if that was said.
+    pub(crate) fn limit(&self) -> Option<Duration> {
+        self.timeout.map(Duration::from_secs)
     }
 }
 

@@ -81,6 +81,16 @@ pub const CANCEL_POLL: Duration = Duration::from_millis(50);
 /// The time that one look at what keeps a release's objects goes on before the next.
 pub const RELEASE_LOOK: Duration = Duration::from_secs(3);
 
+/// The time that a wait takes at least, though the limit of the whole change is over.
+pub const LEAST_WAIT: Duration = Duration::from_secs(1);
+
+/// Looks in a row at a release that see the API server refuse its pods, before the wait for it ends: a controller that is
+/// behind is not believed at once.
+pub const REFUSED_LOOKS: u32 = 2;
+
+/// Pods of a namespace that a plan has the API server try: charts have fewer workloads, and each costs a request.
+pub const TRIED_PODS: usize = 200;
+
 /// Seconds that a plan may have an operator waited for: a day, as on the command line.
 pub const WAIT: u64 = 86_400;
 

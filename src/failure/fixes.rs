@@ -47,6 +47,7 @@ const FIELDS_OWNED: &str =
 const CLUSTER_RULES: &str =
     "the cluster's own rules refuse it: see its message, or ask whoever runs the cluster";
 const POD_RULES: &str = "give the operator what the namespace asks for (`resources`, `securityContext`) in the site's file, see `solution site init`, or change the namespace's PodSecurity level or quota";
+const PODS_RULES: &str = "make its pods comply with the namespace's PodSecurity level and quota (of a chart, with `--chart-values`), or change the level or the quota";
 const DELETE_FIRST: &str =
     "delete them yourself first, or `--delete-resources` deletes them with their namespaces";
 const OWN_LOGIN: &str =
@@ -160,6 +161,7 @@ fn way_out(obstacle: &O) -> String {
         O::FieldsOwned { .. } => FIELDS_OWNED,
         O::ObjectRefused { .. } => CLUSTER_RULES,
         O::PodRefused { .. } => POD_RULES,
+        O::PodsRefused { .. } => PODS_RULES,
         O::Above(above) => return ask(above),
         O::NotDeployed { .. } => "`solution status` shows what is deployed where",
         O::NothingBefore { .. } => NOTHING_BEFORE,

@@ -104,6 +104,7 @@ fn request(fleet: FleetChoices, parameters: AskedParameters) -> Request {
         writer,
         nodes: Nodes::AsTheyAre,
         wait: Duration::from_secs(1),
+        limit: None,
         scratch: PathBuf::new(),
         helm: HelmProgram {
             program: None,

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -713,12 +714,16 @@ fn a_version_that_does_not_come_up_is_taken_back_and_says_why() {
     let site = site("charts-back");
     let first = pack(&site, "1.0.0", VALUES);
     import(&site, &first, &[]).success();
-    let second = pack(
+    let second = pack_within(
         &site,
         "1.1.0",
         &VALUES.replace("command: []", "command: [/nowhere]"),
+        "5m",
     );
-    let failed = import(&site, &second, &[]).failure(1);
+    // The limit of the whole change counts, not what the chart asks for.
+    let began = Instant::now();
+    let failed = import(&site, &second, &["--timeout", "10"]).failure(1);
+    assert!(began.elapsed() < Duration::from_mins(1), "{failed}");
     for words in [
         "version 1.1.0 did not become ready; version 1.0.0 is running again",
         "Deployment prod/web",
@@ -739,6 +744,16 @@ fn a_version_that_does_not_come_up_is_taken_back_and_says_why() {
     assert!(shown.contains("keep release prod/web"), "{shown}");
     import(&site, &first, &[]).success();
     assert_eq!(history(&site).pop().unwrap(), now);
+
+    // Pods that the namespace refuses are found by the plan.
+    let level = "pod-security.kubernetes.io/enforce=restricted";
+    site.kubectl("default", &["label", "namespace", "prod", level])
+        .success();
+    let values = VALUES.replace("greeting: hello", "greeting: third");
+    let third = pack(&site, "1.2.0", &values);
+    let planned = import(&site, &third, &["--dry-run"]).failure(1);
+    let words = "the cluster would reject the pods of Deployment prod/web";
+    assert!(planned.contains(words), "{planned}");
 }
 
 #[test]

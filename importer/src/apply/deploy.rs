@@ -169,7 +169,7 @@ impl Ready<'_> {
         let Some(shown) = &self.decision.deployment else {
             return Ok(());
         };
-        let (solution, wait) = (self.asked.id.name(), self.asked.request.wait);
+        let (solution, wait) = (self.asked.id.name(), self.deadline.wait());
         let mut going = shown.going.clone();
         going.take(leased, solution, wait).await?;
         let taken: BTreeSet<ObjectRef> = going.references().collect();
@@ -209,6 +209,7 @@ impl Ready<'_> {
         (leased.tell)(Event::RollingBack {
             version: previous.clone(),
         });
+        self.deadline.begin();
         let restored = self.return_to(&inverse, deployment, leased);
         match restored.await {
             Ok(()) => Error::RolledBack {
@@ -243,7 +244,7 @@ impl Ready<'_> {
         } else if deployment.change.had_operator() {
             self.come_up(deployment, leased).await?;
         }
-        let wait = self.asked.request.wait;
+        let wait = self.deadline.wait();
         let settled = leased.wait_settled(&inverse.awaited, wait);
         let mut behind = Behind::of(&inverse.awaited);
         behind.during(leased, settled).await??;
@@ -279,7 +280,7 @@ impl Ready<'_> {
         leased.restart_unpulled(&[&reference]).await?;
         let tell = |standing| (leased.tell)(Event::Rollout(standing));
         let goal = [Goal::Rollout(reference)];
-        let wait = self.asked.request.wait;
+        let wait = self.deadline.wait();
         Ok(leased.cluster.wait(&goal, wait, &tell).await?)
     }
 }

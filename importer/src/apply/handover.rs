@@ -44,7 +44,7 @@ impl Ready<'_> {
         for Leaving { object, uid } in &new {
             self.remove_former(object, uid.as_deref(), leased).await?;
         }
-        let wait = self.asked.request.wait;
+        let wait = self.deadline.wait();
         leased.wait_gone(new, wait).await?;
         self.stop(deployment.change.stopped(), leased).await
     }
@@ -57,7 +57,7 @@ impl Ready<'_> {
     ) -> Result<(), Error> {
         let stopped = deployment.change.stopped().iter();
         let stopped: Vec<ObjectRef> = stopped.map(|it| it.reference().clone()).collect();
-        let wait = self.asked.request.wait;
+        let wait = self.deadline.wait();
         leased.wait_settled(&stopped, wait).await
     }
 
@@ -85,7 +85,7 @@ impl Ready<'_> {
             };
             leased.put_with(Conflicts::Force, reference, decide).await?;
         }
-        let wait = self.asked.request.wait;
+        let wait = self.deadline.wait();
         leased.lock.check()?;
         let goals = stopping.into_iter().map(|leaving| {
             if leaving.object.gvk.kind == "DaemonSet" {

@@ -75,7 +75,7 @@ impl Ready<'_> {
         };
         let namespace = deployment.namespace().as_str();
         let operator = ObjectRef::namespaced("apps/v1", "Deployment", namespace, operator);
-        let wait = self.asked.request.wait;
+        let wait = self.deadline.wait();
         Ok(cluster
             .wait(&[Goal::Rollout(operator)], wait, &|_| ())
             .await?)

@@ -123,6 +123,7 @@ impl Ready<'_> {
     ) -> Result<Receipt, Error> {
         let report = self.push(client, tell).await?;
         tell(Event::Pushed);
+        self.deadline.begin();
         if self.stands(cluster).await? {
             self.outlast(cluster).await?;
             return Ok(self.receipt(&report, Done::default()));
@@ -259,7 +260,7 @@ impl Ready<'_> {
         for planned in &decided.crds {
             let plan = |live: Option<&Object>| self.asked.crd(&planned.definition, live);
             let conflicts = planned.conflicts(&self.asked);
-            let wait = self.asked.request.wait;
+            let wait = self.deadline.wait();
             migrate(leased, planned, conflicts, wait, plan).await?;
             let reference = planned.object.reference();
             let decide = |live: Option<&Object>| {
@@ -273,7 +274,7 @@ impl Ready<'_> {
         }
         let crds = decided.crds.iter();
         let crds: Vec<ObjectRef> = crds.map(|it| it.object.reference().clone()).collect();
-        leased.wait_settled(&crds, self.asked.request.wait).await
+        leased.wait_settled(&crds, self.deadline.wait()).await
     }
 
     fn receipt(&self, report: &PushReport, done: Done) -> Receipt {

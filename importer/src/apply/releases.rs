@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -10,7 +11,9 @@ use std::time::Duration;
 use change::{
     Adopt, Holder, Inverse, Mend, ReleaseEntry, ReleaseStep, holder, intercepts, vocabulary as v,
 };
-use deployer::{Cluster, Conflicts, Goal, Object, ObjectRef, Settled, Standing, Unsettled};
+use deployer::{
+    Cluster, Conflicts, Goal, Object, ObjectRef, Settled, Standing, Stuck, Unready, Unsettled,
+};
 use helm::{ClusterAccess, Helm, HelmError, Home, PostRenderer, Release, Upgrade};
 use manifests::is_definition;
 use schemas::{Namespace, SolutionName};
@@ -21,6 +24,7 @@ use crate::apply::behind::Behind;
 use crate::apply::leased::Leased;
 use crate::apply::through::{self, Sending, revisions};
 use crate::limits;
+use crate::model::deadline::Deadline;
 use crate::model::error::Error;
 use crate::model::event::{Event, ReleaseChange};
 use crate::model::look::look_all;
@@ -106,7 +110,8 @@ impl HelmHand {
         };
         let look = async |leased: &Leased<'_>| {
             sleep(limits::SERVED_POLL).await;
-            leased.lock.check()
+            leased.lock.check()?;
+            Ok(ControlFlow::Continue(()))
         };
         let release_at = self.at(home, release);
         let run = through::run(leased, &self.helm, &release_at, None, work, look);
@@ -172,7 +177,7 @@ impl HelmHand {
             leased.lock.check()?;
             behind.look(leased).await;
             sleep(limits::RELEASE_LOOK).await;
-            Ok(())
+            Ok(ControlFlow::Continue(()))
         };
         let done = through::run(leased, &self.helm, release, None, work, look).await;
         behind.end(leased).await;
@@ -282,7 +287,7 @@ impl Ready<'_> {
         };
         let awaited = planned.objects.iter().map(Object::reference);
         let awaited = awaited.filter(|it| AWAITED.contains(&it.gvk.kind.as_str()));
-        let mut watching = Watching::of(awaited.cloned().collect());
+        let mut watching = Watching::of(awaited.cloned().collect(), &self.deadline);
         let sending = Sending {
             objects: &planned.objects,
             replaced: planned.replaced.iter().map(|it| &it.live).collect(),
@@ -293,17 +298,20 @@ impl Ready<'_> {
         let look = async |leased: &Leased<'_>| watching.look(leased).await;
         let run = through::run(leased, &hand.helm, &release_at, Some(sending), work, look);
         let done = run.await?;
-        let seen = watching.seen.take();
         let Err(said) = done else {
             watching.tell_ready(leased).await;
             return Ok(());
         };
+        let said = watching.ended.take().unwrap_or(said);
+        let seen = watching.seen.take();
         Err(match (seen, said) {
-            (Some(seen), said @ HelmError::Failed { .. }) => Error::Unready {
-                release: release.to_string(),
-                said,
-                source: Box::new(deployer::Error::Unsettled(Box::new(seen))),
-            },
+            (Some(seen), said @ (HelmError::Failed { .. } | HelmError::TooLong { .. })) => {
+                Error::Unready {
+                    release: release.to_string(),
+                    said,
+                    source: Box::new(deployer::Error::Unsettled(Box::new(seen))),
+                }
+            }
             (_, said) => failed(release, said),
         })
     }
@@ -326,7 +334,7 @@ impl Ready<'_> {
             chart: chart.map(|it| it.archive.clone()).unwrap_or_default(),
             skip_schema: chart.is_some_and(|it| it.skip_schema),
             values: planned.values.clone(),
-            timeout: planned.timeout,
+            timeout: self.deadline.within(planned.timeout),
             renderer,
             arguments,
             take_ownership: self.asked.request.allowed.adopt.objects == Adopt::Allow,
@@ -504,31 +512,50 @@ fn before<'a>(deployment: &'a Deployment, release: &'a ReleaseEntry) -> &'a Rele
 
 /// Objects that are looked at while Helm waits for them: for what keeps them, and for what they leave behind when Helm takes
 /// them back.
-struct Watching {
+struct Watching<'a> {
     objects: Vec<ObjectRef>,
     behind: Behind,
     told: Mutex<BTreeMap<ObjectRef, String>>,
     began: Instant,
     /// The state that kept them from being ready last.
     seen: Option<Unsettled>,
+    deadline: &'a Deadline,
+    /// The states of the objects when the run began: what is said of them is about an earlier run.
+    former: Option<BTreeMap<ObjectRef, ObservedState>>,
+    /// Looks in a row that saw pods refused which no wait brings.
+    refused: u32,
+    /// Why Helm was asked to end, if it was.
+    ended: Option<HelmError>,
 }
 
-impl Watching {
-    fn of(objects: Vec<ObjectRef>) -> Self {
+impl<'a> Watching<'a> {
+    fn of(objects: Vec<ObjectRef>, deadline: &'a Deadline) -> Self {
         Self {
             behind: Behind::of(&objects),
             objects,
             told: Mutex::default(),
             began: Instant::now(),
             seen: None,
+            deadline,
+            former: None,
+            refused: 0,
+            ended: None,
         }
     }
 
-    /// Looks once. That the Lease is lost ends it.
-    async fn look(&mut self, leased: &Leased<'_>) -> Result<(), Error> {
+    /// Looks once. That the Lease is lost ends it. It breaks off where the change has had its time, and where the API server
+    /// refuses pods by the level that their namespace is held to: no wait changes that.
+    async fn look(&mut self, leased: &Leased<'_>) -> Result<ControlFlow<()>, Error> {
         leased.lock.check()?;
         self.behind.look(leased).await;
         let there = existing(leased, &self.objects).await;
+        let states = there.iter().map(ObservedState::of);
+        let states: BTreeMap<ObjectRef, ObservedState> = states.collect();
+        let former = self.former.get_or_insert_with(|| states.clone()).clone();
+        let is_current = |one: &Unready| {
+            let (now, former) = (states.get(&one.object), former.get(&one.object));
+            now.is_some_and(|now| now.is_current(former, &one.object))
+        };
         let tell = |standing: Standing| self.tell(leased, standing);
         let there = there
             .iter()
@@ -538,15 +565,40 @@ impl Watching {
             .cluster
             .wait(&there, limits::RELEASE_LOOK, &tell)
             .await;
+        let mut is_still_refused = false;
         if let Err(deployer::Error::Unsettled(mut found)) = settled
             && (found.cause().is_some() || found.has_failed())
         {
             // Not only since this look.
             found.after = self.began.elapsed();
+            let mut objects = found.objects.iter();
+            is_still_refused = objects.any(|one| is_refused(one) && is_current(one));
             self.seen = Some(*found);
         }
+        self.refused = if is_still_refused {
+            self.refused + 1
+        } else {
+            0
+        };
+        if self.refused >= limits::REFUSED_LOOKS {
+            self.ended = Some(HelmError::Failed {
+                program: "helm",
+                verb: "upgrade",
+                said: "ended early, because waiting longer does not help".to_owned(),
+            });
+        }
+        if let Some(limit) = self.deadline.over() {
+            self.ended.get_or_insert(HelmError::TooLong {
+                program: "helm",
+                verb: "upgrade",
+                limit,
+            });
+        }
+        if self.ended.is_some() {
+            return Ok(ControlFlow::Break(()));
+        }
         sleep(limits::SERVED_POLL).await;
-        Ok(())
+        Ok(ControlFlow::Continue(()))
     }
 
     /// Tells which objects are ready once Helm has succeeded: it may see that before a look does, and then ends the looks.
@@ -575,10 +627,67 @@ impl Watching {
     }
 }
 
+/// The identity and the generation of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct ObservedState {
+    uid: Option<String>,
+    generation: Option<u64>,
+}
+
+impl ObservedState {
+    fn of(live: &Object) -> (ObjectRef, Self) {
+        let state = Self {
+            uid: live.uid().map(str::to_owned),
+            generation: live.as_value()["metadata"]["generation"].as_u64(),
+        };
+        (live.reference().clone(), state)
+    }
+
+    /// Whether what is said of an object's pods is about this run of Helm, at whose beginning the object had the former
+    /// state. A Deployment's conditions follow its changes. Of other kinds events tell it, which outlive their cause, but
+    /// not the object.
+    fn is_current(&self, former: Option<&Self>, object: &ObjectRef) -> bool {
+        former.is_none_or(|former| {
+            self.uid != former.uid || object.gvk.kind == "Deployment" && self != former
+        })
+    }
+}
+
+/// Whether the API server refuses an object's pods by the level that their namespace is held to.
+fn is_refused(one: &Unready) -> bool {
+    let cause = one.cause.as_ref();
+    cause.is_some_and(|cause| cause.stuck == Stuck::PodSecurity)
+}
+
 /// Returns the objects that are there by now: hooks come and go.
 async fn existing(leased: &Leased<'_>, objects: &[ObjectRef]) -> Vec<Object> {
     let wanted: Vec<&ObjectRef> = objects.iter().collect();
     // Whatever cannot be seen is left to Helm.
     let found = leased.cluster.get_all(&wanted).await.unwrap_or_default();
     found.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_said_of_an_object_before_a_run_of_helm_ends_no_wait() {
+        let state = |uid: &str, generation| ObservedState {
+            uid: Some(uid.to_owned()),
+            generation: Some(generation),
+        };
+        let object = |kind| ObjectRef::namespaced("apps/v1", kind, "prod", "web");
+        let former = state("a", 1);
+        for (kind, now, former, expected) in [
+            ("Deployment", state("a", 1), Some(&former), false),
+            ("Deployment", state("a", 2), Some(&former), true),
+            ("StatefulSet", state("a", 2), Some(&former), false),
+            ("Job", state("b", 1), Some(&former), true),
+            ("StatefulSet", state("a", 1), None, true),
+        ] {
+            let is_current = now.is_current(former, &object(kind));
+            assert_eq!(is_current, expected, "{kind}: {now:?}");
+        }
+    }
 }

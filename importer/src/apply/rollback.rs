@@ -24,7 +24,7 @@ impl Ready<'_> {
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let (solution, wait) = (&deployment.solution, self.asked.request.wait);
+        let (solution, wait) = (&deployment.solution, self.deadline.wait());
         let others = coming_back(inverse, deployment, leased.cluster).await?;
         // What runs once may be that of the version before still.
         let is_new = |recorded: &Entry, live: &Object| {

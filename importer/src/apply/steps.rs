@@ -154,7 +154,7 @@ impl Ready<'_> {
         }
         let objects = || changes.iter().map(ObjectChange::object);
         restart_unpulled(deployment, objects(), leased).await?;
-        settle(leased, stage, objects(), self.asked.request.wait).await?;
+        settle(leased, stage, objects(), self.deadline.wait()).await?;
         for change in changes.iter().filter(|it| !asks_nobody(it.object())) {
             self.arm(deployment, change, leased).await?;
         }
@@ -229,9 +229,7 @@ impl Ready<'_> {
         let (desired, written) = (&change.desired, leased.uids().clone());
         let may = |live: &Object| self.check_change(deployment, &written, desired, Some(live));
         let reference = desired.object.reference();
-        leased
-            .make_room(reference, self.asked.request.wait, may)
-            .await
+        leased.make_room(reference, self.deadline.wait(), may).await
     }
 
     /// Whether an object that is there, if any, is still the one that may be written. What this change has `written` already
@@ -273,7 +271,7 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let (desired, object) = (&change.desired, change.object());
-        let end = Instant::now() + self.asked.request.wait;
+        let end = Instant::now() + self.deadline.wait();
         while let Some((policy, lacking)) = unserved(object, leased).await? {
             if Instant::now() >= end {
                 return Err(Error::Unserved {

@@ -1,6 +1,7 @@
 //! Runs of Helm through the gate: what may pass, made of what was planned and of what is recorded; and revisions, noted
 //! before Helm stores them.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,16 +48,16 @@ pub(crate) struct Sending<'a> {
     pub(crate) rendered: PathBuf,
 }
 
-/// Runs Helm through a gate that is there until it ends, and looks at the release meanwhile, which never ends by itself but
-/// where nothing more may be done. Where an end is asked for, Helm is asked to end, and has its time with the gate still open.
-/// Returns what became of the run.
+/// Runs Helm through a gate that is there until it ends, and looks at the release meanwhile. A look fails where nothing more
+/// may be done, and breaks off where waiting longer does not help. Where it breaks off, or the user asks for an end, Helm is
+/// asked to end, and has its time with the gate still open. Returns what became of the run.
 pub(crate) async fn run(
     leased: &mut Leased<'_>,
     helm: &Helm,
     release: &Release<'_>,
     sending: Option<Sending<'_>>,
     work: impl FnOnce(&Helm, &ClusterAccess, Cancel<'_>) -> Result<(), HelmError> + Send + 'static,
-    mut look: impl AsyncFnMut(&Leased<'_>) -> Result<(), Error>,
+    mut look: impl AsyncFnMut(&Leased<'_>) -> Result<ControlFlow<()>, Error>,
 ) -> Result<Result<(), HelmError>, Error> {
     let known = revisions(release.recorded, leased);
     let mut passage = passage(leased.cluster, release, &known, sending.as_ref()).await?;
@@ -83,7 +84,12 @@ pub(crate) async fn run(
         let note = tokio::select! {
             done = &mut work => break done,
             () = asked(cancel), if !ends.are_asked() => { ends.ask(); continue; }
-            ended = look(leased) => { ended?; continue; }
+            ended = look(leased) => {
+                if ended?.is_break() {
+                    ends.ask();
+                }
+                continue;
+            }
             Some(note) = coming.recv() => note,
         };
         let Note { revision, done } = note;

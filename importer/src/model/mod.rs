@@ -3,6 +3,7 @@
 pub(crate) mod authority;
 pub(crate) mod cleanup;
 pub(crate) mod config_map;
+pub(crate) mod deadline;
 pub(crate) mod destination;
 #[cfg(test)]
 pub(crate) mod earlier;

@@ -392,6 +392,14 @@ pub enum Obstacle {
         /// The reason, in the cluster's words.
         why: String,
     },
+    /// The cluster would not take the pods of a workload: its namespace's PodSecurity level or quota refuses them.
+    #[error("the cluster would reject the pods of {object}: {why}")]
+    PodsRefused {
+        /// The workload.
+        object: String,
+        /// The reason, in the cluster's words.
+        why: String,
+    },
     /// Something reaches beyond the environment and was not accepted.
     #[error(
         "{things} beyond the environment and {have} not been accepted",

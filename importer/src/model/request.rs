@@ -71,6 +71,8 @@ pub struct Request {
     pub nodes: Nodes,
     /// The time that CRDs may take until they are served, and the operator until it is ready.
     pub wait: Duration,
+    /// The time that the whole change to the cluster may take, charts included; none where each part has its own.
+    pub limit: Option<Duration>,
     /// The directory for files without a name while archives of older versions are read.
     pub scratch: PathBuf,
     /// The program that charts are installed by.

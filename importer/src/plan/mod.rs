@@ -74,6 +74,7 @@ use shelf::{Survey, TargetState};
 use validator::{Accepted, Finding};
 
 use crate::model::authority::Authority;
+use crate::model::deadline::Deadline;
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::renderings::Renderings;
@@ -123,6 +124,7 @@ pub struct Ready<'a> {
     pub(crate) proof: Option<Proof>,
     pub(crate) unchanged: Unchanged,
     pub(crate) summary: PlanSummary,
+    pub(crate) deadline: Deadline,
 }
 
 impl Ready<'_> {
@@ -375,6 +377,7 @@ impl<'a> Plan<'a> {
                 summary,
                 ..
             } if free => Ok(Ready {
+                deadline: Deadline::of(&asked.request),
                 asked,
                 images,
                 decision,
@@ -401,6 +404,7 @@ impl<'a> Plan<'a> {
         self.summary.notes.extend(untried(&redefined));
         if let Some(deployment) = deployment {
             obstacles.extend(trial::pod(cluster, deployment).await?);
+            obstacles.extend(trial::pods(cluster, deployment).await?);
             if deployment.place.uid.is_none() {
                 self.summary.notes.push(format!(
                     "namespace {} does not exist yet, so its PodSecurity, quotas and admission rules could not be tried",

@@ -2,12 +2,13 @@
 //! operator's pod before its Deployment exists, since a Deployment is taken by every API server, and only its pods meet
 //! PodSecurity, quotas and admission webhooks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use change::vocabulary as v;
+use change::{ObjectChange, vocabulary as v};
 use deployer::{Access, Applied, Cluster, Conflicts, Object, ObjectRef, Trial};
 use serde_json::json;
 
+use crate::limits;
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::request::Asked;
@@ -157,30 +158,13 @@ pub(crate) async fn pod(
     let namespace = deployment.namespace().as_str();
     let may = |verb: &str| Access::new(verb, "", "pods").namespace(namespace);
     let denied = cluster.denied(&[may("create"), may("patch")]).await?;
-    let Some(template) = deployment
-        .of_kind("Deployment")
-        .filter(|_| denied.is_empty())
-    else {
+    let operator = deployment.of_kind("Deployment");
+    let Some(operator) = operator.filter(|_| denied.is_empty()) else {
         return Ok(None);
     };
-    let name = template.name();
-    let template = &template.as_value()["spec"]["template"];
-    let mut spec = template["spec"].clone();
-    if let Some(spec) = spec.as_object_mut() {
-        // The account does not exist before the first deployment; the namespace's own serves for a trial.
-        spec.remove("serviceAccountName");
-    }
-    let pod = json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "name": format!("{name}-trial"),
-            "namespace": namespace,
-            "labels": template["metadata"]["labels"],
-        },
-        "spec": spec,
-    });
-    let pod = Object::new(pod)?;
+    let Some(pod) = trial_pod(operator, namespace)? else {
+        return Ok(None);
+    };
     // What would change of it is of no interest.
     cluster.suppose_absent(pod.reference());
     let tried = cluster
@@ -203,6 +187,115 @@ pub(crate) async fn pod(
     }))
 }
 
+/// The pod that a workload makes, under a name of its own; none if the object makes no pods.
+fn trial_pod(workload: &Object, namespace: &str) -> Result<Option<Object>, Error> {
+    let template = ["/spec/template", "/spec/jobTemplate/spec/template"];
+    let mut found = template.into_iter();
+    let template = found.find_map(|pointer| workload.as_value().pointer(pointer));
+    let Some((template, mut spec)) = template.map(|it| (it, it["spec"].clone())) else {
+        return Ok(None);
+    };
+    let Some(fields) = spec.as_object_mut() else {
+        return Ok(None);
+    };
+    // The account does not exist before the first deployment; the namespace's own serves for a trial.
+    fields.remove("serviceAccountName");
+    let pod = json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": format!("{}-trial", workload.name()),
+            "namespace": namespace,
+            "labels": template["metadata"]["labels"],
+        },
+        "spec": spec,
+    });
+    Ok(Some(Object::new(pod)?))
+}
+
+/// Returns the workloads of charts and sets whose pods the API server refuses by the level that their namespace is held to,
+/// or by its quota. Their controllers would be told so again and again, and never give up. Other refusals are left alone:
+/// cluster policies may refuse pods that a user makes, and take those of controllers. So is the quota where the workload
+/// exists: a pod that is replaced makes room for the next.
+pub(crate) async fn pods(
+    cluster: &Cluster,
+    deployment: &Deployment,
+) -> Result<Vec<Obstacle>, Error> {
+    let sets = deployment.change.changes();
+    let sets = sets.filter(|change| change.desired.part.is_some());
+    let of_charts = deployment.releases.all.iter().flat_map(|it| &it.objects);
+    let standing = deployment
+        .change
+        .live()
+        .chain(deployment.releases.objects_before());
+    let standing: BTreeSet<&ObjectRef> = standing.map(Object::reference).collect();
+    let mut workloads: BTreeMap<&str, Vec<(&ObjectRef, Object)>> = BTreeMap::new();
+    for workload in sets.map(ObjectChange::object).chain(of_charts) {
+        let Some(namespace) = workload.reference().namespace.as_deref() else {
+            continue;
+        };
+        if let Some(pod) = trial_pod(workload, namespace)? {
+            let there = workloads.entry(namespace).or_default();
+            there.push((workload.reference(), pod));
+        }
+    }
+    let mut obstacles = Vec::new();
+    for (namespace, mut pods) in workloads {
+        if !is_held(cluster, deployment, namespace).await? {
+            continue;
+        }
+        pods.truncate(limits::TRIED_PODS);
+        let (workloads, pods): (Vec<&ObjectRef>, Vec<Object>) = pods.into_iter().unzip();
+        for pod in &pods {
+            cluster.suppose_absent(pod.reference());
+        }
+        let trials = cluster
+            .dry_run(&pods, &v::manager(), Conflicts::Force)
+            .await?;
+        for (workload, (_, trial)) in workloads.into_iter().zip(trials) {
+            if let Trial::Refused(deployer::Error::Forbidden { message, .. }) = trial
+                && is_for_controllers(&message, standing.contains(workload))
+            {
+                obstacles.push(Obstacle::PodsRefused {
+                    object: workload.to_string(),
+                    why: message,
+                });
+            }
+        }
+    }
+    Ok(obstacles)
+}
+
+/// Whether a namespace is held to a PodSecurity level which is the one that it will have, and pods may be tried in it.
+async fn is_held(
+    cluster: &Cluster,
+    deployment: &Deployment,
+    namespace: &str,
+) -> Result<bool, Error> {
+    if namespace == deployment.namespace().as_str()
+        && deployment.deployed.labels.contains_key(space::ENFORCE)
+    {
+        return Ok(false);
+    }
+    let may = |verb: &str| Access::new(verb, "", "pods").namespace(namespace);
+    if !cluster
+        .denied(&[may("create"), may("patch")])
+        .await?
+        .is_empty()
+    {
+        return Ok(false);
+    }
+    let reference = ObjectRef::cluster_scoped("v1", "Namespace", namespace);
+    // Whoever may not read namespaces is told by the rollout.
+    let live = cluster.get(&reference).await.unwrap_or_default();
+    Ok(live.is_some_and(|live| live.labels().contains_key(space::ENFORCE)))
+}
+
+/// Whether the API server would give a controller the same answer as this user.
+fn is_for_controllers(message: &str, exists: bool) -> bool {
+    message.contains("violates PodSecurity") || !exists && message.contains("exceeded quota")
+}
+
 #[cfg(test)]
 mod tests {
     use deployer::Difference;
@@ -223,6 +316,45 @@ mod tests {
             },
         }))
         .unwrap()
+    }
+
+    #[test]
+    fn the_pod_of_each_kind_of_workload_is_tried_and_only_what_controllers_are_told_counts() {
+        let spec = json!({ "containers": [], "serviceAccountName": "own" });
+        let template = json!({ "metadata": { "labels": { "app": "a" } }, "spec": spec });
+        let workload = |kind: &str, spec: serde_json::Value| {
+            let metadata = json!({ "name": "a", "namespace": "n" });
+            Object::new(json!({
+                "apiVersion": "apps/v1", "kind": kind, "metadata": metadata, "spec": spec,
+            }))
+            .unwrap()
+        };
+        for (kind, spec) in [
+            ("StatefulSet", json!({ "template": template })),
+            (
+                "CronJob",
+                json!({ "jobTemplate": { "spec": { "template": template } } }),
+            ),
+        ] {
+            let pod = trial_pod(&workload(kind, spec), "n").unwrap().unwrap();
+            assert_eq!(pod.name(), "a-trial");
+            assert_eq!(pod.as_value()["spec"], json!({ "containers": [] }));
+        }
+        assert_eq!(
+            trial_pod(&workload("Service", json!({})), "n").unwrap(),
+            None
+        );
+        let level = "pods \"a\" is forbidden: violates PodSecurity \"restricted:latest\"";
+        let quota = "pods \"a\" is forbidden: exceeded quota: few";
+        let policy = "admission webhook \"policy\" denied the request: no bare pods";
+        for (message, exists, counts) in [
+            (level, true, true),
+            (quota, false, true),
+            (quota, true, false),
+            (policy, false, false),
+        ] {
+            assert_eq!(is_for_controllers(message, exists), counts, "{message}");
+        }
     }
 
     #[test]

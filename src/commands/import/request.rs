@@ -254,6 +254,7 @@ pub(crate) fn of_writer(
         writer,
         nodes: Nodes::AsTheyAre,
         wait: turn.timeout(),
+        limit: turn.limit(),
         scratch: environment::scratch(),
         helm: helm::installer(turn.helm.as_deref()),
         helm_from: HelmFrom::Site,

@@ -36,6 +36,8 @@ pub(super) struct FiledRequest {
     verb: Verb,
     from_site: BTreeSet<LeftOpen>,
     wait: Seconds,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    limit: Option<Seconds>,
 }
 
 /// Whether an id accepts nothing but what the plan shows. Reads of templates are among the lines of a plan in which they
@@ -80,6 +82,7 @@ impl FiledRequest {
             verb: request.verb,
             from_site: request.from_site.clone(),
             wait: Seconds(request.wait.as_secs()),
+            limit: request.limit.map(|limit| Seconds(limit.as_secs())),
         })
     }
 
@@ -125,6 +128,7 @@ impl FiledRequest {
             // A plan is carried out by who sees that the cluster is there.
             nodes: Nodes::AsTheyAre,
             wait: Duration::from_secs(self.wait.0),
+            limit: self.limit.map(|limit| Duration::from_secs(limit.0)),
             scratch,
             helm,
             helm_from: HelmFrom::Site,

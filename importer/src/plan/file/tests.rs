@@ -118,6 +118,7 @@ pub(crate) fn request(pull_login: PullLogin, wait: u64) -> Request {
         writer: writer(),
         nodes: Nodes::AsTheyAre,
         wait: Duration::from_secs(wait),
+        limit: None,
         scratch: PathBuf::new(),
         helm: helm(),
         helm_from: HelmFrom::Site,
