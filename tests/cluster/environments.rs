@@ -115,7 +115,8 @@ fn nodes_get_a_login_of_their_own() {
         "kubernetes.io/dockerconfigjson"
     );
     // It stays with the next version, and goes with the last.
-    site.import("1.1.0.iso", &["-e", "logins"]).success();
+    let shown = site.import("1.1.0.iso", &["-e", "logins"]).success();
+    assert!(!shown.contains("which is not made here"), "{shown}");
     site.solution(&["undeploy", "--yes", "example", "-e", "logins"])
         .success();
     let left = site.kubectl("logins", &["get", "secrets", "--output=name"]);

@@ -6,7 +6,7 @@ use deployer::{Access, Cluster, Node, Object, ObjectRef};
 use manifests::{is_definition, pod_specs};
 use registry::Client;
 use rules::{Reach, Right};
-use schemas::{Image, SolutionId};
+use schemas::{Image, Namespace, SolutionId};
 use serde_json::Value;
 use validator::Accepted;
 
@@ -106,20 +106,22 @@ pub(crate) fn later_pods(
     }))
 }
 
-/// The Secrets that pods log in with in other namespaces than the environment's, and that nobody makes: what is in it is
-/// the site's to know, or a chart has its pods there.
+/// Returns the notes on Secrets that pods log in with and that this change does not create. The Secret in the
+/// environment's namespace was checked already: an earlier import created it.
 pub(crate) fn missing_logins(deployment: &Deployment) -> Vec<String> {
     let objects = || deployment.change.objects();
     let all = objects().chain(deployment.releases.objects());
     let secret = login::secret_name(&deployment.solution);
-    missing(all, objects(), secret.as_str())
+    missing(all, objects(), secret.as_str(), deployment.namespace())
 }
 
-/// Returns the Secrets of this name that pods of some objects log in with and others do not make.
+/// Returns the notes on Secrets of this name, outside of the environment's namespace, that pods of some objects log in
+/// with and that are not among the others.
 fn missing<'a>(
     pods: impl Iterator<Item = &'a Object>,
     made: impl Iterator<Item = &'a Object>,
     secret: &str,
+    checked: &Namespace,
 ) -> Vec<String> {
     let logs_in = |object: &Object| {
         let value = object.as_value();
@@ -131,6 +133,7 @@ fn missing<'a>(
     };
     let spaces = pods.filter(|it| logs_in(it)).filter_map(Object::namespace);
     let mut spaces: BTreeSet<&str> = spaces.collect();
+    spaces.remove(checked.as_str());
     for object in made.filter(|it| it.gvk().kind == "Secret" && it.name() == secret) {
         spaces.remove(object.namespace().unwrap_or_default());
     }
@@ -254,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_login_that_nobody_makes_is_named() {
+    fn a_missing_login_is_noted_outside_of_the_environments_namespace_alone() {
         let object = |kind: &str, name: &str, namespace: &str, secret: &str| {
             let object = json!({
                 "apiVersion": "v1", "kind": kind,
@@ -266,11 +269,13 @@ mod tests {
         let pods = [
             object("Pod", "a", "kube-system", "login"),
             object("Pod", "b", "kube-system", "login"),
-            object("Pod", "c", "own", "login"),
+            object("Pod", "c", "agents", "login"),
             object("Pod", "d", "theirs", "corp"),
+            // The Secret there is of an earlier import.
+            object("Pod", "e", "prod", "login"),
         ];
-        let made = [object("Secret", "login", "own", "")];
-        let notes = missing(pods.iter(), made.iter(), "login");
+        let made = [object("Secret", "login", "agents", "")];
+        let notes = missing(pods.iter(), made.iter(), "login", &"prod".parse().unwrap());
         assert_eq!(notes.len(), 1, "{notes:?}");
         let words = "with Secret kube-system/login, which is not made here";
         assert!(notes[0].contains(words), "{notes:?}");

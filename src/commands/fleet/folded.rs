@@ -115,7 +115,7 @@ mod tests {
     fn equal_lines_below_different_headings_are_not_the_same() {
         let of = |lines: &[&str]| headed(lines.iter().map(|it| (*it).to_owned()).collect());
         let one = of(&["gained:", "  x", "lost:", "  y"]);
-        let other = of(&["gained:", "  y", "lost: none"]);
+        let other = of(&["gained:", "  y", "beyond:"]);
         let shown: Vec<String> = fold(vec![one, other])
             .iter()
             .map(|it| format!("{}{}", it.text.line, it.whose(&["a", "b"])))
@@ -126,7 +126,7 @@ mod tests {
             "lost: [a]",
             "  y [a]",
             "  y [b]",
-            "lost: none [b]",
+            "beyond: [b]",
         ];
         assert_eq!(shown, expected);
     }

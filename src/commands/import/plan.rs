@@ -117,22 +117,24 @@ fn node_login(
     ]
 }
 
+/// The lines on rights that are gained, those that are dangerous marked, and on what is dangerous whoever has rights.
 fn gained_lines(target: &PlannedTarget) -> Vec<String> {
-    let PlannedTarget {
-        rights_gained: rights,
-        dangers,
-        beyond,
-        ..
-    } = target;
-    let heading = match (rights.is_empty() && dangers.is_empty(), beyond) {
-        (false, _) => "rights    gained:",
-        (true, Some(_)) => "rights    gained: see what reaches beyond the environment",
-        (true, None) => "rights    gained: none",
-    };
-    let rights = rights.iter().map(right);
-    let dangers = dangers.iter().map(|words| format!("        ! {words}"));
-    let heading = [heading.to_owned()].into_iter();
-    heading.chain(rights).chain(dangers).collect()
+    let rights = target.rights_gained.iter().map(right);
+    let dangers = target.dangers.iter();
+    let dangers = dangers.map(|words| format!("        ! {words}"));
+    headed("rights    gained:", rights.chain(dangers))
+}
+
+/// The lines on rights that are lost.
+fn lost_lines(target: &PlannedTarget) -> Vec<String> {
+    headed("rights    lost:", target.rights_lost.iter().map(right))
+}
+
+/// Returns lines below their heading, and none where there is nothing to show below it.
+fn headed(heading: &str, lines: impl Iterator<Item = String>) -> Vec<String> {
+    let mut lines = lines.peekable();
+    let heading = lines.peek().map(|_| heading.to_owned());
+    heading.into_iter().chain(lines).collect()
 }
 
 fn right(right: &PlannedRight) -> String {
@@ -288,8 +290,8 @@ impl Lines {
             ));
         }
         target.later_pods.iter().for_each(|it| self.later_pods(it));
-        self.gained(target);
-        self.lost(&target.rights_lost);
+        self.0.extend(gained_lines(target));
+        self.0.extend(lost_lines(target));
         if let Some(beyond) = &target.beyond {
             self.beyond(beyond);
         }
@@ -382,25 +384,6 @@ impl Lines {
         }
     }
 
-    /// Rights that are gained, those that are dangerous marked, and what is dangerous whoever has rights. It is never said that
-    /// nothing is gained beside something that has to be known.
-    fn gained(&mut self, target: &PlannedTarget) {
-        for line in gained_lines(target) {
-            self.0.push(line);
-        }
-    }
-
-    /// Rights that are lost.
-    fn lost(&mut self, rights: &[PlannedRight]) {
-        if rights.is_empty() {
-            return self.0.push("rights    lost: none".to_owned());
-        }
-        self.0.push("rights    lost:".to_owned());
-        for one in rights {
-            self.0.push(right(one));
-        }
-    }
-
     /// What reaches beyond the environment, under the id that accepts it.
     fn beyond(&mut self, beyond: &PlannedBeyond) {
         let accepted = choose(beyond.accepted, "accepted", "to be accepted");
@@ -451,27 +434,33 @@ mod tests {
     }
 
     #[test]
-    fn none_is_never_said_beside_what_is_dangerous() {
-        let target = |dangers: Value, beyond: Value| {
+    fn a_plan_has_no_heading_without_lines_below_it() {
+        let target = |gained: Value, lost: Value, dangers: Value| {
             let target = json!({
                 "environment": "prod", "namespace": "prod", "running": null,
-                "rightsGained": [], "rightsLost": [], "dangers": dangers, "beyond": beyond,
+                "rightsGained": gained, "rightsLost": lost, "dangers": dangers, "beyond": null,
                 "objects": [], "removed": [],
             });
-            gained_lines(&serde_json::from_value(target).unwrap())
+            let target = serde_json::from_value(target).unwrap();
+            let mut lines = Lines::default();
+            lines.target(&target);
+            lines.0.split_off(1)
         };
+        let none = || json!([]);
+        let right = json!([{ "right": "list pods", "danger": null }]);
         let opened = "Service prod/web is open on a port of every node (NodePort)";
-        let beyond =
-            json!({ "id": "1", "accepted": true, "lines": [{ "text": "a", "new": false }] });
-        assert_eq!(target(json!([]), Value::Null), ["rights    gained: none"]);
+        assert!(target(none(), none(), none()).is_empty());
         assert_eq!(
-            target(json!([opened]), Value::Null),
+            target(right.clone(), none(), json!([opened])),
             [
                 "rights    gained:".to_owned(),
+                "          list pods".to_owned(),
                 format!("        ! {opened}")
             ]
         );
-        let all = target(json!([]), beyond);
-        assert!(!all.concat().contains("none"), "{all:?}");
+        assert_eq!(
+            target(none(), right, none()),
+            ["rights    lost:", "          list pods"]
+        );
     }
 }
