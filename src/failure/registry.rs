@@ -20,6 +20,7 @@ pub(super) const QUOTA: &str = "have the quota raised, or free some of it: `solu
 const MAKE_IT: &str = "have the registry's administrator create the repository, or allow this login to create repositories by pushing";
 pub(super) const LEVELS: &str = "name a prefix with fewer levels in `--registry`, or none; `--repository-layout ref` gives images the paths of their references";
 const TAG_KEPT: &str = "the tag was pushed by someone else, and the registry is configured never to move a tag: find out whose it is, or choose another prefix in `--registry`";
+const TAG_HIDDEN: &str = "have the registry's administrator give this login the right to pull from the repository as well, then run the same command again: the tag was not moved, and only what is missing is pushed";
 const READ_ONLY: &str = "wait for the end of the registry's maintenance, or name a registry in `--registry` that takes images: a cache of another registry does not";
 const READ_ITS_LOG: &str =
     "check the registry's log for the reason, and the name and prefix in `--registry`";
@@ -90,6 +91,7 @@ impl Judge for Error {
             Self::NameRefused { .. } => no(LEVELS),
             Self::ReadOnly { .. } => no(READ_ONLY),
             Self::TagKept { .. } => no(TAG_KEPT),
+            Self::TagHidden { .. } => no(TAG_HIDDEN),
             Self::Quota { .. } => no(QUOTA),
             Self::NoCatalog { .. } => no(NO_CATALOG),
             Self::KeepsAll { .. } => no(KEEPS_ALL),

@@ -338,6 +338,16 @@ pub enum Error {
         /// The registry's own words, shortened.
         message: String,
     },
+    /// A tag that the registry does not show, to a login that cannot read what it pushes: the tag may be another image's.
+    #[error(
+        "could not {operation}: this login cannot read the repository, so it cannot see whether the tag exists"
+    )]
+    TagHidden {
+        /// The operation that failed.
+        operation: Box<Operation>,
+        /// The refusal to show what was pushed.
+        source: Box<Error>,
+    },
     /// The registry takes nothing: it is in maintenance, or is a cache of another one.
     #[error("could not {operation}: the registry is read-only: {message}")]
     ReadOnly {
@@ -541,6 +551,7 @@ impl Error {
             | Self::NoRepository { .. }
             | Self::NameRefused { .. }
             | Self::TagKept { .. }
+            | Self::TagHidden { .. }
             | Self::Quota { .. }
             | Self::Full { .. }
             | Self::ReadOnly { .. }

@@ -10,8 +10,34 @@ use crate::address::{Reference, RepositoryPath};
 use crate::blobs::Presence;
 use crate::open_upload::OpenUpload;
 
-/// The digest of what a repository gives under a reference, if anything.
-pub(crate) type FoundManifests = HashMap<RepositoryPath, HashMap<Reference, Option<Digest>>>;
+/// The answer of a registry that was asked for a manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FoundManifest {
+    /// The registry says that there is none.
+    Absent,
+    /// The registry refuses to show it. There may be none.
+    Hidden,
+    /// The registry gives a manifest with this digest.
+    Present(Digest),
+}
+
+impl FoundManifest {
+    pub(crate) fn digest(self) -> Option<Digest> {
+        match self {
+            Self::Present(digest) => Some(digest),
+            Self::Absent | Self::Hidden => None,
+        }
+    }
+}
+
+impl From<Option<Digest>> for FoundManifest {
+    fn from(digest: Option<Digest>) -> Self {
+        digest.map_or(Self::Absent, Self::Present)
+    }
+}
+
+/// The answer of each repository under each reference.
+pub(crate) type FoundManifests = HashMap<RepositoryPath, HashMap<Reference, FoundManifest>>;
 
 /// The content that a registry was found to have, and the uploads that were opened to see whether it takes the rest.
 /// Clones share the uploads: each can be used once.
@@ -33,7 +59,7 @@ impl KnownContent {
     /// The digest of the manifest that a repository was found to give under a reference.
     #[must_use]
     pub fn manifest(&self, repository: &RepositoryPath, reference: &Reference) -> Option<Digest> {
-        *self.manifests.get(repository)?.get(reference)?
+        self.found(repository, reference)?.digest()
     }
 
     /// A repository that was found to hold a blob.
@@ -58,15 +84,13 @@ impl KnownContent {
         self.blobs.get(digest)?.get(repository).copied()
     }
 
-    /// Whether a repository gives this manifest under a reference, if that was asked.
-    pub(crate) fn gives(
+    /// Returns what a repository answered under a reference, if it was asked.
+    pub(crate) fn found(
         &self,
         repository: &RepositoryPath,
         reference: &Reference,
-        digest: Digest,
-    ) -> Option<bool> {
-        let found = self.manifests.get(repository)?.get(reference)?;
-        Some(*found == Some(digest))
+    ) -> Option<FoundManifest> {
+        self.manifests.get(repository)?.get(reference).copied()
     }
 
     /// The upload that is open in a repository, for one who uses it.

@@ -12,6 +12,7 @@ use crate::auth::TokenAccess;
 use crate::error::{Error, RegistryVerb};
 use crate::events::{Event, ManifestArrival};
 use crate::job::{ManifestOutcome, ManifestPush};
+use crate::known::FoundManifest;
 use crate::limits;
 use crate::manifests::digest_of;
 use crate::push::{PlacedBlobs, PushRun};
@@ -101,7 +102,10 @@ impl PushRun<'_> {
         let media_type = self.check(manifest).map_err(Arc::new)?;
         let put = || self.put_unless_there(manifest, &media_type);
         let arrival = self.client.retrying_aloud(put, self.tell).await;
-        let arrival = arrival.map_err(|error| self.failed(error))?;
+        let arrival = match arrival.map_err(|error| self.failed(error))? {
+            Some(arrival) => arrival,
+            None => self.put_hidden_tag(manifest, &media_type).await?,
+        };
         if arrival == ManifestArrival::Uploaded {
             self.stored();
             let kept = self.check_kept(manifest).await;
@@ -110,32 +114,84 @@ impl PushRun<'_> {
         Ok(arrival)
     }
 
-    async fn put_unless_there(
+    /// Pushes a tag that the registry does not show, once it is known that this login can read the repository: then
+    /// the tag does not exist. To a login without that right, the tag may be another image's.
+    async fn put_hidden_tag(
+        &self,
+        tag: &ManifestPush,
+        media_type: &HeaderValue,
+    ) -> Result<ManifestArrival, Arc<Error>> {
+        let by_digest = ManifestPush {
+            reference: tag.digest.into(),
+            ..tag.clone()
+        };
+        let put = || self.put(&by_digest, media_type);
+        let put = self.client.retrying_aloud(put, self.tell).await;
+        put.map_err(|error| self.failed(error))?;
+        let kept = self.check_kept(&by_digest).await;
+        kept.map_err(|error| self.failed(self.hidden(tag, error)))?;
+        let put = || self.put(tag, media_type);
+        let put = self.client.retrying_aloud(put, self.tell).await;
+        put.map_err(|error| self.failed(error))
+    }
+
+    /// Returns the error for a tag that is not pushed, since what was pushed before it cannot be read.
+    fn hidden(&self, tag: &ManifestPush, error: Error) -> Error {
+        if !error.may_be_absence() {
+            return error;
+        }
+        let verb = RegistryVerb::PushManifest(tag.reference.clone());
+        let operation = self.client.operation(verb, Some(&tag.repository));
+        Error::TagHidden {
+            operation: Box::new(operation),
+            source: Box::new(error),
+        }
+    }
+
+    async fn put(
         &self,
         manifest: &ManifestPush,
         media_type: &HeaderValue,
     ) -> Result<ManifestArrival, Error> {
         let (repository, reference) = (&manifest.repository, &manifest.reference);
         let (bytes, digest) = (&manifest.bytes, manifest.digest);
-        let find = self
-            .client
-            .find_manifest(repository, reference, TokenAccess::PullPush);
-        let there = match self.known.gives(repository, reference, digest) {
-            Some(there) => there,
-            None => match find.await {
-                // As of a blob (`Client::look_for_blob`): sending it again heals what a full disk left.
-                Err(Error::Busy { status: 500, .. }) => false,
-                Err(error) if error.may_be_absence() => false,
-                found => found? == Some(digest),
-            },
-        };
-        if there {
-            return Ok(ManifestArrival::Present);
-        }
         self.client
             .put_manifest(repository, reference, media_type, bytes, digest)
             .await
             .map(|()| ManifestArrival::Uploaded)
+    }
+
+    /// Pushes a manifest unless the registry has it. Does nothing and returns nothing for a tag that the registry refuses
+    /// to show.
+    async fn put_unless_there(
+        &self,
+        manifest: &ManifestPush,
+        media_type: &HeaderValue,
+    ) -> Result<Option<ManifestArrival>, Error> {
+        let (repository, reference) = (&manifest.repository, &manifest.reference);
+        let find = self
+            .client
+            .find_manifest(repository, reference, TokenAccess::PullPush);
+        let found = match self.known.found(repository, reference) {
+            Some(found) => found,
+            None => match find.await {
+                // As of a blob (`Client::look_for_blob`): sending it again heals what a full disk left.
+                Err(Error::Busy { status: 500, .. })
+                    if matches!(reference, Reference::Digest(_)) =>
+                {
+                    FoundManifest::Absent
+                }
+                Err(error) if error.may_be_absence() => FoundManifest::Hidden,
+                found => found?.into(),
+            },
+        };
+        match (found, reference) {
+            (FoundManifest::Present(found), _) if found == manifest.digest => {
+                Ok(Some(ManifestArrival::Present))
+            }
+            (FoundManifest::Hidden, Reference::Tag(_)) => Ok(None),
+            _ => self.put(manifest, media_type).await.map(Some),
+        }
     }
 
     /// Whether the registry gives a manifest, and not only its digest.

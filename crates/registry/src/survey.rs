@@ -11,14 +11,14 @@ use crate::blobs::Presence;
 use crate::client::Client;
 use crate::error::{Error, RegistryVerb};
 use crate::job::PushJob;
-use crate::known::{FoundManifests, KnownContent};
+use crate::known::{FoundManifest, FoundManifests, KnownContent};
 use crate::limits;
 use crate::several::Several;
 
 /// What it means that a registry refuses to show something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hidden {
-    /// Nothing is there, as far as can be known: a push finds out.
+    /// Nothing is there, as far as can be known: a push finds out, and moves no tag unless the login can read.
     Absent,
     /// It could not be found out.
     Unknown,
@@ -58,10 +58,10 @@ impl Client {
                     Err(Error::Busy { status: 500, .. })
                         if matches!(reference, Reference::Digest(_)) =>
                     {
-                        Ok(None)
+                        Ok(FoundManifest::Absent)
                     }
-                    Err(error) if hidden.is_absent(&error) => Ok(None),
-                    found => found,
+                    Err(error) if hidden.is_absent(&error) => Ok(FoundManifest::Hidden),
+                    found => found.map(FoundManifest::from),
                 };
                 (manifest, found)
             })

@@ -128,7 +128,7 @@ impl Verified {
         for manifest in &job.manifests {
             let (repository, reference) = (&manifest.repository, &manifest.reference);
             let found = found.get(repository).and_then(|it| it.get(reference));
-            match found.copied().flatten() {
+            match found.and_then(|found| found.digest()) {
                 Some(found) if found == manifest.digest => {}
                 Some(found) => self.note(repository, reference.clone(), Fault::Other(found)),
                 None => self.note(repository, reference.clone(), Fault::Missing),

@@ -4,6 +4,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use registry::{Client, Credentials, Error, PushReport, Refusal, limits, push};
+use schemas::Tag;
 
 use crate::images::{Job, digest_of, may_push, noise, repository, silent};
 use crate::server::{Protection, Server, client_for, password};
@@ -417,6 +418,41 @@ async fn a_registry_that_hides_what_it_does_not_have_gets_it() {
         .await
         .unwrap_err();
     assert!(matches!(error, Error::Denied { .. }), "{error:?}");
+}
+
+/// A login that may push and not read gets the same answer for a tag that exists as for one that does not.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tag_that_a_login_cannot_read_is_not_moved() {
+    let server = Server::start(&Protection::None);
+    let (app, tag) = (repository("app"), "1".parse::<Tag>().unwrap().into());
+    let mut theirs = Job::default();
+    let digest = theirs.image(&app, Some("1"), &[noise(1, 100)]);
+    let open = client_for(&server.host(), Credentials::Anonymous);
+    assert!(push(&open, theirs.job, silent()).await.is_complete());
+    let is_content = |path: &str| path.contains("/manifests/") || path.contains("/blobs/sha256:");
+    let writing = Proxy::start(server.port, move |seen| {
+        if seen.method == "GET" && is_content(&seen.path) {
+            return answer("403 Forbidden", "");
+        }
+        Action::Forward
+    });
+    let client = client_for(&writing.host(), Credentials::Anonymous);
+    let mut ours = Job::default();
+    ours.image(&app, Some("1"), &[noise(2, 100)]);
+    // By its tag alone, as an image without an index is pushed.
+    ours.job.manifests.truncate(1);
+    let mut surveyed = ours.job.clone();
+    surveyed.known = client.survey(&ours.job).await.unwrap();
+    for job in [surveyed, ours.job] {
+        let report = push(&client, job, silent()).await;
+        let errors = report.errors();
+        assert!(
+            matches!(&errors[..], [error] if matches!(**error, Error::TagHidden { .. })),
+            "{errors:?}"
+        );
+        let found = open.manifest(&app, &tag).await.unwrap().unwrap();
+        assert_eq!(found.digest, digest);
+    }
 }
 
 /// A repository that answers 401 where others take uploads is the one that is refused, not the login.
