@@ -10,6 +10,7 @@ use importer::{Condition, OperatorStatus};
 
 use super::at_registry::not_pushed;
 use super::fixes::SKIP_REMOVE_SETS;
+use super::registry::OTHER_CLOCK;
 use super::{Answer, Failure, Judge, NO, Outcome, fix, no, pulls, unknown};
 use crate::{environment, holder};
 
@@ -259,9 +260,7 @@ fn of_client_certificate(error: &Error) -> Option<&'static str> {
         Error::Expiry(ExpiryError::Expired { .. }) => Some(
             "renew the client certificate (`kubeadm certs renew` on a control plane of kubeadm), or correct this machine's clock",
         ),
-        Error::Expiry(ExpiryError::NotYetValid { .. }) => {
-            Some("correct the clock of this machine or of the one that issued the certificate")
-        }
+        Error::Expiry(ExpiryError::NotYetValid { .. }) => Some(OTHER_CLOCK),
         _ => None,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use registry::{DOCKER_HUB, EngineError, Error, IdentityError, Refusal};
+use registry::{DOCKER_HUB, EngineError, Error, ExpiryError, IdentityError, Refusal};
 
 use super::{Answer, Judge, NO, UNKNOWN, no, unknown};
 
@@ -39,6 +39,9 @@ const NO_IMAGE: &str =
     "check the name and the tag; some registries also say this of what your login may not see";
 const NO_IDENTITY: &str = "have the registry's administrator give you a certificate and its key, and put them into a directory as NAME.cert and NAME.key: /etc/containers/certs.d/HOST[:PORT], or any that you name with `--cert-dir`";
 const OTHER_IDENTITY: &str = "have the registry's administrator give you a new certificate and key: `openssl x509 -in NAME.cert -noout -dates -issuer -ext extendedKeyUsage` shows what the one in use is good for";
+const RENEW_IDENTITY: &str = "have the registry's administrator renew the client certificate, or correct this machine's clock";
+pub(super) const OTHER_CLOCK: &str =
+    "correct the clock of this machine or of the one that issued the certificate";
 const TAMPERED: &str = "copy again from the source; if it fails again, treat it as tampering";
 
 impl Judge for Error {
@@ -54,6 +57,10 @@ impl Judge for Error {
             Self::Identity(error) => error.answer(),
             Self::CertificateRequired { .. } => no(NO_IDENTITY),
             Self::CertificateRefused { .. } => no(OTHER_IDENTITY),
+            Self::CertificateExpired { reason, .. } => no(match reason {
+                ExpiryError::Expired { .. } => RENEW_IDENTITY,
+                ExpiryError::NotYetValid { .. } => OTHER_CLOCK,
+            }),
             Self::Unreachable { .. } => unknown(
                 "check the host name, the port, the firewall between here and the registry, and the proxy that `https_proxy` and `no_proxy` choose",
             ),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use tls::{CertificateReason, IdentityError};
+use tls::{CertificateReason, ExpiryError, IdentityError};
 
 use crate::held::HeldLease;
 use crate::limits;
@@ -15,27 +15,6 @@ use crate::stuck::{PullFailure, RolloutFailure};
 
 /// The cause of a failure in a library below.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;
-
-/// The reason why a client certificate is not valid at present.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum ExpiryError {
-    /// It was valid.
-    #[error("the client certificate expired at {until}; this machine's clock says {now}")]
-    Expired {
-        /// The end of its validity.
-        until: String,
-        /// The present time.
-        now: String,
-    },
-    /// It will be valid.
-    #[error("the client certificate is not valid before {from}; this machine's clock says {now}")]
-    NotYetValid {
-        /// The begin of its validity.
-        from: String,
-        /// The present time.
-        now: String,
-    },
-}
 
 /// A field that another manager owns.
 #[derive(Debug, Clone, PartialEq, Eq)]

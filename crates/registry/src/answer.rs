@@ -1,5 +1,6 @@
 //! Answers of a registry, read within limits, and the places that they point to.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use schemas::Digest;
 use crate::activity::{Activity, Moment};
 use crate::error::{Error, Operation};
 use crate::failure::{self, from_reqwest};
+use crate::identity::ShownIdentity;
 use crate::{limits, origin};
 
 /// The head of an answer, and its body on request.
@@ -17,11 +19,16 @@ use crate::{limits, origin};
 pub(crate) struct RegistryAnswer {
     response: Response,
     activity: Activity,
+    shown: Arc<ShownIdentity>,
 }
 
 impl RegistryAnswer {
-    pub(crate) fn new(response: Response, activity: Activity) -> Self {
-        Self { response, activity }
+    pub(crate) fn new(response: Response, activity: Activity, shown: Arc<ShownIdentity>) -> Self {
+        Self {
+            response,
+            activity,
+            shown,
+        }
     }
 
     pub(crate) fn status(&self) -> StatusCode {
@@ -82,7 +89,7 @@ impl RegistryAnswer {
         let piece = self.activity.watch(self.response.chunk()).await;
         self.activity.mark(Moment::Asking);
         let piece = piece.map_err(|late| late.error(operation))?;
-        let piece = piece.map_err(|error| from_reqwest(operation, error))?;
+        let piece = piece.map_err(|error| self.shown.explain(from_reqwest(operation, error)))?;
         let bytes = piece.as_ref().map_or(0, Bytes::len);
         self.activity.moved(bytes as u64);
         Ok(piece)
@@ -129,9 +136,10 @@ impl RegistryAnswer {
     pub(crate) async fn into_error(self, operation: &Operation) -> (Error, Option<String>) {
         let status = self.status();
         let retry_after = self.retry_after();
+        let shown = Arc::clone(&self.shown);
         let body = self.error_body(operation).await;
         let error = failure::from_status(operation, status, &body, retry_after);
-        (error, failure::registry_code(&body))
+        (shown.explain(error), failure::registry_code(&body))
     }
 
     /// Returns the pause asked for, only in the form in seconds: a date would need a clock that both sides agree on.

@@ -18,7 +18,7 @@ use crate::credentials::Credentials;
 use crate::error::{Error, Operation, RegistryVerb};
 use crate::events::Event;
 use crate::failure;
-use crate::identity::ClientIdentity;
+use crate::identity::{ClientIdentity, ShownIdentity};
 use crate::journal::{UploadJournal, UploadSubject};
 use crate::limits;
 use crate::pace::{LeastRate, Pace};
@@ -157,6 +157,11 @@ impl ClientWire {
     /// Connects as these options say.
     pub(crate) fn of(options: &ClientOptions) -> Result<Self, Error> {
         let tls = tls::client_config(&options.ca, options.system_roots, options.identity.as_ref())?;
+        let identity = options.identity.as_ref();
+        let shown = ShownIdentity {
+            certificate: identity.map(|identity| identity.certificate.clone()),
+            clock: Arc::clone(&tls.time_provider),
+        };
         let builder = reqwest::Client::builder()
             .tls_backend_preconfigured(tls)
             .user_agent(options.user_agent.as_str())
@@ -172,8 +177,7 @@ impl ClientWire {
         let http = options.proxies.apply(builder)?;
         let http = http.build().map_err(Error::Setup)?;
         let pace = Pace::new(options.least_rate);
-        let wire = Self::new(http, pace, options.listener.clone());
-        Ok(wire.identified(options.identity.is_some()))
+        Ok(Self::new(http, pace, options.listener.clone(), shown))
     }
 }
 
@@ -270,7 +274,7 @@ impl Client {
         let named = answer.header("docker-distribution-api-version").is_some();
         let body = answer.error_body(&operation).await;
         if let Some(refused) = failure::refused_certificate(&operation, status, &body) {
-            return Err(refused);
+            return Err(self.inner.transport.wire.explain(refused));
         }
         // Any web site answers something: a registry's answer is empty or JSON.
         let json =

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::address::{Reference, RepositoryPath};
 use crate::pace::LeastRate;
-use tls::IdentityError;
+use tls::{ExpiryError, IdentityError};
 
 /// An operation and its object. Reads as `upload sha256:… to registry.example/app`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -262,6 +262,14 @@ pub enum Error {
         operation: Box<Operation>,
         /// The reason, as far as the server gives it.
         reason: &'static str,
+    },
+    /// The server does not take the client certificate, which is not valid at present.
+    #[error("could not {operation}: {reason}")]
+    CertificateExpired {
+        /// The operation that failed.
+        operation: Box<Operation>,
+        /// The date of the certificate, and that of the clock.
+        reason: ExpiryError,
     },
     /// The server speaks plain HTTP on a port where HTTPS was expected.
     #[error("could not {operation}: it answers in plain HTTP, not HTTPS")]
@@ -541,6 +549,7 @@ impl Error {
             | Self::Expired { .. }
             | Self::CertificateRequired { .. }
             | Self::CertificateRefused { .. }
+            | Self::CertificateExpired { .. }
             | Self::PlainHttpAnswer { .. }
             | Self::PlainHttpAsked { .. }
             | Self::NotARegistry { .. }
@@ -585,6 +594,7 @@ impl Error {
                 | Self::Expired { .. }
                 | Self::CertificateRequired { .. }
                 | Self::CertificateRefused { .. }
+                | Self::CertificateExpired { .. }
                 | Self::PlainHttpAnswer { .. }
                 | Self::LoginRequired { .. }
                 | Self::LoginRefused { .. }

@@ -1,12 +1,17 @@
 //! The identity of a client in TLS: a certificate and its key, as PEM files have them.
 
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
 use rustls::ClientConfig;
 use rustls::client::WantsClientCert;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::time_provider::TimeProvider;
 use tls::IdentityError;
 
 use crate::credentials::Secret;
+use crate::error::Error;
 
 /// A client certificate and its key. The key has no text form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +42,32 @@ impl ClientIdentity {
         Some(chain)
             .filter(|chain| !chain.is_empty())
             .ok_or(IdentityError::NoCertificate)
+    }
+}
+
+/// The certificate that servers are shown, if any, and the clock by which TLS judges those of servers.
+#[derive(Clone, Debug)]
+pub(crate) struct ShownIdentity {
+    pub(crate) certificate: Option<Vec<u8>>,
+    pub(crate) clock: Arc<dyn TimeProvider>,
+}
+
+impl ShownIdentity {
+    /// Returns the cause of an error where a server refuses the client certificate.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        let Error::CertificateRefused { operation, reason } = error else {
+            return error;
+        };
+        let Some(certificate) = &self.certificate else {
+            // Many servers have no word of their own for none at all.
+            return Error::CertificateRequired { operation };
+        };
+        let now = self.clock.current_time();
+        let now = now.map(|now| SystemTime::UNIX_EPOCH + Duration::from_secs(now.as_secs()));
+        match now.and_then(|now| tls::expiry(certificate, now)) {
+            Some(reason) => Error::CertificateExpired { operation, reason },
+            None => Error::CertificateRefused { operation, reason },
+        }
     }
 }
 

@@ -61,7 +61,7 @@ mod verify;
 mod wire;
 mod writer;
 
-pub use ::tls::IdentityError;
+pub use ::tls::{ExpiryError, IdentityError};
 pub use address::{
     AddressError, DOCKER_HUB, ImageLocation, Reference, RegistryAddress, RepositoryPath,
 };

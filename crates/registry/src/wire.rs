@@ -11,6 +11,7 @@ use crate::activity::{Activity, Moment};
 use crate::answer::RegistryAnswer;
 use crate::error::{Error, Operation};
 use crate::failure::from_reqwest;
+use crate::identity::ShownIdentity;
 use crate::limits;
 use crate::pace::Pace;
 
@@ -21,24 +22,23 @@ pub(crate) struct ClientWire {
     /// Whether anybody has ever answered.
     answered: AtomicBool,
     listener: Listener,
-    /// Whether there is a client certificate to show.
-    identified: bool,
+    shown: Arc<ShownIdentity>,
 }
 
 impl ClientWire {
-    pub(crate) fn new(http: reqwest::Client, pace: Arc<Pace>, listener: Listener) -> Self {
+    pub(crate) fn new(
+        http: reqwest::Client,
+        pace: Arc<Pace>,
+        listener: Listener,
+        shown: ShownIdentity,
+    ) -> Self {
         Self {
             http,
             pace,
             answered: AtomicBool::new(false),
             listener,
-            identified: false,
+            shown: Arc::new(shown),
         }
-    }
-
-    /// Returns the wire with a client certificate, or without one.
-    pub(crate) fn identified(self, identified: bool) -> Self {
-        Self { identified, ..self }
     }
 
     /// Sends exactly this request. If its connection ends before a byte of it is written, it goes out on another one: a
@@ -80,15 +80,17 @@ impl ClientWire {
         let answer = answer.map_err(|late| late.error(operation))?;
         self.answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
         match answer {
-            Ok(response) => Ok(RegistryAnswer::new(response, self.activity())),
-            Err(error) => Err(match from_reqwest(operation, error) {
-                // Many servers have no word of their own for none at all.
-                Error::CertificateRefused { operation, .. } if !self.identified => {
-                    Error::CertificateRequired { operation }
-                }
-                error => error,
-            }),
+            Ok(response) => {
+                let shown = Arc::clone(&self.shown);
+                Ok(RegistryAnswer::new(response, self.activity(), shown))
+            }
+            Err(error) => Err(self.explain(from_reqwest(operation, error))),
         }
+    }
+
+    /// Returns the cause of an error where a server refuses the client certificate.
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        self.shown.explain(error)
     }
 
     pub(crate) fn activity(&self) -> Activity {

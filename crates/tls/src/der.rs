@@ -10,11 +10,11 @@ const GENERALIZED_TIME: u8 = 0x18;
 /// The time for which a certificate is valid, as RFC 3339 in UTC and whole seconds: such texts are in the order of the
 /// times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Validity {
+pub(crate) struct Validity {
     /// The first second.
-    pub from: String,
+    pub(crate) from: String,
     /// The last second.
-    pub until: String,
+    pub(crate) until: String,
 }
 
 /// Returns the validity of a certificate.

@@ -2,6 +2,7 @@
 //! programs present is presented, including X.509 version 1, which the TLS library does not parse.
 
 mod der;
+mod expiry;
 mod server;
 
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{Signer, SigningKey};
 use rustls::{SignatureAlgorithm, SignatureScheme};
 
-pub use der::Validity;
+pub use expiry::{ExpiryError, expiry};
 pub use server::CertificateReason;
 
 /// The marks of an encrypted key in PEM files: PKCS #8 (RFC 5958) by its label, older ones by a header (RFC 1421).
@@ -93,17 +94,12 @@ pub fn check(certificate: &[u8], key: &[u8]) -> Result<(), IdentityError> {
     }
 }
 
-/// Returns the time for which the first certificate of a PEM text is valid, if it tells.
-#[must_use]
-pub fn validity(certificate: &[u8]) -> Option<Validity> {
-    der::validity(&CertificateDer::from_pem_slice(certificate).ok()?)
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::path::Path;
     use std::process::Command;
+    use std::time::{Duration, SystemTime};
 
     use rustls::{ClientConfig, RootCertStore};
 
@@ -145,8 +141,12 @@ mod tests {
                 .with_root_certificates(RootCertStore::empty())
                 .with_client_auth_cert(chain, key.unwrap());
             assert!(built.is_ok(), "{kind}: {:?}", built.err());
-            let validity = validity(&certificate).unwrap();
-            assert!(validity.from < validity.until, "{validity:?}");
+            let later = SystemTime::now() + Duration::from_hours(24 * 365);
+            let expired = expiry(&certificate, later);
+            assert!(
+                matches!(expired, Some(ExpiryError::Expired { .. })),
+                "{kind}: {expired:?}"
+            );
         }
         let other = check(&read("ec.crt"), &read("rsa.key"));
         assert_eq!(other, Err(IdentityError::OtherKey));

@@ -7,12 +7,10 @@ use std::{fs, io};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use jiff::Timestamp;
 use kube::config::AuthInfo;
 use serde_json::Value;
-use tls::Validity;
 
-use crate::error::{Error, ExpiryError};
+use crate::error::Error;
 
 /// The client certificate of a user and its key, as PEM.
 pub(crate) struct ClientCertificate {
@@ -35,17 +33,15 @@ impl ClientCertificate {
         tls::check(&self.certificate, &self.key).map_err(Error::Identity)
     }
 
-    /// Returns the cause of an error where the server refuses the certificate for its validity. Only then this machine's
-    /// clock counts: it may be wrong, and the server's decides.
+    /// Returns the cause of an error where the server refuses the certificate for its validity.
     pub(crate) fn explain(&self, error: Error, now: SystemTime) -> Error {
         let is_refused = match &error {
             Error::Unauthorized { .. } => true,
             Error::Unreachable { source, .. } => is_alert(&**source),
             _ => false,
         };
-        let validity = is_refused.then(|| tls::validity(&self.certificate));
-        let expiry = validity.flatten().and_then(|it| expiry(it, now));
-        expiry.map_or(error, Error::Expiry)
+        let expiry = is_refused.then(|| tls::expiry(&self.certificate, now));
+        expiry.flatten().map_or(error, Error::Expiry)
     }
 }
 
@@ -68,45 +64,15 @@ fn is_alert(error: &(dyn StdError + 'static)) -> bool {
     inside.or(error.source()).is_some_and(is_alert)
 }
 
-fn expiry(validity: Validity, now: SystemTime) -> Option<ExpiryError> {
-    let Validity { from, until } = validity;
-    let now = Timestamp::try_from(now).ok()?;
-    let now = now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
-    if now > until {
-        Some(ExpiryError::Expired { until, now })
-    } else if now < from {
-        Some(ExpiryError::NotYetValid { from, now })
-    } else {
-        None
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
-    fn a_refused_client_certificate_is_called_expired_or_not_yet_valid_with_both_times() {
-        let at = |seconds: u64| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-        let validity = || Validity {
-            from: "2026-01-01T00:00:00Z".to_owned(),
-            until: "2026-12-31T00:00:00Z".to_owned(),
-        };
+    fn an_alert_of_the_server_is_found_below_other_errors() {
         let alert = rustls::Error::AlertReceived(rustls::AlertDescription::CertificateExpired);
         let alert = io::Error::other(io::Error::other(alert));
         assert!(is_alert(&alert));
         assert!(!is_alert(&io::Error::other("no route")));
-        let told = |now| expiry(validity(), now).map(|it| it.to_string());
-        assert_eq!(told(at(1_780_000_000)), None);
-        assert_eq!(
-            told(at(1_800_000_000)).unwrap(),
-            "the client certificate expired at 2026-12-31T00:00:00Z; this machine's clock says 2027-01-15T08:00:00Z"
-        );
-        assert_eq!(
-            told(at(1_700_000_000)).unwrap(),
-            "the client certificate is not valid before 2026-01-01T00:00:00Z; this machine's clock says 2023-11-14T22:13:20Z"
-        );
     }
 }
