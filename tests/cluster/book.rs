@@ -20,12 +20,16 @@ pub(crate) fn desk(site: &Site) {
         .write("password", variable("SOLUTION_TEST_REGISTRY_PASSWORD"));
 }
 
+/// Returns a text of a page with this site's names in place of the pages'.
+pub(crate) fn in_site(site: &Site, text: &str) -> String {
+    text.replace("nodes.registry.example/apps", &site.pull_registry())
+        .replace("registry.example/apps", &site.registry())
+        .replace("registry.example", &variable("SOLUTION_TEST_PUSH_REGISTRY"))
+}
+
 /// Runs a line of a page in a shell, with this site's names in place of the pages'.
 pub(crate) fn run(site: &Site, line: &str) -> Answer {
-    let line = line
-        .replace("nodes.registry.example/apps", &site.pull_registry())
-        .replace("registry.example/apps", &site.registry())
-        .replace("registry.example", &variable("SOLUTION_TEST_PUSH_REGISTRY"));
+    let line = in_site(site, line);
     let path = format!("{}:{}", programs().display(), variable("PATH"));
     Answer::of(
         Command::new("bash")

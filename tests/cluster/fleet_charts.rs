@@ -34,7 +34,7 @@ fn pack(site: &Site, version: &str) {
 }
 
 /// Has a member say that its pods have this network.
-fn tell_network(kubeconfig: &str, network: &str) {
+pub(crate) fn tell_network(kubeconfig: &str, network: &str) {
     let said = format!("--from-literal=ClusterConfiguration=networking: {{podSubnet: {network}}}");
     let create = [
         "create",

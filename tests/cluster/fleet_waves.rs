@@ -76,9 +76,10 @@ fn be_ready(kubeconfig: &str, broken: &str) {
         }
         let condition =
             |kind: &str, reason: &str| json!({"type": kind, "status": "True", "reason": reason});
+        let pods = &deployment["spec"]["replicas"];
         let status = json!({ "status": {
             "observedGeneration": generation,
-            "replicas": 1, "updatedReplicas": 1, "readyReplicas": 1, "availableReplicas": 1,
+            "replicas": pods, "updatedReplicas": pods, "readyReplicas": pods, "availableReplicas": pods,
             "conditions": [
                 condition("Available", "MinimumReplicasAvailable"),
                 condition("Progressing", "NewReplicaSetAvailable"),

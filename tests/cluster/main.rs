@@ -39,6 +39,7 @@ mod flags;
 mod fleet;
 mod fleet_apply;
 mod fleet_charts;
+mod fleet_example;
 mod fleet_export;
 mod fleet_faults;
 mod fleet_rollback;
