@@ -112,7 +112,7 @@ pub use status::describe::{
     describe as describe_environment,
 };
 
-pub use plan::readiness::{Condition, OperatorStatus};
+pub use plan::readiness::{Condition, OperatorStatus, RunningRelease};
 pub use status::site::{
     SiteChecked, SiteShown, SiteWorkload, check as check_site, show as show_site, site,
 };

@@ -42,6 +42,10 @@ pub const RECEIPT_PLACES: usize = 500;
 /// Characters of the reason in a receipt: what is kept of a server's own message.
 pub const RECEIPT_REASON: usize = deployer::limits::MAX_MESSAGE;
 
+/// Characters of the name and of the version of a chart that Helm has stored: whoever may write Secrets in the namespace may
+/// have written anything there.
+pub const STORED_CHART: usize = 250;
+
 /// Bytes of an Event's note that the API server takes (events.k8s.io/v1).
 pub const EVENT_NOTE: usize = 1024;
 

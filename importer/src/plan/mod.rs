@@ -92,7 +92,7 @@ use crate::plan::notes::{
 use crate::plan::prerequisites::not_looked_for;
 use crate::plan::proof::Proof;
 use crate::plan::summarize::{newer, planned_beyond, planned_target, replaced};
-use crate::plan::summary::{PlanSummary, PlannedDefault, kept, summary};
+use crate::plan::summary::{PlanSummary, PlannedDefault, PlannedObject, kept, summary};
 use crate::plan::trial::{Tried, Unchanged};
 
 /// The oldest Kubernetes that has everything an import uses (server-side apply, stable).
@@ -127,11 +127,29 @@ pub struct Ready<'a> {
     pub(crate) deadline: Deadline,
 }
 
+/// Whether all of a plan is in place already.
+fn is_in_place(asked: &Asked<'_>, decision: &Decision, summary: &PlanSummary) -> bool {
+    let record = &asked.record;
+    let earlier = decision.state.record(&record.name, &record.version);
+    let mut objects = summary.objects();
+    let mut deployments = decision.deployment.iter();
+    summary.bytes_to_push == 0
+        && earlier.is_some_and(|earlier| earlier.is_same_import(record))
+        && !objects.any(PlannedObject::differs)
+        && deployments.all(Deployment::is_recorded)
+}
+
 impl Ready<'_> {
     /// The plan in words.
     #[must_use]
     pub fn summary(&self) -> &PlanSummary {
         &self.summary
+    }
+
+    /// Whether all of it is in place already, so that nothing is left to do.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        is_in_place(&self.asked, &self.decision, &self.summary)
     }
 
     /// Returns the time to wait for nodes until they are Ready, before all of it is planned anew: the deployment needs
@@ -362,6 +380,15 @@ impl<'a> Plan<'a> {
             deployment.judge(&self.asked.request);
             target.beyond = planned_beyond(deployment);
         }
+    }
+
+    /// Whether nothing is in its way, and nothing is left to do.
+    #[must_use]
+    pub fn is_done(&self) -> bool {
+        let mut decisions = self.decision.iter();
+        self.obstacles().is_empty()
+            && self.summary.migrations.is_empty()
+            && decisions.any(|decision| is_in_place(&self.asked, decision, &self.summary))
     }
 
     /// The plan to apply, if nothing is in its way.

@@ -232,6 +232,7 @@ mod tests {
             pods: None,
             condition,
             why: None,
+            releases: Vec::new(),
             awaited: None,
         };
         let [ready, gone, unseen] = [Condition::Ready, Condition::Gone, Condition::Unseen].map(of);

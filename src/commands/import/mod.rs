@@ -107,7 +107,9 @@ pub(crate) async fn carry_out(
     loop {
         // What a plan is made and applied with is far larger than the plan itself.
         let mut plan = Box::pin(made(archive, reached, &request)).await?;
-        if output == Output::Human {
+        // Nothing is asked, and nothing happens.
+        let is_idle = matches!(then, Then::Apply) && plan.is_done();
+        if output == Output::Human && !is_idle {
             plan::show(plan.summary());
             if shown == Shown::WithDiff {
                 plan::diff(plan.summary());
@@ -162,7 +164,7 @@ pub(crate) async fn carry_out(
             map,
         };
         return Ok(give(output, &mapped, |mapped| {
-            receipt::show(verb, mapped.result);
+            receipt::show(verb, mapped.result, is_idle);
             mapped.show_map();
         }));
     }

@@ -7,8 +7,12 @@ use super::show::sent;
 use crate::commands::change::show_revision;
 use crate::render;
 
-/// Shows what a verb has done, for people.
-pub(super) fn show(verb: Verb, receipt: &Receipt) {
+/// Shows what a verb has done, for people. If there was nothing to do, that is one line.
+pub(super) fn show(verb: Verb, receipt: &Receipt, is_idle: bool) {
+    if is_idle && receipt.objects.is_empty() && receipt.removed.is_empty() {
+        let deployed = receipt.deployed.as_ref();
+        return render::line(nothing_to_do(verb, &receipt.solution, deployed));
+    }
     let blobs = sent(&receipt.pushed);
     let changed = render::count(receipt.objects.len(), "object");
     let (solution, removed) = (&receipt.solution, receipt.removed.len());
@@ -28,6 +32,18 @@ pub(super) fn show(verb: Verb, receipt: &Receipt) {
             render::line!("next: {next}");
         }
     }
+}
+
+/// Says that there was nothing to do.
+fn nothing_to_do(verb: Verb, solution: &str, deployed: Option<&[String; 2]>) -> String {
+    let done = done(verb);
+    let place = match deployed {
+        Some([environment, namespace]) => {
+            format!(" and ready in environment {environment}, namespace {namespace}")
+        }
+        None => String::new(),
+    };
+    format!("{solution} {done}{place}: nothing to do, 0 objects changed")
 }
 
 /// The command that deploys a version that is only available so far.
@@ -62,6 +78,21 @@ mod tests {
         let id = "shop-web-1.2.3".parse().unwrap();
         let next = "`solution deploy shop-web 1.2.3 --environment NAME`";
         assert_eq!(deployment_of(&id), next);
+    }
+
+    #[test]
+    fn an_import_that_had_nothing_to_do_is_one_line() {
+        let line = nothing_to_do(Verb::Import, "shop-1.0.0", None);
+        assert_eq!(
+            line,
+            "shop-1.0.0 is imported: nothing to do, 0 objects changed"
+        );
+        let place = ["prod".to_owned(), "shop".to_owned()];
+        let line = nothing_to_do(Verb::Deploy, "shop-1.0.0", Some(&place));
+        assert_eq!(
+            line,
+            "shop-1.0.0 is deployed and ready in environment prod, namespace shop: nothing to do, 0 objects changed"
+        );
     }
 
     #[test]

@@ -131,6 +131,7 @@ mod tests {
             pods: None,
             condition,
             why: None,
+            releases: Vec::new(),
             awaited: None,
         };
         let status = Status {

@@ -1,6 +1,6 @@
 //! A status for people.
 
-use importer::{ChangeReceipt, OperatorStatus, Unseen};
+use importer::{ChangeReceipt, OperatorStatus, RunningRelease, Unseen};
 
 use super::{Hinted, ShownStatus, incomplete};
 use crate::args::choose;
@@ -60,6 +60,7 @@ fn show_unseen(unseen: &[Unseen]) {
 /// Shows an operator, and what to do where it does not run as it should.
 pub(in crate::commands) fn show_operator(Hinted { operator, hint }: &Hinted) {
     render::line!("  {}", in_one_line(operator));
+    render::lines("    ", operator.releases.iter().map(release));
     if let Some(hint) = hint {
         render::line!("    hint: {hint}");
     }
@@ -82,11 +83,49 @@ fn in_one_line(operator: &OperatorStatus) -> String {
     format!("{solution} {version}{runs}  {said}")
 }
 
+/// Returns what runs of a release that is installed once, and what was installed if that is another version.
+fn release(release: &RunningRelease) -> String {
+    let RunningRelease {
+        release: name,
+        namespace,
+        chart,
+        version,
+        revision,
+        installed,
+    } = release;
+    let installed = choose(
+        installed == version,
+        String::new(),
+        format!(" ({installed} was installed)"),
+    );
+    format!("release {namespace}/{name}: chart {chart} {version}, revision {revision}{installed}")
+}
+
 #[cfg(test)]
 mod tests {
     use importer::Condition;
 
     use super::*;
+
+    #[test]
+    fn a_release_that_the_site_upgraded_is_shown_with_both_versions() {
+        let mut found = RunningRelease {
+            release: "cni".parse().unwrap(),
+            namespace: "kube-system".parse().unwrap(),
+            chart: "cilium".to_owned(),
+            version: "1.17.0".to_owned(),
+            revision: 1,
+            installed: "1.17.0".to_owned(),
+        };
+        let words = "release kube-system/cni: chart cilium 1.17.0, revision 1";
+        assert_eq!(release(&found), words);
+        found.version = "1.18.1".to_owned();
+        found.revision = 4;
+        assert_eq!(
+            release(&found),
+            "release kube-system/cni: chart cilium 1.18.1, revision 4 (1.17.0 was installed)"
+        );
+    }
 
     #[test]
     fn an_operator_is_shown_with_the_version_that_runs_and_its_pods() {
@@ -100,6 +139,7 @@ mod tests {
             pods: Some([6, 6]),
             condition: Condition::Ready,
             why: None,
+            releases: Vec::new(),
             awaited: None,
         };
         assert_eq!(in_one_line(&operator), "shop 1.1.0  6/6 pods ready");

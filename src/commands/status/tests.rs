@@ -19,6 +19,7 @@ fn an_operator_that_does_not_run_as_it_should_comes_with_what_to_do() {
             pods: None,
             condition,
             why: None,
+            releases: Vec::new(),
             awaited,
         };
         let hint = failure::of_operator(&operator);

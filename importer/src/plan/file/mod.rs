@@ -30,7 +30,6 @@ use crate::model::parameters::ValueSource;
 use crate::model::request::{Allowed, HelmProgram, Request};
 use crate::model::writer::Writer;
 use crate::plan::Ready;
-use crate::plan::deployment::Deployment;
 use crate::plan::notes::of_network;
 use crate::plan::parameters::{ChosenValue, looks_secret};
 use crate::plan::summary::{AppliedObject, PlanSummary, PlannedDefault, PlannedObject};
@@ -180,19 +179,6 @@ impl Ready<'_> {
         let is_given = |it: &ChosenValue| it.source == ValueSource::Given && looks_secret(&it.path);
         let (release, given) = all.find(|(_, it)| is_given(it))?;
         Some(format!("{release}:{}", given.path))
-    }
-
-    /// Whether all of it is in place already, so that nothing is left to do.
-    #[must_use]
-    pub fn is_done(&self) -> bool {
-        let record = &self.asked.record;
-        let earlier = self.decision.state.record(&record.name, &record.version);
-        let mut objects = self.summary.objects();
-        let mut deployments = self.decision.deployment.iter();
-        self.summary.bytes_to_push == 0
-            && earlier.is_some_and(|earlier| earlier.is_same_import(record))
-            && !objects.any(PlannedObject::differs)
-            && deployments.all(Deployment::is_recorded)
     }
 }
 

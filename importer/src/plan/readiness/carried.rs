@@ -4,13 +4,15 @@
 
 use change::{Entry, Inventory, ReleaseEntry, Stage};
 use deployer::{Cluster, Drift, Object, ObjectRef, Settled, pods, settled};
+use helm::StoredRevision;
 use schemas::{SolutionName, SolutionSpec, Strategy};
 
+use crate::limits::STORED_CHART;
 use crate::model::error::Error;
 use crate::model::inventory;
 use crate::model::namespace_record::{Deployed, NamespaceRecord};
 use crate::model::sight::{Hidden, Sight};
-use crate::plan::readiness::{Condition, OperatorStatus};
+use crate::plan::readiness::{Condition, OperatorStatus, RunningRelease};
 use crate::plan::releases::{Drifted, applied, manager, sent};
 use crate::plan::standing::StandingRelease;
 
@@ -35,6 +37,8 @@ struct WorkloadTally {
     condition: Condition,
     /// The reason why the first that is not settled is not.
     why: Option<String>,
+    /// The releases that are installed once, as they run now.
+    releases: Vec<RunningRelease>,
 }
 
 /// The state of a part that is not as it should be.
@@ -64,6 +68,7 @@ impl DeployedParts<'_> {
                     pods: None,
                     condition: Condition::Unseen,
                     why: Some(why),
+                    releases: Vec::new(),
                 }
             }
             judged => judged?,
@@ -78,6 +83,7 @@ impl DeployedParts<'_> {
             pods: tally.pods,
             condition: tally.condition,
             why: tally.why,
+            releases: tally.releases,
             awaited: None,
         })
     }
@@ -97,6 +103,7 @@ impl DeployedParts<'_> {
         let all: Vec<&ObjectRef> = workloads.iter().map(|it| &it.object).collect();
         let mut live = cluster.get_all(&all).await?;
         let mut changed = self.missed(cluster, &recorded).await?;
+        let mut releases = Vec::new();
         for release in &recorded.releases {
             let strategy = strategy(self.spec, release.name.as_str());
             let mut judged = judged_release(cluster, release, strategy).await?;
@@ -110,12 +117,14 @@ impl DeployedParts<'_> {
                 }
             }
             changed.extend(judged.found);
+            releases.extend(judged.once);
             for (object, found) in judged.running {
                 workloads.push(Workload { object, strategy });
                 live.push(found);
             }
         }
-        Ok(summed(changed, &workloads, &live))
+        let tally = summed(changed, &workloads, &live);
+        Ok(WorkloadTally { releases, ..tally })
     }
 
     /// Returns the objects that others have removed or made anew of those that sets have brought besides workloads, as
@@ -192,6 +201,7 @@ fn summed(
         pods: Some(counted.fold([0, 0], sum)),
         condition,
         why,
+        releases: Vec::new(),
     }
 }
 
@@ -213,6 +223,8 @@ struct JudgedRelease {
     found: Option<PartState>,
     /// The workloads that it has now.
     running: Vec<(ObjectRef, Option<Object>)>,
+    /// What runs of it, if it is installed once.
+    once: Option<RunningRelease>,
 }
 
 impl JudgedRelease {
@@ -234,6 +246,7 @@ async fn judged_release(
         judged.found = Some((Condition::Gone, format!("{release} is gone")));
         return Ok(judged);
     };
+    judged.once = (strategy == Strategy::BootstrapOnly).then(|| runs_of(release, &standing.newest));
     let known = &release.revisions;
     let content = if known.is_empty() {
         Content::Unrecorded
@@ -265,6 +278,19 @@ async fn judged_release(
         }
     }
     Ok(judged)
+}
+
+/// Returns what runs of a release that was installed as its entry says.
+fn runs_of(release: &ReleaseEntry, newest: &StoredRevision) -> RunningRelease {
+    let text = |text: &str| text.chars().take(STORED_CHART).collect();
+    RunningRelease {
+        release: release.name.clone(),
+        namespace: release.namespace.clone(),
+        chart: text(&newest.chart),
+        version: text(&newest.chart_version),
+        revision: newest.revision,
+        installed: release.version.to_string(),
+    }
 }
 
 /// Returns the finding that others have removed or changed an object since it was applied.
@@ -347,6 +373,30 @@ mod tests {
                 "{recorded_at:?} {strategy:?} {revision}"
             );
         }
+    }
+
+    #[test]
+    fn a_release_that_is_installed_once_is_told_as_it_runs_now() {
+        let newest = StoredRevision {
+            name: "web".to_owned(),
+            namespace: "prod".to_owned(),
+            revision: 4,
+            status: helm::ReleaseStatus::Deployed,
+            description: String::new(),
+            chart: "web".to_owned(),
+            chart_version: "2".repeat(1000),
+            manifest: String::new(),
+            hooks: Vec::new(),
+            config: serde_json::Map::new(),
+        };
+        let runs = runs_of(&release("web", Some(1)), &newest);
+        assert_eq!(
+            json!(runs),
+            json!({
+                "release": "web", "namespace": "prod", "chart": "web", "version": "2".repeat(STORED_CHART),
+                "revision": 4, "installed": "1.0.0",
+            })
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ mod carried;
 
 use deployer::{Access, Awaited, Cluster, Object, RolloutState};
 use schemars::JsonSchema;
-use schemas::{EnvironmentName, Namespace, SolutionName, Version};
+use schemas::{EnvironmentName, Namespace, ReleaseName, SolutionName, Version};
 use serde::Serialize;
 use shelf::Record;
 
@@ -45,9 +45,29 @@ pub struct OperatorStatus {
     /// The reason for which it does not run as it should.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
+    /// The releases of charts that are installed once, as they run now.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub releases: Vec<RunningRelease>,
     /// The state that a Deployment of the right version waits for.
     #[serde(skip)]
     pub awaited: Option<Awaited>,
+}
+
+/// A release of a chart that is installed once, as it runs now: from then on the site may upgrade it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RunningRelease {
+    /// The release.
+    pub release: ReleaseName,
+    /// Its namespace.
+    pub namespace: Namespace,
+    /// The name of the chart that runs.
+    pub chart: String,
+    /// The version of the chart that runs.
+    pub version: String,
+    /// The revision that runs.
+    pub revision: u32,
+    /// The version of the chart that was installed.
+    pub installed: String,
 }
 
 /// Whether an operator runs as it should.
@@ -147,6 +167,7 @@ async fn operator(
         pods: None,
         condition: Condition::Gone,
         why: None,
+        releases: Vec::new(),
         awaited: None,
     };
     let Some(found) = found else {
@@ -300,6 +321,7 @@ mod tests {
             pods: None,
             condition: Condition::Gone,
             why: None,
+            releases: Vec::new(),
             awaited: None,
         }
     }

@@ -25,6 +25,7 @@ fn operator(version: &str, condition: Condition) -> OperatorStatus {
         pods: None,
         condition,
         why: (condition != Condition::Ready).then(|| "because".to_owned()),
+        releases: Vec::new(),
         awaited: None,
     }
 }
