@@ -4,15 +4,24 @@ use std::fmt;
 
 use fleet::{ClustersOfWave, Members};
 use schemars::JsonSchema;
-use schemas::FleetSpec;
+use schemas::{FleetSpec, FleetWave};
 use serde::Serialize;
 
 use crate::render;
 
 /// Clusters that change before those of the next wave.
 #[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
 pub(crate) struct OrderedWave {
+    #[serde(flatten)]
+    terms: WaveTerms,
+    /// Its clusters.
+    pub(super) clusters: Vec<OrderedCluster>,
+}
+
+/// How the clusters of a wave change.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WaveTerms {
     /// The wave's name.
     name: String,
     /// How many of its clusters change at a time.
@@ -23,8 +32,6 @@ pub(crate) struct OrderedWave {
     soak: Option<String>,
     /// Whether somebody has to approve before the wave begins.
     approve: bool,
-    /// Its clusters.
-    pub(super) clusters: Vec<OrderedCluster>,
 }
 
 /// A cluster, with all that it is in.
@@ -57,33 +64,45 @@ pub(super) fn ordered(spec: &FleetSpec) -> Vec<OrderedWave> {
     };
     let waves = fleet::waves(spec, &members).into_iter();
     let waves = waves.map(|ClustersOfWave { wave, clusters }| OrderedWave {
-        name: wave.name.to_string(),
-        parallel: wave.parallel,
-        max_failures: wave.max_failures,
-        soak: wave.soak.as_ref().map(ToString::to_string),
-        approve: wave.approve,
+        terms: WaveTerms::of(wave),
         clusters: clusters.into_iter().map(cluster).collect(),
     });
     waves.collect()
 }
 
-impl fmt::Display for OrderedWave {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let clusters = render::count(self.clusters.len(), "cluster");
-        write!(f, "wave {}: {clusters}", self.name)?;
+impl WaveTerms {
+    pub(super) fn of(wave: &FleetWave) -> Self {
+        Self {
+            name: wave.name.to_string(),
+            parallel: wave.parallel,
+            max_failures: wave.max_failures,
+            soak: wave.soak.as_ref().map(ToString::to_string),
+            approve: wave.approve,
+        }
+    }
+
+    /// The wave with so many clusters, in words.
+    pub(super) fn heading(&self, clusters: usize) -> String {
+        let mut words = format!("{}: {}", self.name, render::count(clusters, "cluster"));
         if self.parallel > 1 {
-            write!(f, ", {} at a time", self.parallel)?;
+            words = format!("{words}, {} at a time", self.parallel);
         }
         if self.max_failures > 0 {
-            write!(f, ", {} may fail", self.max_failures)?;
+            words = format!("{words}, {} may fail", self.max_failures);
         }
         if let Some(soak) = &self.soak {
-            write!(f, ", good for {soak} before the next wave")?;
+            words = format!("{words}, good for {soak} before the next wave");
         }
         if self.approve {
-            f.write_str(", begins when it is approved")?;
+            words.push_str(", begins when it is approved");
         }
-        Ok(())
+        words
+    }
+}
+
+impl fmt::Display for OrderedWave {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "wave {}", self.terms.heading(self.clusters.len()))
     }
 }
 

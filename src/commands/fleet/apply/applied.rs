@@ -48,6 +48,13 @@ impl AppliedCluster {
         self.removed.iter().flat_map(RemovedDeployment::notes)
     }
 
+    /// Whether it was as it was to become before anything was done.
+    pub(super) fn was_done(&self) -> bool {
+        let mut receipts = self.receipts.iter();
+        let is_empty = |it: &Receipt| it.objects.is_empty() && it.removed.is_empty();
+        self.state == AppliedState::Done && self.removed.is_empty() && receipts.all(is_empty)
+    }
+
     pub(super) fn of(member: PlannedMember, wave: String, changed: Option<Changed>) -> Self {
         let left_out = member.plan.err();
         let state = match (&left_out, &changed) {

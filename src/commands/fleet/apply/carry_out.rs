@@ -9,6 +9,7 @@ use super::consent::{self, FleetConsent};
 use super::filing;
 use super::hindrance::in_the_way;
 use super::plan_file::Filing;
+use super::planned::DeploymentPlan;
 use super::result::FleetApplied;
 use super::rollout::Rollout;
 use super::wave::Waves;
@@ -18,6 +19,14 @@ use crate::commands::question::agreed;
 use crate::commands::refusal::{InTheWay, refuse};
 use crate::failure::{Failure, Outcome};
 use crate::render;
+
+/// Whether nothing is to be done, and there is nothing to say about that.
+fn is_idle(planned: &[PlannedMember]) -> bool {
+    planned.iter().all(|member| {
+        let mut deployments = member.deployments();
+        member.plan.is_ok() && deployments.all(DeploymentPlan::is_idle)
+    })
+}
 
 /// Shows what is planned, asks for consent where somebody can give it, and changes the clusters.
 pub(super) async fn carry_out(
@@ -35,7 +44,8 @@ pub(super) async fn carry_out(
         ..
     } = rollout;
     let gone = rollout.gone()?;
-    if output == Output::Human {
+    let is_idle = !choices.dry_run && gone.is_empty() && is_idle(&planned);
+    if output == Output::Human && !is_idle {
         people::show(rollout, &planned);
         render::lines("note      ", &gone);
         hub.iter().for_each(LookedHub::show);

@@ -16,7 +16,6 @@ use super::removal::RemovalWork;
 use crate::commands::import::{self, Reached};
 use crate::events::push::Push;
 use crate::failure::Failure;
-use crate::render;
 
 /// Who pushes to a registry: one cluster at a time, so that the next one finds there what it needs as well.
 #[derive(Default)]
@@ -54,10 +53,7 @@ pub(super) async fn change(plan: &MemberPlan, pushers: &Pushers, live: &MemberLi
             return changed;
         }
     }
-    live.end(&match changed.objects() {
-        0 => "is done, nothing had to be changed".to_owned(),
-        objects => format!("is done, {} changed", render::count(objects, "object")),
-    });
+    live.end_well(changed.objects());
     changed
 }
 

@@ -15,19 +15,23 @@ use crate::commands::done::HelmUnderWay;
 use crate::commands::watch;
 use crate::events::push::Push;
 use crate::progress::{self, Waiting};
+use crate::render;
 
 /// A fleet that is being changed.
 pub(super) struct Live {
     output: Output,
     lines: MultiProgress,
     under_way: UnderWay,
+    /// Whether nothing is to be done in any cluster, which is said once.
+    is_idle: bool,
 }
 
 impl Live {
     /// Begins with none of so many clusters.
-    pub(super) fn new(clusters: usize, output: Output) -> Self {
+    pub(super) fn new(clusters: usize, is_idle: bool, output: Output) -> Self {
         Self {
             output,
+            is_idle,
             lines: progress::several(output),
             under_way: UnderWay::of(clusters),
         }
@@ -105,6 +109,21 @@ impl MemberLive<'_> {
             self.waiting.note(words);
         }
         self.live.under_way.end(&self.name);
+    }
+
+    /// Says that so many objects were changed; nothing if that is none in all clusters.
+    pub(super) fn end_well(&self, objects: usize) {
+        match objects {
+            0 if self.live.is_idle => {
+                self.end_push(false);
+                self.live.under_way.end(&self.name);
+            }
+            0 => self.end("is done, nothing had to be changed"),
+            objects => {
+                let changed = render::count(objects, "object");
+                self.end(&format!("is done, {changed} changed"));
+            }
+        }
     }
 
     fn pushing(&self) -> MutexGuard<'_, Option<MemberPush>> {

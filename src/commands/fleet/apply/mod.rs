@@ -42,6 +42,7 @@ mod secrets;
 pub(in crate::commands) mod show;
 mod soak;
 pub(in crate::commands) mod told;
+mod turns;
 mod under_way;
 mod wave;
 mod within;

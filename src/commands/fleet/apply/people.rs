@@ -7,6 +7,7 @@ use super::PlannedMember;
 use super::planned::{DeploymentPlan, PlannedWork};
 use super::removal::PlannedRemoval;
 use super::rollout::{Rollout, Towards};
+use super::turns::turns;
 use crate::failure::Outcome;
 use crate::render;
 
@@ -33,6 +34,9 @@ pub(super) fn show(rollout: &Rollout<'_>, members: &[PlannedMember]) {
         render::line!(
             "note      not pinned: {names}; `solution fleet check --pin` writes which clusters these are"
         );
+    }
+    for wave in turns(rollout, members) {
+        render::lines("", wave.lines());
     }
     let all = members.iter();
     let all = all.flat_map(|it| it.deployments().map(|plan| (it.name.as_str(), plan)));

@@ -48,6 +48,11 @@ impl DeploymentPlan {
         }
     }
 
+    /// Whether nothing is to be done, and there is nothing to say about that.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.changes() && self.note.is_none() && self.why.is_empty()
+    }
+
     /// The plan of a version that is deployed, if one is.
     pub(super) fn deploys(&self) -> Option<&DeploymentWork> {
         match &self.work {

@@ -81,6 +81,11 @@ impl FleetApplied {
         worst(clusters.chain([self.outcome]))
     }
 
+    /// Whether all clusters are as the file says, and were so before.
+    fn has_changed_nothing(&self) -> bool {
+        self.clusters.iter().all(AppliedCluster::was_done)
+    }
+
     /// For people, who have seen what became of each that was begun.
     pub(super) fn show(&self) {
         for state in [AppliedState::Failed, AppliedState::LeftOut] {
@@ -101,6 +106,7 @@ impl FleetApplied {
             );
         }
         let done = match self.towards {
+            Towards::File if self.has_changed_nothing() => "nothing to do, as the file says",
             Towards::File => "as the file says",
             Towards::Before => "as before",
             Towards::Gone => "gone",

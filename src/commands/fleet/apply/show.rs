@@ -9,6 +9,7 @@ use super::consent::FleetConsent;
 use super::planned::DeploymentPlan;
 use super::removal::PlannedRemoval;
 use super::rollout::Rollout;
+use super::turns::{WaveTurn, turns};
 use crate::commands::import::{self, Planned};
 use crate::commands::refusal::InTheWay;
 
@@ -19,6 +20,8 @@ pub(crate) struct FleetPlan<'a> {
     fleet: &'a str,
     /// The clusters, in the order of the file.
     clusters: Vec<ShownMember<'a>>,
+    /// The waves in which they are changed, in their order.
+    waves: Vec<WaveTurn>,
     /// The id that accepts all that reaches beyond environments; null if there is nothing to accept.
     accept: Option<&'a str>,
     /// Clusters that are no more in the file. What the fleet brought there stays.
@@ -88,6 +91,7 @@ pub(super) fn of<'a>(
     FleetPlan {
         fleet: file.document().metadata.name.as_str(),
         clusters: members.iter().map(member).collect(),
+        waves: turns(rollout, members),
         accept: consent.map(|it| it.id.as_str()),
         gone,
         hub: choices.hub.as_deref(),

@@ -12,7 +12,7 @@ use super::change::Pushers;
 use super::changed::Changed;
 use super::gate::{Gates, check_interrupted, id_of};
 use super::live::Live;
-use super::planned::MemberPlan;
+use super::planned::{DeploymentPlan, MemberPlan};
 use super::planned_wave::{PlannedWave, planned_waves, waves_towards};
 use super::progress::Told;
 use super::rolled::Rolled;
@@ -61,7 +61,8 @@ impl<'a> Waves<'a> {
     /// Changes the clusters that were planned, wave by wave.
     async fn roll_on(&self, planned: &[PlannedMember]) -> Rolled {
         let count = planned.iter().filter(|it| it.plan.is_ok()).count();
-        let live = Live::new(count, self.output);
+        let mut deployments = planned.iter().flat_map(PlannedMember::deployments);
+        let live = Live::new(count, deployments.all(DeploymentPlan::is_idle), self.output);
         let mut rolled = Rolled::default();
         let mut before = Vec::new();
         let Gates { file, towards, .. } = &self.gates;
