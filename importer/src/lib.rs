@@ -43,6 +43,7 @@ pub use hub::{HeldRollout, Hub, HubError};
 pub use imported::{imported, imported_or_newest, mirrors, records};
 pub use member::facts::{FoundFacts, find_facts};
 pub use member::identity::{HeldMember, MemberError, check_uid, cluster_uid, held_member};
+pub use member::network::ClusterNetwork;
 pub use model::authority::Authority;
 pub use model::cleanup::RemoveSets;
 pub use model::config_map::{ALL_WRITTEN as RECORD_FORMATS_WRITTEN, READ as RECORD_FORMATS_READ};

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 /// The facts that every cluster is asked for, by the names that expressions call them; those of a fleet's own are
 /// `facts.NAME`.
-pub const FACTS: [&str; 10] = [
+pub const FACTS: [&str; 11] = [
     "cluster.index",
     "cluster.kubernetes",
     "cluster.labels",
@@ -17,6 +17,7 @@ pub const FACTS: [&str; 10] = [
     "ingressClasses",
     "network.podCIDRs",
     "network.serviceCIDRs",
+    "network.serviceDomain",
     "nodes",
     "storageClasses",
 ];
@@ -38,6 +39,8 @@ pub struct Facts {
     pub pod_cidrs: Option<Vec<String>>,
     /// The networks of Services.
     pub service_cidrs: Option<Vec<String>>,
+    /// The domain of the names of Services.
+    pub service_domain: Option<String>,
     /// The names of its storage classes.
     pub storage_classes: Option<Vec<String>>,
     /// The name of the one that counts where none is named.
@@ -82,6 +85,7 @@ impl Facts {
             nodes: None,
             pod_cidrs: None,
             service_cidrs: None,
+            service_domain: None,
             storage_classes: None,
             default_storage_class: None,
             ingress_classes: None,
@@ -109,6 +113,8 @@ impl Facts {
             "serviceCIDRs",
             found(self.service_cidrs.as_ref()),
         );
+        let domain = self.service_domain.as_ref().map(|it| json!(it));
+        add(&mut network, "serviceDomain", domain);
         let queried = self.queried.iter();
         let queried = queried.map(|(name, value)| (name.to_string(), value.clone()));
         let nodes = self.nodes.as_ref().map(
@@ -184,6 +190,7 @@ mod tests {
         });
         facts.pod_cidrs = names(&["10.1.0.0/16"]);
         facts.service_cidrs = names(&[]);
+        facts.service_domain = Some("cluster.local".to_owned());
         facts.storage_classes = names(&["fast"]);
         facts.default_storage_class = Some("fast".to_owned());
         facts.ingress_classes = names(&[]);

@@ -9,6 +9,7 @@ use fleet::{Facts, KubernetesFact, NodesFact};
 use schemas::{FactName, FactQuery, FleetCluster, yaml};
 use serde_json::Value;
 
+use crate::member::network::{ClusterNetwork, some, texts};
 use crate::plan::prerequisites::is_default;
 
 /// The label of a node with its zone.
@@ -25,10 +26,11 @@ pub struct FoundFacts {
     pub unseen: Vec<String>,
 }
 
-/// Asks a cluster of a fleet for all that expressions may need, `index` being its place in the fleet's file. It fails only
-/// if the cluster cannot be asked.
+/// Asks a cluster of a fleet for all that expressions may need, `index` being its place in the fleet's file, and `declared`
+/// the networks that an object of Cluster API gives it. It fails only if the cluster cannot be asked.
 pub async fn find_facts(
     cluster: &Cluster,
+    declared: &ClusterNetwork,
     member: &FleetCluster,
     index: usize,
     queries: &BTreeMap<FactName, FactQuery>,
@@ -48,8 +50,8 @@ pub async fn find_facts(
     let mut seen = |found: Seen<Vec<Object>>| found.known(&mut unseen);
     let storage = seen(storage);
     let (ingress, services) = (seen(ingress), seen(services));
-    let setup = setup.known(&mut unseen);
-    let subnets = |field: &str| subnets(setup.as_ref()?, field);
+    let setup = setup.known(&mut unseen).unwrap_or_default();
+    let network = ClusterNetwork::of_kubeadm(&setup).or(declared);
     let version = cluster.version();
     let mut facts = Facts::of_file(member, index);
     facts.kubernetes = Some(KubernetesFact {
@@ -57,11 +59,11 @@ pub async fn find_facts(
         major: version.major,
         minor: version.minor,
     });
-    facts.pod_cidrs = subnets("podSubnet").or_else(|| nodes.as_deref().and_then(pod_cidrs));
-    facts.service_cidrs = services
-        .as_deref()
-        .and_then(service_cidrs)
-        .or_else(|| subnets("serviceSubnet"));
+    // A new cluster has no networks of nodes before it has a network for pods.
+    facts.pod_cidrs = network.pods.or_else(|| pod_cidrs(nodes.as_deref()?));
+    let services = services.as_deref().and_then(service_cidrs);
+    facts.service_cidrs = services.or(network.services);
+    facts.service_domain = network.domain;
     facts.nodes = nodes.as_deref().map(nodes_fact);
     facts.storage_classes = storage.as_deref().map(names);
     facts.default_storage_class = storage.as_deref().and_then(default_class);
@@ -222,37 +224,13 @@ fn nodes_fact(nodes: &[SeenNode]) -> NodesFact {
 
 /// The networks that nodes have for their pods; nothing where no node says.
 fn pod_cidrs(nodes: &[SeenNode]) -> Option<Vec<String>> {
-    let found = nodes
-        .iter()
-        .flat_map(|it| &it.pod_cidrs)
-        .map(String::as_str);
-    some(found.collect())
+    let found = nodes.iter().flat_map(|it| &it.pod_cidrs);
+    some(found.map(String::as_str))
 }
 
 fn service_cidrs(objects: &[Object]) -> Option<Vec<String>> {
-    let found = objects
-        .iter()
-        .flat_map(|it| texts(&it.as_value()["spec"]["cidrs"]));
-    some(found.collect())
-}
-
-/// The networks that stand in a field of kubeadm's, one for each family of addresses.
-fn subnets(kubeadm: &Value, field: &str) -> Option<Vec<String>> {
-    let text = kubeadm["networking"][field].as_str()?;
-    let found = text.split(',').map(str::trim).filter(|it| !it.is_empty());
-    some(found.collect())
-}
-
-fn texts(list: &Value) -> impl Iterator<Item = &str> {
-    list.as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-}
-
-fn some(found: Vec<&str>) -> Option<Vec<String>> {
-    let is_of_use = (1..=NAMES).contains(&found.len());
-    is_of_use.then(|| found.into_iter().map(str::to_owned).collect())
+    let found = objects.iter();
+    some(found.flat_map(|it| texts(&it.as_value()["spec"]["cidrs"])))
 }
 
 #[cfg(test)]
@@ -312,14 +290,5 @@ mod tests {
         let cidrs = pod_cidrs(&nodes).unwrap();
         assert_eq!(cidrs, ["10.1.0.0/24", "10.1.1.0/24", "fd00::/64"]);
         assert_eq!(pod_cidrs(&nodes[2..]), None);
-    }
-
-    #[test]
-    fn kubeadm_tells_both_families() {
-        let told =
-            json!({ "networking": { "podSubnet": "10.1.0.0/16, fd00::/48", "serviceSubnet": "" } });
-        let pods = subnets(&told, "podSubnet").unwrap();
-        assert_eq!(pods, ["10.1.0.0/16", "fd00::/48"]);
-        assert_eq!(subnets(&told, "serviceSubnet"), None);
     }
 }

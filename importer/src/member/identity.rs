@@ -2,8 +2,10 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use deployer::{Account, Cluster, Error, Gvk, ObjectRef};
+use deployer::{Account, Cluster, Error, Gvk, Object, ObjectRef};
 use schemas::{ClusterApiName, ClusterUid};
+
+use crate::member::network::ClusterNetwork;
 
 /// The versions of Cluster API's `Cluster` that are asked for, the newest first.
 const CLUSTER_API: [&str; 2] = ["cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1"];
@@ -40,6 +42,8 @@ pub struct HeldMember {
     pub account: Account,
     /// The UID of the object.
     pub uid: ClusterUid,
+    /// The networks that the object gives it.
+    pub network: ClusterNetwork,
 }
 
 /// Reads how a cluster is reached that Cluster API manages from `management`: from the Secret `NAME-kubeconfig`.
@@ -48,12 +52,12 @@ pub async fn held_member(
     name: &ClusterApiName,
 ) -> Result<HeldMember, MemberError> {
     let namespace = name.namespace.as_str();
-    let uid = cluster_api_uid(management, name).await?;
+    let object = cluster_api_object(management, name).await?;
+    let uid = uid_of(&object)?;
     let secret = format!("{}-kubeconfig", name.name);
     let secret = ObjectRef::namespaced("v1", "Secret", namespace, &secret);
-    let found = management.get(&secret).await?;
-    let found = found.ok_or_else(|| MemberError::Missing(secret.to_string()))?;
-    let text = found.as_value()["data"]["value"].as_str();
+    let secret = found(management, &secret).await?;
+    let text = secret.as_value()["data"]["value"].as_str();
     let text = text.and_then(|text| STANDARD.decode(text).ok());
     let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
     Ok(HeldMember {
@@ -62,19 +66,20 @@ pub async fn held_member(
             MemberError::NoKubeconfig(name)
         })?,
         uid,
+        network: ClusterNetwork::of_object(&object),
     })
 }
 
-async fn cluster_api_uid(
+async fn cluster_api_object(
     management: &Cluster,
     name: &ClusterApiName,
-) -> Result<ClusterUid, MemberError> {
+) -> Result<Object, MemberError> {
     let namespace = name.namespace.as_str();
     for api_version in CLUSTER_API {
         if management.serves(&Gvk::new(api_version, "Cluster")).await? {
             let object =
                 ObjectRef::namespaced(api_version, "Cluster", namespace, name.name.as_str());
-            return uid_of(management, &object).await;
+            return found(management, &object).await;
         }
     }
     let missing = format!(
@@ -87,14 +92,17 @@ async fn cluster_api_uid(
 /// Returns the UID by which a cluster is known: that of its namespace kube-system.
 pub async fn cluster_uid(cluster: &Cluster) -> Result<ClusterUid, MemberError> {
     let space = ObjectRef::cluster_scoped("v1", "Namespace", "kube-system");
-    uid_of(cluster, &space).await
+    uid_of(&found(cluster, &space).await?)
 }
 
-async fn uid_of(cluster: &Cluster, object: &ObjectRef) -> Result<ClusterUid, MemberError> {
+async fn found(cluster: &Cluster, object: &ObjectRef) -> Result<Object, MemberError> {
     let found = cluster.get(object).await?;
-    let found = found.ok_or_else(|| MemberError::Missing(object.to_string()))?;
-    let uid = found.uid().and_then(|uid| uid.parse().ok());
-    uid.ok_or_else(|| MemberError::NoUid(object.to_string()))
+    found.ok_or_else(|| MemberError::Missing(object.to_string()))
+}
+
+fn uid_of(object: &Object) -> Result<ClusterUid, MemberError> {
+    let uid = object.uid().and_then(|uid| uid.parse().ok());
+    uid.ok_or_else(|| MemberError::NoUid(object.reference().to_string()))
 }
 
 /// Refuses a cluster that is another one than the one that is pinned.

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::anyhow;
 use deployer::{Account, Cluster};
 use fleet::{FleetJournal, KnownCluster};
+use importer::ClusterNetwork;
 use schemas::{ClusterUid, FleetCluster};
 
 use super::member::Member;
@@ -17,6 +18,8 @@ pub(super) struct MemberAccount {
     pub(super) account: Account,
     /// The UID of its object in the management cluster, where Cluster API manages it.
     uid: Option<ClusterUid>,
+    /// The networks that this object gives it.
+    network: ClusterNetwork,
 }
 
 impl MemberAccount {
@@ -33,7 +36,11 @@ impl MemberAccount {
                 kubeconfig: kubeconfig.map(|it| directory.join(it)),
                 context: member.context.clone(),
             });
-            return Ok(Self { account, uid: None });
+            return Ok(Self {
+                account,
+                uid: None,
+                network: ClusterNetwork::default(),
+            });
         };
         let management = match management {
             Some(Ok(management)) => management,
@@ -51,6 +58,7 @@ impl MemberAccount {
         Ok(Self {
             account: held.account,
             uid: Some(held.uid),
+            network: held.network,
         })
     }
 
@@ -72,6 +80,7 @@ impl MemberAccount {
             uid: &uid,
         });
         Ok(Member {
+            network: self.network,
             is_known: member.uid.is_some() || known,
             cluster,
             uid,

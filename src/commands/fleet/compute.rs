@@ -1,9 +1,9 @@
 //! What is known of a cluster of a fleet, and the values that follow for each deployment there.
 
-use deployer::Cluster;
 use fleet::{ComputeError, ComputedSite, Deployed, FleetFile, Members};
 use importer::FoundFacts;
 
+use super::member::Member;
 use crate::failure::Failure;
 
 /// What came of a deployment in a cluster.
@@ -24,10 +24,13 @@ pub(super) async fn compute(
     file: &FleetFile,
     members: &Members<'_>,
     at: usize,
-    cluster: &Cluster,
+    Member {
+        cluster, network, ..
+    }: &Member,
 ) -> Result<ComputedMember, Failure> {
     let spec = file.spec();
-    let found = importer::find_facts(cluster, &spec.clusters[at], at, &spec.facts).await;
+    let member = &spec.clusters[at];
+    let found = importer::find_facts(cluster, network, member, at, &spec.facts).await;
     let found = found.map_err(importer::Error::from)?;
     let solutions = spec.solutions.iter().enumerate();
     let runs = solutions.filter(|(_, it)| members.of_solution(it).contains(&at));

@@ -1,6 +1,7 @@
 //! A cluster of a fleet, once it was reached.
 
 use deployer::Cluster;
+use importer::ClusterNetwork;
 use schemas::ClusterUid;
 
 /// A cluster that was reached, and is the one that was meant.
@@ -12,4 +13,6 @@ pub(super) struct Member {
     pub(super) system: ClusterUid,
     /// Whether the file or the journal says that this is the cluster of the name.
     pub(super) is_known: bool,
+    /// The networks that its object of Cluster API gives it, where it has one.
+    pub(super) network: ClusterNetwork,
 }

@@ -38,7 +38,7 @@ impl DeployableSource for FileSource<'_> {
         place: &DeploymentPlace<'_>,
     ) -> Result<Vec<FoundDeployable>, Failure> {
         let file = self.asking.file;
-        let computed = compute(file, self.members, place.at, place.cluster).await?;
+        let computed = compute(file, self.members, place.at, place.reached).await?;
         let mut all = Vec::new();
         for it in computed.deployments {
             let entry = &file.spec().solutions[it.solution];
@@ -60,7 +60,7 @@ impl DeployableSource for FileSource<'_> {
         &self,
         place: &DeploymentPlace<'_>,
     ) -> Result<Vec<FoundDeparture>, Failure> {
-        let spaces = importer::environments(place.cluster).await?;
+        let spaces = importer::environments(&place.reached.cluster).await?;
         let left = unlisted(self.asking.file, self.members, place.at, &spaces);
         Ok(FoundDeparture::of_unlisted(left, self.removing.as_ref()))
     }
@@ -88,7 +88,7 @@ impl FileSource<'_> {
         let mut found = if let Some(archive) = self.archives.get(&solution) {
             self.carried(entry, archive, goal, place)?
         } else {
-            let (version, cluster) = (&entry.version, place.cluster);
+            let (version, cluster) = (&entry.version, &place.reached.cluster);
             self.asking.kept(entry, version, cluster, goal).await?
         };
         if let Goal::Deployed(target) = &mut found.request.goal {

@@ -2,11 +2,11 @@
 
 use std::str::FromStr as _;
 
-use deployer::Cluster;
 use importer::{HeldSite, NamedRegistry, PushDestination};
 use registry::{AddressError, Client, RegistryAddress};
 use schemas::FleetCluster;
 
+use super::super::member::Member;
 use crate::args::RegistryArguments;
 use crate::commands::import::ImageRegistry;
 use crate::failure::Failure;
@@ -17,7 +17,7 @@ pub(in crate::commands::fleet) struct DeploymentPlace<'a> {
     /// Its place in the file.
     pub(in crate::commands::fleet) at: usize,
     pub(in crate::commands::fleet) member: &'a FleetCluster,
-    pub(in crate::commands::fleet) cluster: &'a Cluster,
+    pub(in crate::commands::fleet) reached: &'a Member,
     /// What the site keeps for all environments.
     pub(in crate::commands::fleet) site: &'a HeldSite,
 }

@@ -41,13 +41,15 @@ pub(super) async fn plan(
     source: &impl DeployableSource,
     at: usize,
     wave: Option<&WaveName>,
-    Member {
+    reached: &Member,
+) -> Result<MemberPlan, Failure> {
+    let Member {
         cluster,
         uid,
         system,
         is_known,
-    }: &Member,
-) -> Result<MemberPlan, Failure> {
+        ..
+    } = reached;
     let member = &rollout.file.spec().clusters[at];
     if !is_known {
         let fleet = &rollout.file.document().metadata.name;
@@ -57,7 +59,7 @@ pub(super) async fn plan(
     let place = DeploymentPlace {
         at,
         member,
-        cluster,
+        reached,
         site: &importer::site(cluster).await?,
     };
     let (mut deployments, mut ready) = (Vec::new(), Vec::new());

@@ -27,7 +27,7 @@ impl DeployableSource for Departures<'_> {
         &self,
         place: &DeploymentPlace<'_>,
     ) -> Result<Vec<FoundDeparture>, Failure> {
-        let spaces = importer::environments(place.cluster).await?;
+        let spaces = importer::environments(&place.reached.cluster).await?;
         Ok(self.of(place.at, &spaces))
     }
 }

@@ -30,7 +30,7 @@ pub(super) async fn plan(
     let place = DeploymentPlace {
         at,
         member: &source.asking.file.spec().clusters[at],
-        cluster: &member.cluster,
+        reached: member,
         site: &importer::site(&member.cluster).await?,
     };
     let (mut deployments, mut ready) = (Vec::new(), Vec::new());

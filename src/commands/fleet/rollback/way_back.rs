@@ -31,7 +31,7 @@ impl DeployableSource for WaysBack<'_> {
         let mut all = Vec::new();
         for entry in entries(self.asking.file, self.members, place.at) {
             if self.solutions.is_empty() || self.solutions.contains(&entry.name) {
-                let found = self.of(entry, place.cluster).await;
+                let found = self.of(entry, &place.reached.cluster).await;
                 let placed = PlacedVersion::from(entry);
                 all.push(FoundDeployable { placed, found });
             }

@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let found = cluster::block_on(async {
         let found = reaching.each(&places, async |at, member| {
             let status = importer::status(&member.cluster, None).await?;
-            let values = FileValues::compute(&file, &members, at, &member.cluster);
+            let values = FileValues::compute(&file, &members, at, member);
             let values = if arguments.quick {
                 None
             } else {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use deployer::Cluster;
 use fleet::{FleetFile, Members};
 use importer::{EnvironmentNamespace, FleetChoices};
 use schemas::{Digest, PlacedVersion, SiteSpec};
 
 use super::super::compute::compute;
+use super::super::member::Member;
 use super::deployment::{DeploymentState, DeploymentStatus};
 use crate::failure::Failure;
 use crate::render;
@@ -26,11 +26,11 @@ impl FileValues {
         file: &FleetFile,
         members: &Members<'_>,
         at: usize,
-        cluster: &Cluster,
+        member: &Member,
     ) -> Result<Self, Failure> {
         let fleet = &file.document().metadata.name;
         let digest = |site: SiteSpec| FleetChoices::new(fleet.clone(), site).map(|it| it.digest());
-        let computed = compute(file, members, at, cluster).await?;
+        let computed = compute(file, members, at, member).await?;
         let deployments = computed.deployments.into_iter().map(|deployment| {
             let placed = PlacedVersion::from(&file.spec().solutions[deployment.solution]);
             let values = deployment.values.map_err(render::list);

@@ -61,7 +61,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let members = Members::of(file.spec());
     let found = cluster::block_on(async {
         let found = reaching.each(&places, async |at, member| {
-            compute(&file, &members, at, &member.cluster).await
+            compute(&file, &members, at, member).await
         });
         Ok(found.await)
     })?;

@@ -1,0 +1,138 @@
+//! The networks of a cluster as they are declared: in an object of Cluster API, or to `kubeadm`.
+
+use deployer::Object;
+use serde_json::Value;
+
+/// Networks of a kind that are of use in a value: facts are bounded.
+const NETWORKS: usize = 256;
+/// Characters of a domain name (RFC 1035).
+const DOMAIN: usize = 253;
+
+/// The networks that a cluster was made with. What nobody declares is absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterNetwork {
+    /// The networks of pods.
+    pub(crate) pods: Option<Vec<String>>,
+    /// The networks of Services.
+    pub(crate) services: Option<Vec<String>>,
+    /// The domain of the names of Services.
+    pub(crate) domain: Option<String>,
+}
+
+impl ClusterNetwork {
+    /// Reads `spec.clusterNetwork` of a `Cluster` of Cluster API.
+    pub(crate) fn of_object(cluster: &Object) -> Self {
+        let network = &cluster.as_value()["spec"]["clusterNetwork"];
+        let blocks = |of: &str| some(texts(&network[of]["cidrBlocks"]));
+        Self {
+            pods: blocks("pods"),
+            services: blocks("services"),
+            domain: domain(&network["serviceDomain"]),
+        }
+    }
+
+    /// Reads the configuration of a cluster that `kubeadm` made.
+    pub(crate) fn of_kubeadm(configuration: &Value) -> Self {
+        let network = &configuration["networking"];
+        // One for each family of addresses.
+        let subnets = |field: &str| {
+            let subnets = network[field].as_str()?.split(',').map(str::trim);
+            some(subnets.filter(|subnet| !subnet.is_empty()))
+        };
+        Self {
+            pods: subnets("podSubnet"),
+            services: subnets("serviceSubnet"),
+            domain: domain(&network["dnsDomain"]),
+        }
+    }
+
+    /// The same, with what another declaration has where this one has nothing.
+    pub(crate) fn or(self, other: &Self) -> Self {
+        Self {
+            pods: self.pods.or_else(|| other.pods.clone()),
+            services: self.services.or_else(|| other.services.clone()),
+            domain: self.domain.or_else(|| other.domain.clone()),
+        }
+    }
+}
+
+fn domain(value: &Value) -> Option<String> {
+    let domain = value.as_str()?;
+    let is_of_use = (1..=DOMAIN).contains(&domain.len());
+    is_of_use.then(|| domain.to_owned())
+}
+
+/// The texts of a list.
+pub(crate) fn texts(list: &Value) -> impl Iterator<Item = &str> {
+    let all = list.as_array().into_iter().flatten();
+    all.filter_map(Value::as_str)
+}
+
+/// These networks; nothing if there are none, or more than are of use.
+pub(crate) fn some<'a>(found: impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
+    let found: Vec<String> = found.take(NETWORKS + 1).map(str::to_owned).collect();
+    let is_of_use = (1..=NETWORKS).contains(&found.len());
+    is_of_use.then_some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn network(pods: Option<&[&str]>, services: Option<&[&str]>, domain: &str) -> ClusterNetwork {
+        let list = |list: &[&str]| list.iter().map(ToString::to_string).collect();
+        ClusterNetwork {
+            pods: pods.map(list),
+            services: services.map(list),
+            domain: Some(domain.to_owned()),
+        }
+    }
+
+    #[test]
+    fn an_object_of_cluster_api_tells_the_networks_of_a_cluster_that_has_no_nodes() {
+        let cluster = |network: Value| {
+            let object = json!({
+                "apiVersion": "cluster.x-k8s.io/v1beta2", "kind": "Cluster",
+                "metadata": {"name": "paris", "namespace": "fleet"},
+                "spec": {"clusterNetwork": network},
+            });
+            ClusterNetwork::of_object(&Object::new(object).unwrap())
+        };
+        let declared = json!({
+            "pods": {"cidrBlocks": ["10.1.0.0/16", "fd00::/48"]},
+            "services": {"cidrBlocks": ["10.96.0.0/12"]},
+            "serviceDomain": "paris.local",
+        });
+        let pods = ["10.1.0.0/16", "fd00::/48"];
+        assert_eq!(
+            cluster(declared),
+            network(Some(&pods), Some(&["10.96.0.0/12"]), "paris.local")
+        );
+        for nothing in [
+            Value::Null,
+            json!({"pods": {"cidrBlocks": []}, "services": {"cidrBlocks": "10.96.0.0/12"}}),
+            json!({"pods": {"cidrBlocks": vec!["10.0.0.0/8"; NETWORKS + 1]}, "serviceDomain": "a".repeat(254)}),
+        ] {
+            assert_eq!(cluster(nothing), ClusterNetwork::default());
+        }
+    }
+
+    #[test]
+    fn kubeadm_tells_both_families_and_counts_before_what_is_declared_elsewhere() {
+        let told = json!({ "networking": {
+            "podSubnet": "10.1.0.0/16, fd00::/48", "serviceSubnet": "", "dnsDomain": "cluster.local",
+        } });
+        let other = network(
+            Some(&["10.2.0.0/16"]),
+            Some(&["10.96.0.0/12"]),
+            "other.local",
+        );
+        let pods = ["10.1.0.0/16", "fd00::/48"];
+        let expected = network(Some(&pods), Some(&["10.96.0.0/12"]), "cluster.local");
+        assert_eq!(ClusterNetwork::of_kubeadm(&told).or(&other), expected);
+        let nothing = ClusterNetwork::of_kubeadm(&Value::Null);
+        assert_eq!(nothing.or(&other), other);
+    }
+}
