@@ -63,10 +63,7 @@ impl KeptArguments {
         output: Output,
         request: impl FnOnce(&Kept) -> Result<Request, Failure>,
     ) -> Result<Outcome, Failure> {
-        let kept = judge_for(record, site, &self.reach, output).await?;
-        let kept = kept
-            .map_err(|report| words::refuse(&report, "", output))
-            .ok();
+        let kept = told(judge_for(record, site, &self.reach).await?, output);
         self.carry_out_of(kept, cluster, output, request).await
     }
 
@@ -114,23 +111,34 @@ pub(super) async fn kept(
     reach: &RegistryArguments,
     output: Output,
 ) -> Result<Option<Kept>, Failure> {
-    let kept = judge(cluster, solution, version, reach, output).await?;
-    Ok(kept
-        .map_err(|report| words::refuse(&report, "", output))
-        .ok())
+    let kept = judge(cluster, solution, version, reach).await?;
+    Ok(told(kept, output))
 }
 
-/// The same, with the report if the archive is not accepted.
+/// Reports the findings of an archive, and that it is not accepted if it is not.
+fn told(kept: Result<Kept, Box<Report>>, output: Output) -> Option<Kept> {
+    match kept {
+        Ok(kept) => {
+            words::talk(&kept.archive.findings, output);
+            Some(kept)
+        }
+        Err(report) => {
+            words::refuse(&report, "", output);
+            None
+        }
+    }
+}
+
+/// The same without a word, with the report if the archive is not accepted.
 pub(super) async fn judge(
     cluster: &Cluster,
     solution: &SolutionName,
     version: Option<&Version>,
     reach: &RegistryArguments,
-    output: Output,
 ) -> Result<Result<Kept, Box<Report>>, Failure> {
     let record = importer::imported(cluster, solution, version).await?;
     let site = importer::site(cluster).await?;
-    judge_for(&record, &site, reach, output).await
+    judge_for(&record, &site, reach).await
 }
 
 /// Checks the archive that the site keeps as the medium was checked.
@@ -138,20 +146,16 @@ async fn judge_for(
     record: &Record,
     site: &HeldSite,
     reach: &RegistryArguments,
-    output: Output,
 ) -> Result<Result<Kept, Box<Report>>, Failure> {
     let (registry, pull_registry) = (record.registry()?, record.pull_registry()?);
     let client = import::client(&registry, reach, site)?;
     let scratch = environment::scratch();
     let report = shelf::check(&client, record, &scratch, interrupt::cancel()).await?;
     let findings = report.findings().to_vec();
-    Ok(report.accept().map(|accepted| {
-        words::talk(&findings, output);
-        Kept {
-            archive: Acceptance { accepted, findings },
-            client,
-            registry,
-            pull_registry,
-        }
+    Ok(report.accept().map(|accepted| Kept {
+        archive: Acceptance { accepted, findings },
+        client,
+        registry,
+        pull_registry,
     }))
 }

@@ -320,7 +320,15 @@ spec:
 }
 
 fn status(site: &Site, more: &[&str]) -> Answer {
-    let command = ["fleet", "status", "fleet.yaml", "--timeout=20"];
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let command = [
+        "fleet",
+        "status",
+        "fleet.yaml",
+        "--timeout=20",
+        "--ca-file",
+        &ca,
+    ];
     solution(site, &[&command[..], more].concat())
 }
 
@@ -436,7 +444,8 @@ fn what_does_not_run_as_it_should_is_told(site: &Site, oslo: &str) {
 #[test]
 fn a_solution_without_an_operator_is_told_by_what_it_carries() {
     let site = site("fleet-carried");
-    let settings = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}}";
+    let settings =
+        "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {color: red}}";
     site.desk.write("1.0.0/settings.yaml", settings);
     let spec = "  manifests: [{name: settings, files: [settings.yaml]}]\n";
     import(&site, &packed(&site, "1.0.0", spec), &[]).success();
@@ -447,11 +456,60 @@ fn a_solution_without_an_operator_is_told_by_what_it_carries() {
     );
     let found = in_paris(&site);
     assert_eq!(found["state"], "ready", "{found:#}");
+    assert_eq!(found["drift"], json!([]), "{found:#}");
+    objects_that_others_changed_are_told(&site);
     let delete = ["delete", "configmap/settings"];
     site.kubectl("prod", &delete).success();
     let found = in_paris(&site);
     assert_eq!(found["state"], "notReady", "{found:#}");
     assert_eq!(found["why"], "ConfigMap prod/settings is gone", "{found:#}");
+}
+
+fn objects_that_others_changed_are_told(site: &Site) {
+    let patch = r#"--patch={"data": {"color": "blue"}}"#;
+    let patch = ["patch", "configmap/settings", "--type=merge", patch];
+    site.kubectl("prod", &patch).success();
+    let paris = "--cluster=paris";
+    let shown = status(site, &[paris]);
+    assert_eq!(shown.code, 1, "{shown:?}");
+    let words =
+        "  shop 1.0.0 in prod: drifted: ConfigMap prod/settings differs from what was deployed\n";
+    assert!(shown.stdout.contains(words), "{shown:?}");
+    let last = "0 of 1 cluster is as the file says; drifted: paris (shop 1.0.0)\n";
+    assert!(shown.stdout.ends_with(last), "{shown:?}");
+    let drift = &in_paris(site)["drift"];
+    let fields = [
+        &drift[0]["object"],
+        &drift[0]["action"],
+        &drift[0]["changes"],
+    ];
+    let expected = [
+        &json!("ConfigMap prod/settings"),
+        &json!("change"),
+        &json!([".data.color"]),
+    ];
+    assert_eq!(fields, expected, "{drift:#}");
+    for less in ["--live=false", "--quick"] {
+        status(site, &[paris, less]).success();
+    }
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let read = |verb: &str| {
+        let command = ["fleet", verb, "fleet.yaml", paris, "--ca-file", &ca];
+        solution(site, &command)
+    };
+    let diff = read("diff");
+    assert_eq!(diff.code, 1, "{diff:?}");
+    for words in [
+        "shop 1.0.0 in prod, 1 cluster\n  1 object differs\n",
+        "diff      change ConfigMap prod/settings\n",
+        "1 of 1 cluster differs from the file: paris\n",
+    ] {
+        assert!(diff.stdout.contains(words), "{words}: {diff:?}");
+    }
+    let rendered = read("render").success();
+    let source = "---\n# Source: paris, shop 1.0.0 in prod, set settings\n";
+    assert!(rendered.contains(source), "{rendered}");
+    assert!(rendered.contains("color: 'red'"), "{rendered}");
 }
 
 #[test]
@@ -466,6 +524,7 @@ fn who_may_read_a_status_may_read_that_of_a_fleet_and_less_is_not_called_absent(
         });
         status(&site, &["--cluster=oslo"])
     };
+    let without_objects = ["--cluster=oslo", "--live=false"];
 
     let create = ["create", "serviceaccount", "reader"];
     site.kubectl("default", &create).success();
@@ -478,9 +537,16 @@ fn who_may_read_a_status_may_read_that_of_a_fleet_and_less_is_not_called_absent(
     let roles = site.desk.solution(&rbac).success();
     site.apply(&roles).success();
     deploy(&site, &site.account("reader"), wanted);
-    let shown = becomes("ready").success();
     let last = "1 of 1 cluster is as the file says\n";
-    assert!(shown.ends_with(last), "{shown}");
+    eventually("the rights hold", || {
+        let shown = status(&site, &without_objects);
+        (shown.code == 0 && shown.stdout.ends_with(last)).then_some(())
+    });
+    // Objects are dry-run, which takes the rights to deploy.
+    let shown = status(&site, &without_objects[..1]);
+    assert_eq!(shown.code, 3, "{shown:?}");
+    let words = "  example 1.0.0 in prod: cannot be seen: cannot compare its objects: ";
+    assert!(shown.stdout.contains(words), "{shown:?}");
 
     // Which cluster it is, and nothing of what runs there.
     let granted = json!([{"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}]);

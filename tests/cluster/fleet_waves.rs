@@ -14,7 +14,7 @@ use crate::door::Door;
 use crate::fleet::kubectl;
 use crate::fleet_apply::{CONFIG, Fleet, NAMES, ROLE, SETS, states};
 use crate::running::Running;
-use crate::site::{consent_id, eventually};
+use crate::site::{consent_id, eventually, variable};
 
 /// A server, which becomes ready only where somebody says so.
 pub(crate) const SERVER: &str = "---
@@ -181,15 +181,21 @@ fn other_values_in_the_file_are_not_what_runs(all: &Fleet) {
     let path = all.site.desk.path("fleet.yaml");
     let text = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, text.replace("size: 3", "size: 4")).unwrap();
-    let status = fleet(all, &["status", "fleet.yaml"]);
+    let status = read_status(all, &[]);
     assert_eq!(status.code, 1, "{status:?}");
     let words = "0 of 3 clusters are as the file says; other values: lab (shop 1.2.0), paris (shop 1.2.0), rome (shop 1.2.0)\n";
     assert!(status.stdout.ends_with(words), "{status:?}");
-    fleet(all, &["status", "fleet.yaml", "--quick"]).success();
+    read_status(all, &["--quick"]).success();
 }
 
 fn fleet_status(all: &Fleet) -> String {
-    fleet(all, &["status", "fleet.yaml"]).success()
+    read_status(all, &[]).success()
+}
+
+fn read_status(all: &Fleet, more: &[&str]) -> Answer {
+    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
+    let status = ["status", "fleet.yaml", "--ca-file", &ca];
+    fleet(all, &[&status[..], more].concat())
 }
 
 /// The hub: a member, reached with no more rights than `solution rbac` prints.
@@ -541,7 +547,7 @@ fn what_left_the_file_is_told_and_goes_where_somebody_says_so(all: &Fleet) {
     ] {
         assert!(plan.contains(words), "{words}: {plan}");
     }
-    let status = fleet(all, &["status", "fleet.yaml", "--output=json"]).json();
+    let status = read_status(all, &["--output=json"]).json();
     assert_eq!(status["clusters"][0]["unlisted"][0]["brought"], true);
     assert_eq!(status["gone"][0]["name"], "paris");
 
@@ -554,7 +560,7 @@ fn what_left_the_file_is_told_and_goes_where_somebody_says_so(all: &Fleet) {
         "example 1.0.0 in staging"
     );
     assert_eq!(cluster["receipts"][0]["objects"], json!([]), "{pruned:#}");
-    let status = fleet(all, &["status", "fleet.yaml", "--output=json"]).json();
+    let status = read_status(all, &["--output=json"]).json();
     assert_eq!(status["clusters"][0]["unlisted"], json!([]), "{status:#}");
     assert_eq!(
         (&status["gone"], &status["clusters"][0]["ready"]),

@@ -37,5 +37,5 @@ pub(super) fn request(
     images: ImagesAt,
 ) -> Result<Request, Failure> {
     let target = import::target(&arguments.environment, namespace, &arguments.parameters)?;
-    import::of_reader(target, images, &arguments.signers)
+    import::of_reader(target, images, arguments.signers.allowed())
 }

@@ -277,7 +277,7 @@ pub(crate) fn target(
 }
 
 /// What an administrator may allow, which is no reason not to show what something would come to; but whose archive it is.
-pub(crate) fn all_but_signers(signers: &SignerArguments) -> Allowed {
+pub(crate) fn all_but_signers(signers: Allowed) -> Allowed {
     Allowed {
         adopt: Adoption {
             namespace: Adopt::Allow,
@@ -287,7 +287,7 @@ pub(crate) fn all_but_signers(signers: &SignerArguments) -> Allowed {
         replace: Replace::Allow,
         downgrade: Downgrade::Allow,
         conflicts: Conflicts::Force,
-        ..signers.allowed()
+        ..signers
     }
 }
 
@@ -295,7 +295,7 @@ pub(crate) fn all_but_signers(signers: &SignerArguments) -> Allowed {
 pub(crate) fn of_reader(
     target: Target,
     images: ImagesAt,
-    signers: &SignerArguments,
+    signers: Allowed,
 ) -> Result<Request, Failure> {
     let nobody = ChangeArguments::default();
     let goal = Goal::Deployed(target);

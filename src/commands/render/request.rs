@@ -34,7 +34,7 @@ pub(super) fn request(arguments: &Arguments, images: ImagesAt) -> Result<Request
         arguments.namespace.clone(),
         &arguments.parameters,
     )?;
-    let mut request = import::of_reader(target, images, &arguments.signers)?;
+    let mut request = import::of_reader(target, images, arguments.signers.allowed())?;
     request.helm = helm::installer(arguments.helm.as_deref());
     request.allowed.create = CreateEnvironment::Allow;
     request.accepted = arguments.accept.iter().cloned().collect();

@@ -14,6 +14,7 @@ use super::show::{Overview, Step};
 use crate::args::{Output, choose};
 use crate::commands::import::Reached;
 use crate::commands::refusal::InTheWay;
+use crate::commands::validate::words;
 use crate::commands::{import, kept};
 use crate::failure::{Failure, Outcome};
 
@@ -155,9 +156,12 @@ impl Planner<'_> {
             registries, turn, ..
         } = self.arguments;
         let (cluster, reach) = (self.change.cluster, &registries.reach);
-        let kept = kept::judge(cluster, solution, Some(version), reach, self.output).await;
+        let kept = kept::judge(cluster, solution, Some(version), reach).await;
         let kept = match kept {
-            Ok(Ok(kept)) => kept,
+            Ok(Ok(kept)) => {
+                words::talk(&kept.archive.findings, self.output);
+                kept
+            }
             Ok(Err(report)) => return (step.refused(Refusal::from(&*report)), None),
             Err(failure) => return (step.because(&failure), None),
         };

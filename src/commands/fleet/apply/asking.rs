@@ -13,6 +13,7 @@ use crate::args::{ChangeArguments, Output, RegistryArguments};
 use crate::commands::import;
 use crate::commands::kept::{self, Kept};
 use crate::commands::refusal::InTheWay;
+use crate::commands::validate::words;
 use crate::failure::Failure;
 
 /// Who plans for the clusters of a fleet.
@@ -41,13 +42,14 @@ impl Asking<'_> {
         goal: Goal,
     ) -> Result<Deployable, Unplannable> {
         let name = &entry.name;
-        let judged = kept::judge(cluster, name, Some(version), self.reach, self.output).await?;
+        let judged = kept::judge(cluster, name, Some(version), self.reach).await?;
         let Kept {
             archive,
             client,
             registry,
             pull_registry,
         } = judged.map_err(|report| Unplannable::Refused(InTheWay::of_report(&report)))?;
+        words::talk(&archive.findings, self.output);
         let request = self.request(goal, &registry, Some(pull_registry))?;
         Ok(Deployable {
             placed: PlacedVersion::from(entry),

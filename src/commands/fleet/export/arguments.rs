@@ -107,7 +107,7 @@ impl Arguments {
     pub(super) fn allowed(&self) -> Allowed {
         Allowed {
             create: CreateEnvironment::Allow,
-            ..all_but_signers(&self.signers)
+            ..all_but_signers(self.signers.allowed())
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use importer::PlannedObject;
 use schemars::JsonSchema;
 use schemas::{PlacedVersion, Version};
 use serde::Serialize;
@@ -20,6 +21,8 @@ pub(crate) struct DeploymentStatus {
     pub(super) why: Option<String>,
     /// What to do about that; null where nothing in particular helps.
     pub(super) hint: Option<&'static str>,
+    /// The objects that differ from what was deployed, by the action that restores each; null if objects were not compared.
+    pub(super) drift: Option<Vec<PlannedObject>>,
 }
 
 /// How far a deployment is as the file says. The later one counts where an environment has several namespaces.
@@ -32,6 +35,8 @@ pub(crate) enum DeploymentState {
     Unseen,
     /// The version runs and is ready, with other values than the file has for it.
     OtherValues,
+    /// The version runs and is ready, and objects of it differ from what was deployed.
+    Drifted,
     /// The version is deployed, and does not run as it should.
     NotReady,
     /// A newer version is deployed.
@@ -50,6 +55,7 @@ impl fmt::Display for DeploymentState {
             Self::Ready => "ready",
             Self::Unseen => "cannot be seen",
             Self::OtherValues => "other values",
+            Self::Drifted => "drifted",
             Self::NotReady => "not ready",
             Self::Ahead => "ahead",
             Self::Behind => "behind",

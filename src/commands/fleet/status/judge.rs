@@ -55,6 +55,7 @@ fn of_place(wanted: &PlacedVersion, found: &OperatorStatus, status: &Status) -> 
         runs: Some(found.version.clone()),
         why: going.or_else(|| found.why.clone()),
         hint,
+        drift: None,
     }
 }
 
@@ -68,6 +69,7 @@ fn missing(wanted: &PlacedVersion, status: &Status) -> DeploymentStatus {
         runs: None,
         why: hidden.map(|it| format!("this user may not see {} ({})", it.what, it.right)),
         hint: hidden.map(|_| "`solution rbac --verb status` prints the roles that give this right"),
+        drift: None,
     }
 }
 

@@ -1,27 +1,29 @@
 //! `solution fleet status`: how far each cluster is as the file says.
 
 mod deployment;
+mod found;
 mod judge;
+mod objects;
 mod show;
 pub(in crate::commands) mod shown;
 mod values;
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{ArgAction, Args};
 use fleet::{FleetFile, Members};
 use schemas::WaveName;
 
+use self::found::FoundMember;
 pub(super) use self::judge::{concerns, judge};
 use self::show::show;
-use self::shown::{FoundMember, MemberStatus};
-use self::values::FileValues;
+use self::shown::MemberStatus;
 use super::check::{read, refused};
 use super::gone::{GoneCluster, gone};
 use super::journal::JournalFile;
 use super::reach::Reaching;
 use super::selection::SelectionArguments;
-use crate::args::{Output, ReadArguments};
+use crate::args::{Output, ReadArguments, RegistryArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
@@ -30,9 +32,13 @@ use crate::{cluster, render};
 #[command(after_help = "\
 Each cluster is asked what runs there, sixteen at a time, each for no longer than --timeout; one
 that cannot be reached hides no other. Nothing is written. A deployment of the file is ready, has
-other values than the file has for it, is not ready, behind (an older version is deployed), ahead,
-absent, or incomplete: a change of it goes on, was interrupted or failed. What else runs in
-environments is told, and not judged. `solution diff` shows what others have changed in objects.
+other values than the file has for it, has drifted (others changed or removed its objects), is not
+ready, behind (an older version is deployed), ahead, absent, or incomplete: a change of it goes on,
+was interrupted or failed. What else runs in environments is told, and not judged.
+
+To compare objects, the archive is read from the registry that has it, and the API server dry-runs
+each object. This needs the rights of `solution rbac --verb deploy`. With --live=false only versions
+and values are compared, with --quick only versions.
 
 --kubeconfig and --context are those of the cluster with the objects of Cluster API, where the file
 names any.
@@ -43,6 +49,7 @@ else with 3 if a cluster cannot be reached or does not let this user see enough.
 Examples:
   solution fleet status fleet.yaml
   solution fleet status fleet.yaml --cluster 'par*' --group prod
+  solution fleet status fleet.yaml --live=false
   solution fleet status fleet.yaml --quick
   solution fleet status fleet.yaml --output json")]
 pub(crate) struct Arguments {
@@ -52,12 +59,35 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     selection: SelectionArguments,
 
-    /// Compare only versions, and not the values that the file has for each cluster
+    /// Compare only versions, and neither values nor objects
     #[arg(long)]
     quick: bool,
 
+    /// Compare objects with what was deployed; `--live=false` leaves them out
+    #[arg(
+        long,
+        value_name = "true|false",
+        action = ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = true,
+        default_value_t = true,
+        default_missing_value = "true",
+        hide_possible_values = true
+    )]
+    live: bool,
+
+    #[command(flatten)]
+    reach: RegistryArguments,
+
     #[command(flatten)]
     cluster: ReadArguments,
+}
+
+impl Arguments {
+    /// Whether objects are compared with what was deployed.
+    fn compares_objects(&self) -> bool {
+        self.live && !self.quick
+    }
 }
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
@@ -72,14 +102,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let reaching = Reaching::to_read(&file, &arguments.file, &arguments.cluster)?;
     let found = cluster::block_on(async {
         let found = reaching.each(&places, async |at, member| {
-            let status = importer::status(&member.cluster, None).await?;
-            let values = FileValues::compute(&file, &members, at, member);
-            let values = if arguments.quick {
-                None
-            } else {
-                Some(values.await?)
-            };
-            Ok(FoundMember { status, values })
+            Box::pin(FoundMember::find(&file, &members, at, member, arguments)).await
         });
         Ok(found.await)
     })?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use fleet::{FleetFile, Members};
-use importer::{EnvironmentNamespace, Status};
+use importer::EnvironmentNamespace;
 use schemars::JsonSchema;
 use schemas::{FleetSolution, PlacedVersion};
 use serde::Serialize;
@@ -13,8 +13,7 @@ use super::super::gone::GoneCluster;
 use super::super::standing::{entries, standing};
 use super::ClusterTurn;
 use super::deployment::{DeploymentState, DeploymentStatus};
-use super::judge::judge;
-use super::values::FileValues;
+use super::found::FoundMember;
 use crate::args::choose;
 use crate::commands::refusal::InTheWay;
 use crate::failure::{Failure, Outcome};
@@ -65,13 +64,6 @@ pub(crate) struct MemberStatus {
     pub(super) outcome: Outcome,
 }
 
-/// What was found out about a cluster.
-pub(super) struct FoundMember {
-    pub(super) status: Status,
-    /// The values that the file has for it; none if only versions are compared.
-    pub(super) values: Option<FileValues>,
-}
-
 impl MemberStatus {
     pub(super) fn of(
         file: &FleetFile,
@@ -81,7 +73,10 @@ impl MemberStatus {
     ) -> Self {
         let name = file.spec().clusters[turn.cluster].name.to_string();
         let wave = turn.wave.to_string();
-        let FoundMember { status, values } = match found {
+        let FoundMember {
+            status,
+            deployments,
+        } = match found {
             Ok(found) => found,
             Err(failure) => {
                 return Self {
@@ -96,15 +91,6 @@ impl MemberStatus {
             }
         };
         let entries = entries(file, members, turn.cluster);
-        let placed = entries.iter().map(|it| PlacedVersion::from(*it));
-        let judged = placed.map(|placed| {
-            let found = judge(&placed, &status);
-            match &values {
-                Some(values) => values.judge(found, &status.environments),
-                None => found,
-            }
-        });
-        let deployments: Vec<DeploymentStatus> = judged.collect();
         let ready = all_ready(deployments.iter().map(|it| it.state));
         Self {
             name,

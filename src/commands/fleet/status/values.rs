@@ -138,6 +138,7 @@ mod tests {
                 runs: Some(wanted.version.clone()),
                 why: None,
                 hint: None,
+                drift: None,
             };
             let deployments = [(wanted.clone(), values)].into();
             FileValues { none, deployments }.judge(found, spaces).state

@@ -18,6 +18,7 @@ fn deployment(state: DeploymentState, runs: Option<&str>) -> DeploymentStatus {
         runs: runs.map(|it| it.parse().unwrap()),
         why: None,
         hint: None,
+        drift: None,
     }
 }
 
