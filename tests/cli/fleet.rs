@@ -92,6 +92,31 @@ fn expressions_and_values_are_judged_without_a_cluster() {
 }
 
 #[test]
+fn differences_that_cannot_be_told_are_neither_none_nor_some() {
+    let desk = Desk::new();
+    desk.write("fleet.yaml", FLEET);
+    let read = |verb: &str, code: i32| {
+        let answer = desk.solution(&["fleet", verb, "fleet.yaml", "--group", "prod"]);
+        assert_eq!(answer.code, code, "{answer:?}");
+        answer
+    };
+    let words = "0 of 2 clusters differ from the file; cannot be told of: paris, lyon\n";
+    assert_eq!(read("diff", 3).stdout, words);
+    let rendered = read("render", 3);
+    assert_eq!(rendered.stdout, "", "{rendered:?}");
+    assert!(
+        rendered.stderr.contains("error: paris, lyon: "),
+        "{rendered:?}"
+    );
+    desk.write(
+        "fleet.yaml",
+        FLEET.replace("groups: [prod]}", "groups: [prd]}"),
+    );
+    read("diff", 3);
+    read("render", 1);
+}
+
+#[test]
 fn what_a_tool_does_not_have_is_not_exported_for_it() {
     let desk = Desk::new();
     desk.write("fleet.yaml", FLEET);

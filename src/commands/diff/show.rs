@@ -46,7 +46,7 @@ pub(crate) struct One<'a> {
 #[schemars(rename = "DifferentObject", transform = differs)]
 pub(crate) struct Different<'a> {
     #[serde(flatten)]
-    object: &'a PlannedObject,
+    pub(in crate::commands) object: &'a PlannedObject,
     /// A unified diff in YAML.
     diff: &'a str,
 }
@@ -58,18 +58,22 @@ fn differs(schema: &mut Schema) {
     }
 }
 
-impl<'a> From<&'a Comparison> for One<'a> {
-    fn from(comparison: &'a Comparison) -> Self {
-        let objects = comparison.objects.iter();
-        let different = |object: &'a PlannedObject| Different {
+impl<'a> From<&'a PlannedObject> for Different<'a> {
+    fn from(object: &'a PlannedObject) -> Self {
+        Self {
             diff: &object.diff,
             object,
-        };
+        }
+    }
+}
+
+impl<'a> From<&'a Comparison> for One<'a> {
+    fn from(comparison: &'a Comparison) -> Self {
         Self {
             solution: &comparison.solution,
             namespace: comparison.namespace.as_ref(),
             running: comparison.running.as_ref(),
-            objects: objects.map(different).collect(),
+            objects: comparison.objects.iter().map(Different::from).collect(),
             obstacles: comparison.obstacles.iter().map(InTheWay::from).collect(),
         }
     }
@@ -104,7 +108,7 @@ fn one(one: &One) {
     let solution = one.solution;
     for Different { object, .. } in &one.objects {
         diff_of(object);
-        warnings(object);
+        warnings(object).iter().for_each(render::line);
     }
     for obstacle in &one.obstacles {
         render::note!("error: {}", obstacle.message);

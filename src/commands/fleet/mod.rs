@@ -6,6 +6,7 @@ mod arrivals;
 pub(super) mod check;
 mod compute;
 mod delete;
+pub(super) mod diff;
 pub(super) mod export;
 mod fold;
 mod folded;
@@ -20,6 +21,9 @@ mod outcome;
 pub(super) mod pause;
 pub(super) mod pin;
 mod reach;
+mod read_member;
+mod reading;
+pub(super) mod render;
 mod repin;
 mod rollback;
 mod selection;
@@ -42,6 +46,7 @@ Examples:
   solution fleet init
   solution fleet check fleet.yaml --pin
   solution fleet values fleet.yaml
+  solution fleet diff fleet.yaml --key publisher.pub
   solution fleet apply fleet.yaml --key publisher.pub --dry-run
   solution fleet status fleet.yaml
   solution fleet history fleet.yaml --limit 20
@@ -52,6 +57,8 @@ pub(crate) enum Command {
     Init(init::Arguments),
     Check(check::Arguments),
     Values(values::Arguments),
+    Diff(Box<diff::Arguments>),
+    Render(Box<render::Arguments>),
     Apply(Box<apply::Arguments>),
     Rollback(Box<rollback::Arguments>),
     Delete(Box<delete::Arguments>),
@@ -68,6 +75,8 @@ pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure>
         Command::Init(arguments) => init::run(arguments, output),
         Command::Check(arguments) => check::run(arguments, output),
         Command::Values(arguments) => values::run(arguments, output),
+        Command::Diff(arguments) => diff::run(arguments, output),
+        Command::Render(arguments) => render::run(arguments, output),
         Command::Apply(arguments) => apply::run(arguments, output),
         Command::Rollback(arguments) => rollback::run(arguments, output),
         Command::Delete(arguments) => delete::run(arguments, output),

@@ -78,10 +78,10 @@ pub(crate) fn lines(plan: &PlanSummary) -> Vec<String> {
 }
 
 /// What an object takes: from existing ones of its kind, though none was found to lose anything, and from somebody else.
-pub(crate) fn warnings(object: &PlannedObject) {
+pub(crate) fn warnings(object: &PlannedObject) -> Vec<String> {
     let mut lines = Lines::default();
     lines.warnings(object);
-    lines.0.iter().for_each(render::line);
+    lines.0
 }
 
 /// Where images are pushed, and where nodes pull them from; how many, and how many bytes of all are missing there.

@@ -37,7 +37,7 @@ pub(crate) struct Rendered<'a> {
 pub(crate) struct NothingRendered {}
 
 /// Refuses a directory that holds something already.
-pub(super) fn check_directory(directory: &Path) -> Result<(), Failure> {
+pub(in crate::commands) fn check_directory(directory: &Path) -> Result<(), Failure> {
     match fs::read_dir(directory).map(|mut it| it.next().is_some()) {
         Ok(false) => Ok(()),
         Ok(true) => Err(Failure::usage(format!(
@@ -72,30 +72,41 @@ pub(super) fn all(
         render::line!("{objects} of {} in `{}`", found.id, directory.display());
         return Ok(Outcome::Yes);
     }
-    for manifest in &found.manifests {
-        let text = document(manifest);
+    print(found.manifests.iter().map(document))?;
+    Ok(Outcome::Yes)
+}
+
+/// Prints documents, until nobody reads them any more.
+pub(in crate::commands) fn print(documents: impl Iterator<Item = String>) -> Result<(), Failure> {
+    for text in documents {
         if render::is_terminal() {
             text.lines().for_each(render::line);
         } else if cat::write(text.as_bytes())?.is_break() {
             break;
         }
     }
-    Ok(Outcome::Yes)
+    Ok(())
 }
 
 /// A document of YAML, with its source in front.
 pub(in crate::commands) fn document(manifest: &RenderedManifest) -> String {
+    document_of("", manifest)
+}
+
+/// The same with words before the source.
+pub(in crate::commands) fn document_of(origin: &str, manifest: &RenderedManifest) -> String {
     let random = if manifest.random {
         "# random: differs in each rendering\n"
     } else {
         ""
     };
     let object = yaml::to_string(&manifest.object);
-    format!("---\n# Source: {}\n{random}{object}", manifest.source)
+    let source = &manifest.source;
+    format!("---\n# Source: {origin}{source}\n{random}{object}")
 }
 
 /// Writes a file for each.
-fn files(
+pub(in crate::commands) fn files(
     manifests: &[RenderedManifest],
     directory: &Path,
     secrets: SecretValues,

@@ -45,11 +45,15 @@ pub(super) fn add(all: &mut Results) {
     all.verb("fleet-check", &[read, wrong]);
     let values = &all.own::<fleet::values::computed::FleetValues>();
     all.verb("fleet-values", &[values, wrong]);
+    let report = &reference("report");
+    let diff = &all.own::<fleet::diff::shown::FleetDiff>();
+    all.verb("fleet-diff", &[diff, wrong, report]);
+    let rendered = &all.own::<fleet::render::shown::RenderedFleet>();
+    all.verb("fleet-render", &[rendered, wrong, report]);
     let plan = &all.own::<fleet::apply::show::FleetPlan>();
     let unplanned = &all.own::<Refused<fleet::apply::show::FleetPlan>>();
     let applied = &all.own::<fleet::apply::result::FleetApplied>();
     let written = &all.own::<fleet::apply::filing::FleetPlanWritten>();
-    let report = &reference("report");
     all.verb(
         "fleet-apply",
         &[plan, written, unplanned, applied, wrong, report],

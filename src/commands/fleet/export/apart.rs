@@ -4,16 +4,26 @@
 use importer::{Handover, Overlap};
 use schemas::{PlacedVersion, SolutionId};
 
-use super::planned::{DeploymentExport, ExportPlan};
+use super::planned::DeploymentExport;
 use crate::commands::refusal::InTheWay;
 use crate::failure::Failure;
 
-/// Leaves what several deployments bring to the first of them, and says behind which others each comes.
-pub(super) fn apart(mut plans: Vec<ExportPlan>) -> Result<Vec<DeploymentExport>, Failure> {
+/// Leaves what several deployments bring to the first of them, and says behind which others each comes. Those that are not
+/// planned come first.
+pub(super) fn apart(deployments: Vec<DeploymentExport>) -> Result<Vec<DeploymentExport>, Failure> {
+    let (mut plans, mut exports) = (Vec::new(), Vec::new());
+    for DeploymentExport { placed, found } in deployments {
+        match found {
+            Ok(plan) => plans.push(plan),
+            Err(why) => exports.push(DeploymentExport {
+                placed,
+                found: Err(why),
+            }),
+        }
+    }
     let handovers = plans.iter_mut().map(|it| std::mem::take(&mut it.handover));
     let mut handovers: Vec<Handover> = handovers.collect();
     let overlaps = importer::leave_to_first(&mut handovers)?;
-    let mut exports: Vec<DeploymentExport> = Vec::new();
     let mut earlier: Vec<(PlacedVersion, SolutionId)> = Vec::new();
     for ((mut plan, handover), overlap) in plans.into_iter().zip(handovers).zip(overlaps) {
         let Overlap { behind, differing } = overlap;

@@ -3,13 +3,10 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use importer::{Allowed, CreateEnvironment};
 use schemas::{KubernetesName, Namespace};
 
-use super::super::selection::SelectionArguments;
+use super::super::reading::ReadingArguments;
 use super::tool::GitOpsTool;
-use crate::args::{ChangeArguments, ReadArguments, RegistryArguments};
-use crate::commands::import::{SignerArguments, all_but_signers};
 use crate::failure::Failure;
 
 /// Hand what a fleet's file says over to Flux, Argo CD or Rancher Fleet
@@ -34,15 +31,12 @@ Examples:
   solution fleet export fleet.yaml --to flux --key publisher.pub --output-dir clusters
   solution fleet export fleet.yaml --to argocd --group prod --key publisher.pub | kubectl apply -f -")]
 pub(crate) struct Arguments {
-    /// The file
-    pub(super) file: PathBuf,
+    #[command(flatten)]
+    pub(super) reading: ReadingArguments,
 
     /// The tool
     #[arg(long, value_enum, value_name = "TOOL")]
     pub(super) to: GitOpsTool,
-
-    #[command(flatten)]
-    pub(super) selection: SelectionArguments,
 
     /// Write the objects to files of this directory, CLUSTER.yaml for each cluster, in the place of those that are there
     #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
@@ -63,19 +57,6 @@ pub(crate) struct Arguments {
     /// Leave out clusters that cannot be reached; they are named, and the exit code is 3
     #[arg(long)]
     pub(super) skip_unreachable: bool,
-
-    #[command(flatten)]
-    pub(super) signers: SignerArguments,
-
-    #[command(flatten)]
-    pub(super) reach: RegistryArguments,
-
-    #[command(flatten)]
-    pub(super) cluster: ReadArguments,
-
-    /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
-    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
-    helm: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -93,21 +74,5 @@ impl Arguments {
             return Err(Failure::usage(other).hint("leave it out"));
         }
         Ok(())
-    }
-
-    /// How clusters would be changed.
-    pub(super) fn turn(&self) -> ChangeArguments {
-        let mut turn = ChangeArguments::default();
-        turn.helm.clone_from(&self.helm);
-        turn
-    }
-
-    /// The exceptions that are allowed: the tool owns what it has applied, so that whose an object is keeps nothing from being
-    /// rendered; but whose archive it is.
-    pub(super) fn allowed(&self) -> Allowed {
-        Allowed {
-            create: CreateEnvironment::Allow,
-            ..all_but_signers(self.signers.allowed())
-        }
     }
 }

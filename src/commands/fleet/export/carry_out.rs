@@ -2,41 +2,22 @@
 
 use fleet::FleetFile;
 
-use super::super::apply::{Hindrances, KnownClusters};
+use super::super::apply::Hindrances;
 use super::super::outcome::worst;
+use super::super::read_member::ReadMember;
+use super::apart::apart;
 use super::made::{MadeCluster, made};
-use super::planned::MemberExport;
+use super::planned::ExportPlan;
 use super::shown::FleetExport;
 use super::{Arguments, push, show};
 use crate::args::{Output, choose};
 use crate::commands::refusal::{InTheWay, refuse};
 use crate::failure::{Failure, Outcome};
 
-/// What is exported for the cluster of an entry, if it can be found out.
-pub(super) struct FoundMember<'a> {
-    name: &'a str,
-    found: Result<MemberExport, Failure>,
-}
-
-/// Refuses to export twice for one cluster.
-pub(super) fn once_each<'a>(
-    file: &'a FleetFile,
-    places: &[usize],
-    found: Vec<Result<MemberExport, Failure>>,
-) -> Vec<FoundMember<'a>> {
-    let mut known = KnownClusters::default();
-    let planned = places.iter().zip(found).map(|(at, found)| {
-        let name = file.spec().clusters[*at].name.as_str();
-        let found = found.and_then(|it| known.add(name, &it.system).map(|()| it));
-        FoundMember { name, found }
-    });
-    planned.collect()
-}
-
 /// Pushes what was found, unless something is in the way, and shows it.
 pub(super) async fn carry_out(
     file: &FleetFile,
-    planned: Vec<FoundMember<'_>>,
+    planned: Vec<ReadMember<'_, ExportPlan>>,
     arguments: &Arguments,
     output: Output,
 ) -> Result<Outcome, Failure> {
@@ -44,15 +25,15 @@ pub(super) async fn carry_out(
     let reached = worst(away.map(Failure::outcome));
     let (mut hindrances, mut is_refused) = (Hindrances::default(), false);
     let mut clusters: Vec<MadeCluster<'_>> = Vec::new();
-    for FoundMember { name, found } in planned {
+    for ReadMember { at, name, found } in planned {
         let mut cluster = MadeCluster::new(name);
         match found {
             Err(failure) => {
                 hindrances.add_unplanned(name, &failure, arguments.skip_unreachable);
                 cluster.problem = Some(InTheWay::from(&failure));
             }
-            Ok(member) => {
-                for (deployment, made) in made(file, member, arguments) {
+            Ok(plans) => {
+                for (deployment, made) in made(file, at, apart(plans)?, arguments) {
                     match made {
                         Ok(made) => cluster.deployments.push(made),
                         Err(why) => {

@@ -11,7 +11,7 @@ use super::Arguments;
 use super::artifact::MadeArtifact;
 use super::name::object_name;
 use super::notes::notes;
-use super::planned::{DeploymentExport, ExportPlan, MemberExport};
+use super::planned::{DeploymentExport, ExportPlan};
 use super::tool::GitOpsTool;
 use super::tools::{ArtifactSource, Consumer, argocd, flux, rancher};
 use crate::commands::refusal::InTheWay;
@@ -53,12 +53,13 @@ pub(super) struct MadeDeployment {
 /// Makes what a cluster gets; what is in the way instead, by the deployment.
 pub(super) fn made(
     file: &FleetFile,
-    member: MemberExport,
+    at: usize,
+    deployments: Vec<DeploymentExport>,
     arguments: &Arguments,
 ) -> Vec<(String, Result<MadeDeployment, Vec<InTheWay>>)> {
     let making = Making {
         file,
-        at: member.at,
+        at,
         arguments,
     };
     let make = |it: DeploymentExport| {
@@ -66,7 +67,7 @@ pub(super) fn made(
         let made = |plan| making.deployment(plan).map_err(|why| vec![why]);
         (deployment, it.found.and_then(made))
     };
-    member.deployments.into_iter().map(make).collect()
+    deployments.into_iter().map(make).collect()
 }
 
 /// How a tool is told of what was pushed.

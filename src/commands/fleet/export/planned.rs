@@ -1,33 +1,18 @@
-//! What is planned to be exported for a cluster of a fleet.
+//! What is planned to be exported of a deployment in a cluster of a fleet.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use importer::Handover;
 use registry::{Client, RegistryAddress};
-use schemas::{ClusterUid, Namespace, PlacedVersion};
+use schemas::{Namespace, PlacedVersion};
 use shelf::{PathLayout, PushRequest, Replace, TargetState};
 
+use super::super::read_member::ReadDeployment;
 use crate::commands::import::Acceptance;
-use crate::commands::refusal::InTheWay;
-
-/// What is planned for a cluster.
-pub(super) struct MemberExport {
-    /// Its place in the file.
-    pub(super) at: usize,
-    /// The UID of its namespace kube-system.
-    pub(super) system: ClusterUid,
-    /// Its deployments, each behind those that it needs.
-    pub(super) deployments: Vec<DeploymentExport>,
-}
 
 /// What is planned for a Solution in an environment of a cluster.
-pub(super) struct DeploymentExport {
-    /// Which one it is, as the file has it.
-    pub(super) placed: PlacedVersion,
-    /// What is exported, or what is in the way.
-    pub(super) found: Result<ExportPlan, Vec<InTheWay>>,
-}
+pub(super) type DeploymentExport = ReadDeployment<ExportPlan>;
 
 /// What is exported of a deployment.
 pub(super) struct ExportPlan {
