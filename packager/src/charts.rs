@@ -114,8 +114,9 @@ pub(crate) fn load(
     }))
 }
 
-/// Finds the definitions in `crds/` that no archive may have, before anything is downloaded for one.
-pub(crate) fn check_definitions(charts: &[LoadedChart], problems: &mut SourceProblems<'_>) {
+/// Finds the definitions in `crds/` that no archive may have, before anything is downloaded for one. Returns whether only
+/// later readers take one of the charts.
+pub(crate) fn check_definitions(charts: &[LoadedChart], problems: &mut SourceProblems<'_>) -> bool {
     let mut definitions = CarriedDefinitions::default();
     for chart in charts {
         let path = archive::chart_path(&chart.release.name);
@@ -125,6 +126,7 @@ pub(crate) fn check_definitions(charts: &[LoadedChart], problems: &mut SourcePro
             problems.at_field(info, &format!("{}.source", chart.field), words);
         }
     }
+    definitions.are_converted() || charts.iter().any(|chart| chart.chart.as_helm)
 }
 
 fn release(source: &SourceChart, chart: &Chart) -> ChartRelease {

@@ -37,6 +37,8 @@ pub(crate) struct Loaded {
     pub(crate) sets: Vec<LoadedSet>,
     /// The Helm charts.
     pub(crate) charts: Vec<LoadedChart>,
+    /// Whether only later readers take one of them.
+    pub(crate) as_helm: bool,
     /// The objects that they render to.
     pub(crate) rendered: Vec<RenderedImages>,
     /// The programs that are included.
@@ -124,7 +126,7 @@ pub(crate) fn load(
         let field = format!("spec.charts[{number}]");
         charts.extend(charts::load(chart, &field, network, &mut problems)?);
     }
-    charts::check_definitions(&charts, &mut problems);
+    let as_helm = charts::check_definitions(&charts, &mut problems);
     sets::check(&sets, &charts, spec, &mut problems);
     if references_are_known(spec) {
         sets::check_images(&sets, &known(spec), &mut problems);
@@ -146,6 +148,7 @@ pub(crate) fn load(
         files,
         sets,
         charts,
+        as_helm,
         rendered,
         programs: Vec::new(),
         sboms: None,

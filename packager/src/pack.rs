@@ -452,7 +452,6 @@ pub(crate) fn info(loaded: &Loaded, images: &[Collected], time: StatementTime) -
 fn requires(loaded: &Loaded, images: &[Collected]) -> Vec<Capability> {
     let spec = assemble::manifest(loaded, images).spec;
     // The lowest version that suffices.
-    let as_helm = loaded.charts.iter().any(|it| it.chart.as_helm);
     let features = Feature::ALL.into_iter();
     let features = features.filter(|feature| match feature {
         Feature::ForeignLayers => images.iter().any(|image| image.contents.foreign_layers),
@@ -466,8 +465,8 @@ fn requires(loaded: &Loaded, images: &[Collected]) -> Vec<Capability> {
                 referrers.any(has_other_configuration)
             }
         }
-        Feature::Charts => !loaded.charts.is_empty() && !as_helm,
-        Feature::ChartsAsHelm => as_helm,
+        Feature::Charts => !loaded.charts.is_empty() && !loaded.as_helm,
+        Feature::ChartsAsHelm => loaded.as_helm,
         feature => feature.is_in(&spec),
     });
     features.map(Feature::capability).collect()

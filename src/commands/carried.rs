@@ -2,6 +2,7 @@
 //! archive's list says.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::anyhow;
 use archive::{Listed, Opened, Trusted};
@@ -67,6 +68,8 @@ impl<'a> ReadArchive<'a> {
             archive,
             values,
             asks: chart.asks,
+            // Values are chosen without them.
+            definitions: Arc::default(),
         })
     }
 

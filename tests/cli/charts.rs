@@ -213,6 +213,22 @@ fn charts_that_only_helm_reads_are_packed_and_what_is_not_checked_is_reported() 
     }
 }
 
+/// As dapr, whose program enters the namespace of the webhook after it was installed.
+#[test]
+fn a_chart_whose_definitions_a_webhook_converts_is_packed_for_later_readers() {
+    let desk = desk("");
+    let webhook = "conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: \
+        {service: {name: shop, namespace: replaceme, path: /convert}}}}, versions:";
+    let converted = CRD.replace("versions:", webhook);
+    assert_ne!(converted, CRD);
+    desk.write("source/chart/crds/a.yaml", converted);
+    desk.solution(&PACK).success();
+    let listed = stages::list(&desk.path("out.iso"));
+    let requires = &listed.statement().predicate.requires;
+    let requires: Vec<&str> = requires.iter().map(Capability::as_str).collect();
+    assert_eq!(requires, ["charts-1.1.0"]);
+}
+
 /// What a site could not install is said by whoever packs, before anything is collected.
 #[test]
 fn a_chart_that_needs_something_from_elsewhere_is_not_packed() {

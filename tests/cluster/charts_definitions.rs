@@ -3,7 +3,8 @@
 
 use crate::carried::release;
 use crate::carried_definitions::{BOTH, SIZE, UNDECLARED, UNTRIED, WEBHOOK, definition, spec};
-use crate::charts::{import, packed, site, statuses};
+use crate::charts::{HELM, import, packed, site, statuses};
+use crate::common::Answer;
 use crate::site::{Site, consent_id};
 
 /// Packs a version whose definition has these fields, and whose own resource has this `spec`.
@@ -37,7 +38,14 @@ spec:
 #[test]
 fn what_a_version_adds_to_a_definition_is_used_by_its_own_resource() {
     let site = site("charts-defined");
-    import(&site, &pack(&site, "1.0.0", SIZE, "size: 1"), &[]).success();
+    site.desk.write("1.0.0/web/crds/crates.yaml", CONVERTED);
+    let first = pack(&site, "1.0.0", SIZE, "size: 1");
+    let refused = import(&site, &first, &[]).failure(1);
+    let words =
+        "has the API server send its objects to the Service `replaceme/shop` for conversion";
+    assert!(refused.contains(words), "{refused}");
+    import(&site, &first, &["--accept", consent_id(&refused)]).success();
+    enter_namespace(&site, &first);
     // What the definition does not have, and will not, is refused before anything is done.
     let refused = import(
         &site,
@@ -46,12 +54,49 @@ fn what_a_version_adds_to_a_definition_is_used_by_its_own_resource() {
     );
     assert!(refused.failure(1).contains(UNDECLARED));
     let added = pack(&site, "1.1.0", BOTH, "size: 2, color: red");
-    let plan = import(&site, &added, &["--dry-run"]).success();
+    let refused = import(&site, &added, &[]).failure(1);
+    let accept = ["--accept", consent_id(&refused)];
+    let plan = import(&site, &added, &[&accept[..], &["--dry-run"]].concat()).success();
     assert!(plan.contains(UNTRIED), "{plan}");
-    import(&site, &added, &[]).success();
+    import(&site, &added, &accept).success();
     assert_eq!(spec(&site), "2 red");
     assert_eq!(statuses(&site), ["superseded", "deployed"]);
+    assert_eq!(converter(&site), "prod", "what was entered stays");
 }
+
+/// The namespace of the Service that converts objects.
+fn converter(site: &Site) -> String {
+    let definition = "customresourcedefinition/crates.charts.example.test";
+    let namespace = "{.spec.conversion.webhook.clientConfig.service.namespace}";
+    site.field("default", definition, namespace)
+}
+
+/// Enters the environment's namespace, and finds that no other environment takes the definition over.
+fn enter_namespace(site: &Site, archive: &str) {
+    assert_eq!(converter(site), "replaceme");
+    let entered = r#"[{"op": "replace", "path": "/spec/conversion/webhook/clientConfig/service/namespace", "value": "prod"}]"#;
+    let definition = "customresourcedefinition/crates.charts.example.test";
+    let patch = ["patch", definition, "--type", "json", "--patch", entered];
+    site.kubectl("default", &patch).success();
+    site.environment("other");
+    let mut command = site.import_command(archive, &["-e", "other", "--dry-run"]);
+    let refused = Answer::of(command.env("HELM", &*HELM)).failure(1);
+    let words = "CustomResourceDefinition crates.charts.example.test";
+    assert!(refused.contains(words), "{refused}");
+    assert!(refused.contains("prod"), "{refused}");
+}
+
+/// A kind whose objects a webhook converts. As with dapr, a program of the release enters its namespace.
+const CONVERTED: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: crates.charts.example.test}
+spec:
+  group: charts.example.test
+  scope: Namespaced
+  names: {kind: Crate, plural: crates, singular: crate, listKind: CrateList}
+  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: shop, namespace: replaceme}}}}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+";
 
 /// Packs a version with a set whose definition has these fields, and a chart whose resource has this `spec`.
 fn pack_with_set(site: &Site, version: &str, fields: &str, spec: &str) -> String {

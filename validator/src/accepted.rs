@@ -1,5 +1,7 @@
 //! The proof that an archive was checked: everything the importer uses, and nothing that was not checked.
 
+use std::collections::BTreeMap;
+
 use archive::{Architecture, Blob, Feature, Listed, helm_in_head, program_name};
 use schemas::{Digest, Image, Solution, Statement};
 use serde_json::Value;
@@ -65,11 +67,19 @@ impl Accepted {
         &self.images
     }
 
-    /// The custom resource definitions: those of the operator in the order of their files, then those in `crds/` of charts,
-    /// in the order of the manifest. Each custom resource is defined once.
+    /// The custom resource definitions that all environments share: those of the operator in the order of their files, then
+    /// those in `crds/` of charts, in the order of the manifest. Each custom resource is defined once.
     #[must_use]
     pub fn crds(&self) -> &[CarriedDefinition] {
         &self.definitions
+    }
+
+    /// The definitions in `crds/` of charts that a webhook converts, each once: the environment that a chart is installed in
+    /// owns them.
+    pub fn converted_crds(&self) -> impl Iterator<Item = &CarriedDefinition> {
+        let of_charts = self.charts.iter().flat_map(|chart| &*chart.definitions);
+        let named = of_charts.map(|it| (rules::definition_name(&it.document), it));
+        named.collect::<BTreeMap<_, _>>().into_values()
     }
 
     /// The Role and `ClusterRole` documents in their order in the file.

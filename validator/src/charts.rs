@@ -1,6 +1,7 @@
 //! Checks of `charts/`: the Helm charts of an archive (docs/format-charts.md).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use archive::{CHARTS, Feature, MANIFEST, OpenError};
 use charts::{Asks, Chart, ChartProblem, read_values};
@@ -16,7 +17,7 @@ use schemas::{
 use serde_json::{Map, Value};
 
 use crate::capability;
-use crate::definitions::CarriedDefinitions;
+use crate::definitions::{CarriedDefinition, CarriedDefinitions};
 use crate::files::ListedFiles;
 use crate::finding::{Findings, report};
 
@@ -37,6 +38,8 @@ pub struct CarriedChart {
     pub values: Map<String, Value>,
     /// The inputs that its templates ask for besides: the cluster, or chance.
     pub asks: Asks,
+    /// The definitions in its `crds/` that a webhook converts, so that one environment owns them.
+    pub definitions: Arc<[CarriedDefinition]>,
 }
 
 impl CarriedChart {
@@ -92,14 +95,14 @@ pub(crate) fn check(
         carried.extend(judge.release(release)?);
     }
     let message = match (
-        judge.as_helm,
+        judge.as_helm || judge.definitions.are_converted(),
         Feature::ChartsAsHelm.is_among(context.requires),
     ) {
         (true, false) => {
-            "a chart has files that only Helm's rules read, but the signed statement does not require"
+            "a chart has files that only later readers take, but the signed statement does not require"
         }
         (false, true) => {
-            "no chart has files that only Helm's rules read, but the signed statement requires"
+            "no chart has files that only later readers take, but the signed statement requires"
         }
         _ => return Ok(carried),
     };
@@ -170,6 +173,8 @@ impl<'a> ChartJudge<'a> {
             // Values may be templates too.
             asks: read.chart.asks | Asks::of(Value::Object(values.clone()).to_string().as_bytes()),
             values,
+            // Those of all charts are known when all were read.
+            definitions: Arc::default(),
         }))
     }
 

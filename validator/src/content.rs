@@ -6,7 +6,7 @@ use schemas::{ImageReference, Predicate, Solution};
 use serde_json::Value;
 
 use crate::charts::CarriedChart;
-use crate::definitions::{CarriedDefinition, CarriedDefinitions};
+use crate::definitions::{CarriedDefinition, CarriedDefinitions, OwnedDefinitions};
 use crate::files::ListedFiles;
 use crate::finding::Findings;
 use crate::images::ArchiveImages;
@@ -58,27 +58,30 @@ pub(crate) fn check(
         images: &images.list,
         requires,
     };
-    let charts = charts::check(
+    let mut charts = charts::check(
         files,
         solution.as_ref(),
         context,
         &mut definitions,
         findings,
     )?;
-    let definitions = definitions.into_list();
     let context = sets::SetContext {
         images: &images.list,
         users: &images.users,
-        definitions: &definitions,
+        definitions: definitions.list(),
         requires,
     };
     let sets = sets::check(files, solution.as_ref(), context, findings)?;
     let programs = programs::check(&images.list, requires, findings);
     practice::check(solution.as_ref(), &images.places, &programs, findings);
+    let OwnedDefinitions { shared, of_charts } = definitions.into_owned();
+    for chart in &mut charts {
+        chart.definitions = of_charts[&chart.digest].clone();
+    }
     Ok(CheckedContent {
         solution,
         images,
-        definitions,
+        definitions: shared,
         roles: operator.roles,
         sets,
         charts,

@@ -2,6 +2,7 @@
 //! which an import applies in the same way. All of them share the budgets of the operator's files.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use archive::OpenError;
 use charts::{Chart, ChartFile};
@@ -32,8 +33,18 @@ pub struct CarriedDefinitions {
     /// Bytes of the files.
     size: u64,
     cost: DocumentCost,
-    /// The charts that were looked at: several releases may have the same.
-    charts: BTreeSet<Digest>,
+    /// The charts that were looked at, since several releases may have the same; with the names of their definitions that a
+    /// webhook converts.
+    charts: BTreeMap<Digest, BTreeSet<String>>,
+}
+
+/// The definitions of an archive, by who owns them in a cluster.
+#[derive(Debug)]
+pub(crate) struct OwnedDefinitions {
+    /// Those that all environments share.
+    pub(crate) shared: Vec<CarriedDefinition>,
+    /// Those of each chart that a webhook converts: one environment owns each.
+    pub(crate) of_charts: BTreeMap<Digest, Arc<[CarriedDefinition]>>,
 }
 
 impl CarriedDefinitions {
@@ -50,12 +61,29 @@ impl CarriedDefinitions {
             places,
             size,
             cost,
-            charts: BTreeSet::new(),
+            charts: BTreeMap::new(),
         }
     }
 
-    pub(crate) fn into_list(self) -> Vec<CarriedDefinition> {
-        self.list
+    /// All of them.
+    pub(crate) fn list(&self) -> &[CarriedDefinition] {
+        &self.list
+    }
+
+    /// Whether a webhook converts one of a chart, which earlier readers refuse.
+    #[must_use]
+    pub fn are_converted(&self) -> bool {
+        self.charts.values().any(|converted| !converted.is_empty())
+    }
+
+    pub(crate) fn into_owned(self) -> OwnedDefinitions {
+        let named = |name: &String| self.list[self.places[name]].clone();
+        let of_charts = self.charts.iter();
+        let of_charts = of_charts.map(|(chart, names)| (*chart, names.iter().map(named).collect()));
+        let of_charts = of_charts.collect();
+        let is_shared = |it: &CarriedDefinition| !rules::converts_by_webhook(&it.document);
+        let shared = self.list.into_iter().filter(is_shared).collect();
+        OwnedDefinitions { shared, of_charts }
     }
 
     /// Adds those of the chart in this file, after they were judged.
@@ -66,7 +94,7 @@ impl CarriedDefinitions {
         files: &ListedFiles<'_>,
         findings: &mut Findings,
     ) -> Result<(), OpenError> {
-        if !self.charts.insert(entry.digest) {
+        if !self.begin(entry.digest) {
             return Ok(());
         }
         for file in chart.definition_files() {
@@ -74,7 +102,7 @@ impl CarriedDefinitions {
             let mut tell = |info: &'static FindingInfo, words: String| {
                 findings.add(info, &entry.path, words);
             };
-            if let Err(problem) = self.add_file(&entry.path, file, &mut tell) {
+            if let Err(problem) = self.add_file(&entry.path, entry.digest, file, &mut tell) {
                 let message = format_args!("with those of crds/, {problem}");
                 findings.add(&BUDGET, &entry.path, message);
                 break;
@@ -91,12 +119,12 @@ impl CarriedDefinitions {
         chart: &Chart,
     ) -> Vec<(&'static FindingInfo, String)> {
         let mut found = Vec::new();
-        if !self.charts.insert(digest) {
+        if !self.begin(digest) {
             return found;
         }
         for file in chart.definition_files() {
             let mut tell = |info, words| found.push((info, words));
-            if let Err(problem) = self.add_file(path, file, &mut tell) {
+            if let Err(problem) = self.add_file(path, digest, file, &mut tell) {
                 found.push((&BUDGET, format!("with those of crds/, {problem}")));
                 break;
             }
@@ -104,10 +132,18 @@ impl CarriedDefinitions {
         found
     }
 
+    /// Whether a chart is one that was not looked at yet.
+    fn begin(&mut self, chart: Digest) -> bool {
+        let is_new = !self.charts.contains_key(&chart);
+        self.charts.entry(chart).or_default();
+        is_new
+    }
+
     /// Adds those of one file, unless all files together hold too much.
     fn add_file(
         &mut self,
         path: &ArchivePath,
+        chart: Digest,
         file: ChartFile<'_>,
         tell: &mut impl FnMut(&'static FindingInfo, String),
     ) -> Result<(), Problem> {
@@ -128,7 +164,7 @@ impl CarriedDefinitions {
             let tell = |info, words: &dyn std::fmt::Display| {
                 tell(info, format!("{}, document {number}: {words}", file.path));
             };
-            self.add(path, document, tell);
+            self.add(path, chart, document, tell);
         }
         self.check_budget()
     }
@@ -138,10 +174,15 @@ impl CarriedDefinitions {
     fn add(
         &mut self,
         path: &ArchivePath,
+        chart: Digest,
         document: Value,
         mut tell: impl FnMut(&'static FindingInfo, &dyn std::fmt::Display),
     ) {
         let name = rules::definition_name(&document);
+        if let Some(name) = name.filter(|_| rules::converts_by_webhook(&document)) {
+            let converted = self.charts.entry(chart).or_default();
+            converted.insert(name.to_owned());
+        }
         let known = name.and_then(|name| Some((name, &self.list[*self.places.get(name)?])));
         if let Some((name, first)) = known {
             if first.document != document {
@@ -154,7 +195,7 @@ impl CarriedDefinitions {
             }
             return;
         }
-        for problem in rules::definition(&document) {
+        for problem in rules::definition_of_chart(&document) {
             tell(info(&problem), &problem);
         }
         if let Some(name) = name.map(ToOwned::to_owned) {
@@ -253,7 +294,7 @@ mod tests {
         let mut full = CarriedDefinitions::of_operator(list, 0, DocumentCost::default());
         let known = [("crds/a.yaml", definition("x7"))];
         assert_eq!(found(&mut full, 1, &known), [""; 0]);
-        let mut list = full.into_list();
+        let mut list = full.list;
         assert_eq!(list.len(), OPERATOR_DEFINITIONS);
         let mut full =
             CarriedDefinitions::of_operator(list.split_off(0), 0, DocumentCost::default());
@@ -287,7 +328,7 @@ mod tests {
         // Releases of one chart cost no more than one.
         assert_eq!(found(&mut definitions, 3, &one), [""; 0]);
         assert_eq!(definitions.size, size);
-        let mut list = definitions.into_list();
+        let mut list = definitions.list;
         assert_eq!(list.len(), 1);
         list[0].path = "operator/a".parse().unwrap();
         let mut definitions = CarriedDefinitions::of_operator(list, 0, DocumentCost::default());

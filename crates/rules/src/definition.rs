@@ -83,17 +83,32 @@ fn identify_definition(document: &Value) -> Vec<Problem> {
     problems
 }
 
-/// Returns every problem of a definition.
+/// Returns every problem of a definition of an operator, which serves many environments.
+#[must_use]
 pub fn definition(document: &Value) -> Vec<Problem> {
+    if is_definition(document) && converts_by_webhook(document) {
+        // What cannot stay needs no correction.
+        return [Problem::Conversion]
+            .into_iter()
+            .chain(problems_but_conversion(document))
+            .collect();
+    }
+    definition_of_chart(document)
+}
+
+/// Returns every problem of a definition of a chart. A webhook may convert its versions: then one environment owns it.
+#[must_use]
+pub fn definition_of_chart(document: &Value) -> Vec<Problem> {
     if !is_definition(document) {
         return identify_definition(document);
     }
-    let by_webhook = converts_by_webhook(document);
-    // What cannot stay needs no correction.
-    let conversion = (!by_webhook).then(|| conversion_refusals(document));
-    let mut problems: Vec<Problem> = conversion.into_iter().flatten().collect();
-    problems.extend(by_webhook.then_some(Problem::Conversion));
-    problems.extend(refusals_but_conversion(document));
+    let mut problems = conversion_refusals(document);
+    problems.extend(problems_but_conversion(document));
+    problems
+}
+
+fn problems_but_conversion(document: &Value) -> Vec<Problem> {
+    let mut problems = refusals_but_conversion(document);
     let group = text(document, "/spec/group").filter(|group| !group.is_empty());
     let group = group.filter(|group| is_kubernetes_group(group));
     problems.extend(group.map(|group| Problem::Group(group.to_owned())));

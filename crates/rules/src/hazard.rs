@@ -14,7 +14,7 @@ use serde_json::Value;
 
 pub use self::acts::acts;
 use self::ingress::{gateway_hosts, ingress_hosts, route_hosts, snippets};
-use self::webhook::{conversion, webhooks};
+use self::webhook::{conversion, converting_service, webhooks};
 use super::groups::{ADMISSION, RBAC};
 use super::pod::{beyond_namespace, quoted};
 use super::role::aggregates;
@@ -31,12 +31,26 @@ pub struct Hazard {
 }
 
 /// The weight of a hazard.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HazardWeight {
     /// The hazard has to be accepted by somebody.
     Consent,
+    /// The hazard has to be accepted by somebody unless this is the environment's namespace, where it is shown.
+    ConsentOutside(String),
     /// The hazard is shown.
     Notice,
+}
+
+impl Hazard {
+    /// Whether somebody has to accept it in an environment with this namespace.
+    #[must_use]
+    pub fn needs_consent(&self, home: &str) -> bool {
+        match &self.weight {
+            HazardWeight::Consent => true,
+            HazardWeight::ConsentOutside(namespace) => namespace != home,
+            HazardWeight::Notice => false,
+        }
+    }
 }
 
 /// Finds what an object or a pod does.
@@ -184,16 +198,20 @@ pub fn hazards(object: &Value) -> Vec<Hazard> {
     let rows = rows.filter(|row| row.group == group && row.kinds.contains(&kind));
     let own = rows.flat_map(|row| {
         let found = (row.find)(object).into_iter();
-        found.map(|words| hazard(row.weight, format!("{what} {words}")))
+        found.map(|words| hazard(row.weight.clone(), format!("{what} {words}")))
     });
     let pods = pods(object);
     let of_pods = pods.iter().flat_map(|pod| {
         PODS.iter().flat_map(|(weight, find)| {
             let found = find(pod).into_iter();
-            found.map(|words| hazard(*weight, format!("the pods of {what} {words}")))
+            found.map(|words| hazard(weight.clone(), format!("the pods of {what} {words}")))
         })
     });
-    own.chain(of_pods).collect()
+    let converted = converting_service(object).map(|(namespace, words)| {
+        let weight = HazardWeight::ConsentOutside(namespace);
+        hazard(weight, format!("{what} {words}"))
+    });
+    own.chain(of_pods).chain(converted).collect()
 }
 
 fn hazard(weight: HazardWeight, words: String) -> Hazard {
@@ -669,7 +687,12 @@ mod tests {
             assert_eq!(hazards(&object), [expected], "{object}");
         }
         let service = json!({ "service": { "namespace": "ns", "name": "hook" } });
-        assert_eq!(hazards(&conversion(service)), []);
+        let words = "CustomResourceDefinition x has the API server send its objects to the Service `ns/hook` for conversion";
+        let weight = HazardWeight::ConsentOutside("ns".to_owned());
+        let expected = hazard(weight, words.to_owned());
+        assert_eq!(hazards(&conversion(service)), [expected.clone()]);
+        assert!(!expected.needs_consent("ns"));
+        assert!(expected.needs_consent("other"));
     }
 
     #[test]

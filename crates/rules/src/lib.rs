@@ -83,7 +83,7 @@ pub use template::{OF_PODS, is_set_label};
 pub use workload::{NonRootContainer, WorkloadJudge};
 
 pub use budget::{check_cost, check_object_cost, check_object_files};
-pub use definition::{definition, definition_name};
+pub use definition::{definition, definition_name, definition_of_chart};
 pub use images::repeated;
 pub use object::{namespace_of_cluster, unreplaced};
 pub use operator::{operator, related_images};

@@ -35,7 +35,9 @@ use crate::plan::operator::operator_reference;
 use crate::plan::parameters::{self, Parameters, number_of};
 use crate::plan::patches::{Patched, Patches};
 use crate::plan::place::{check_neighbours, check_reserved};
-use crate::plan::sets::{PullSecret, SetInputs, expansion, kinds, namespaces, of_release, parts};
+use crate::plan::sets::{
+    PullSecret, SetInputs, definitions_of, expansion, kinds, namespaces, of_release, parts,
+};
 
 /// The part of a deployment that Helm does not bring.
 #[derive(Debug, Default)]
@@ -122,7 +124,7 @@ impl Carrying<'_> {
     /// Looks at all that is there, and returns what becomes of what is wanted and of what was recorded.
     async fn change(
         &self,
-        sets: OfSets,
+        mut sets: OfSets,
         before: Inventory,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<Plan, Error> {
@@ -140,6 +142,7 @@ impl Carrying<'_> {
         let recorded = before.entries.iter().map(Entry::reference);
         let references: Vec<ObjectRef> = desired.chain(recorded).collect();
         let live = live(self.cluster, &references).await?;
+        self.keep_conversions(&mut sets.objects, &live);
         let newer = self.newer(&sets.objects, &live, obstacles).await?;
         let releases = accepted.charts().iter();
         let releases: Vec<&str> = releases.map(|it| it.release.name.as_str()).collect();
@@ -213,7 +216,9 @@ impl Carrying<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<OfSets, Error> {
         let sets = self.asked.accepted.sets();
-        let spaces = self.spaces_of_charts(before).await?;
+        let charts = self.charts().await?;
+        let definitions = definitions_of(charts.iter().copied());
+        let spaces = self.spaces_of_charts(&charts, &definitions, before).await?;
         let Fates {
             mut installed,
             mut last,
@@ -232,7 +237,7 @@ impl Carrying<'_> {
         } else {
             self.login().await?
         };
-        let mut rendering = self.rendering(&all, parameters, login)?;
+        let mut rendering = self.rendering(&all, &definitions, parameters, login)?;
         let mut patches = Patches::new(self.patches);
         rendering.sets = &installed;
         let mut objects = rendering.objects(&mut patches)?;
@@ -265,14 +270,19 @@ impl Carrying<'_> {
         })
     }
 
-    /// Returns the objects that charts have in other namespaces before they are installed: a namespace of their own,
-    /// and the login of their pods.
-    async fn spaces_of_charts(&self, before: &Inventory) -> Result<Vec<ChartSpace>, Error> {
+    /// Returns what these charts have before they are installed: namespaces of their own, the login of their pods there, and
+    /// these definitions.
+    async fn spaces_of_charts(
+        &self,
+        charts: &[&CarriedChart],
+        definitions: &BTreeMap<SetName, Vec<&Value>>,
+        before: &Inventory,
+    ) -> Result<Vec<ChartSpace>, Error> {
         let sets = self.asked.accepted.sets().iter();
         let of_sets = sets.flat_map(|it| &it.set.namespaces);
         let of_sets: BTreeSet<&Namespace> = of_sets.map(|own| &own.name).collect();
         let mut spaces = Vec::new();
-        for CarriedChart { release, .. } in self.charts().await? {
+        for CarriedChart { release, .. } in charts {
             let pods = self.pods_of_charts.get(&release.name);
             let mut there = pods.cloned().unwrap_or_default();
             let mut namespaces = there.clone();
@@ -294,8 +304,14 @@ impl Carrying<'_> {
                 }
             }
             // What is sensitive is kept before anything uses it, and that may be a chart.
-            if !namespaces.is_empty() || !self.parameters.secret.is_empty() {
-                let set = of_release(release, namespaces);
+            let set = of_release(release, namespaces);
+            let own = &set.set;
+            if !own.namespaces.is_empty()
+                || !self.parameters.secret.is_empty()
+                || definitions
+                    .get(&own.name)
+                    .is_some_and(|all| !all.is_empty())
+            {
                 spaces.push(ChartSpace { set, there });
             }
         }
@@ -395,6 +411,7 @@ impl Carrying<'_> {
     fn rendering<'s>(
         &'s self,
         sets: &'s [&'s CarriedSet],
+        definitions: &'s BTreeMap<SetName, Vec<&'s Value>>,
         parameters: ParameterValues,
         login: Option<PullSecret>,
     ) -> Result<SetInputs<'s>, Error> {
@@ -405,6 +422,7 @@ impl Carrying<'_> {
             namespace: &self.place.namespace,
             site: self.site,
             sets,
+            definitions,
             kinds: kinds(accepted),
             expansion: Expansion {
                 namespaces: namespaces(sets, &self.place.namespace),
@@ -462,6 +480,23 @@ impl Carrying<'_> {
             }
         }
         Ok(newer)
+    }
+
+    /// Leaves the Services that convert objects where programs of charts have entered them.
+    fn keep_conversions(&self, objects: &mut [DesiredObject], live: &Live) {
+        let charts = self.asked.accepted.charts().iter();
+        let releases: BTreeSet<&str> = charts.map(|it| it.release.name.as_str()).collect();
+        let of_charts = objects.iter_mut().filter(|it| {
+            let part = it.part.as_ref().map(SetName::as_str);
+            it.stage == Stage::Definition && part.is_some_and(|part| releases.contains(part))
+        });
+        for desired in of_charts {
+            let live = live.get(desired.object.reference());
+            let kept = live.and_then(|live| crd::keep_conversion_namespace(&desired.object, live));
+            if let Some(kept) = kept {
+                desired.object = kept;
+            }
+        }
     }
 
     /// Returns the fate of an entry that nothing wants any more.

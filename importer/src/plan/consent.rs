@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use change::Entry;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use rules::{
-    self, Borrowed, Granted, HazardWeight, Reach, Right, RightsDifference, RightsSubject, RoleName,
+    self, Borrowed, Granted, Reach, Right, RightsDifference, RightsSubject, RoleName,
     UnreadableRole,
 };
 use schemas::{Digest, EnvironmentName, Namespace, SolutionId};
@@ -290,7 +290,7 @@ fn is_namespace(object: &ObjectRef) -> bool {
 fn of_object(object: &Object, home: Home<'_>, foreign: &BTreeSet<RightsSubject>) -> Vec<Line> {
     let (what, value) = (object.reference(), object.as_value());
     let hazards = rules::hazards(value).into_iter();
-    let hazards = hazards.filter(|it| it.weight == HazardWeight::Consent);
+    let hazards = hazards.filter(|it| it.needs_consent(home.namespace.as_str()));
     let mut lines: Vec<Line> = hazards.map(|it| Line::dangerous(it.words)).collect();
     for name in rules::accounts(value) {
         let account = RightsSubject::Account {

@@ -300,25 +300,48 @@ pub(crate) fn was_there_before(active: Option<&Object>) -> bool {
     })
 }
 
-/// The CRD as it is applied: its specification, its name, the labels and annotations that may pass, and ours. What the
-/// archive says besides would be acted on by the garbage collector and by whoever finds his marks.
+/// The CRD with what may pass of it: its specification, its name, labels and annotations. What the archive says besides
+/// would be acted on by the garbage collector and by whoever finds his marks.
+pub(crate) fn published(crd: &Value) -> Value {
+    let SortedMetadata {
+        labels,
+        annotations,
+        ..
+    } = rules::metadata(crd);
+    let mut published = json!({
+        "apiVersion": crd["apiVersion"],
+        "kind": crd["kind"],
+        "metadata": { "name": crd["metadata"]["name"], "labels": labels },
+        "spec": crd["spec"],
+    });
+    if !annotations.is_empty() {
+        published["metadata"]["annotations"] = json!(annotations);
+    }
+    published
+}
+
+/// Leaves the Service that converts the objects of a definition in the namespace in which it is: programs of charts enter
+/// their own where the chart cannot know it, and taking that back would leave the objects unreadable.
+pub(crate) fn keep_conversion_namespace(desired: &Object, live: &Object) -> Option<Object> {
+    const NAMESPACE: &str = "/spec/conversion/webhook/clientConfig/service/namespace";
+    let entered = live.as_value().pointer(NAMESPACE)?;
+    let mut kept = desired.as_value().clone();
+    let published = kept.pointer_mut(NAMESPACE)?;
+    if published == entered {
+        return None;
+    }
+    published.clone_from(entered);
+    Object::new(kept).ok()
+}
+
+/// The CRD as it is applied for all environments, with labels of ours.
 pub(crate) fn labelled(
     solution: &SolutionName,
     version: &Version,
     crd: &Value,
     was_there_before: bool,
 ) -> Value {
-    let SortedMetadata {
-        labels,
-        annotations,
-        ..
-    } = rules::metadata(crd);
-    let mut applied = json!({
-        "apiVersion": crd["apiVersion"],
-        "kind": crd["kind"],
-        "metadata": { "name": crd["metadata"]["name"], "labels": labels },
-        "spec": crd["spec"],
-    });
+    let mut applied = published(crd);
     let metadata = &mut applied["metadata"];
     for (label, value) in [
         (v::MANAGED_BY, v::MANAGER),
@@ -326,9 +349,6 @@ pub(crate) fn labelled(
         (v::VERSION, &version.to_string()),
     ] {
         metadata["labels"][label] = json!(value);
-    }
-    if !annotations.is_empty() {
-        metadata["annotations"] = json!(annotations);
     }
     if was_there_before {
         metadata["annotations"][v::ADOPTED] = json!("true");
@@ -396,6 +416,33 @@ mod tests {
         );
         let applied = Object::new(applied(&metadata, false)).unwrap();
         assert_eq!(applied.reference(), &found);
+    }
+
+    /// As dapr's chart, whose program enters the namespace that it was installed in.
+    #[test]
+    fn a_service_that_converts_objects_stays_in_the_namespace_that_was_entered() {
+        let crd = |client: Value| {
+            Object::new(json!({
+                "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+                "metadata": { "name": "apps.example.test" },
+                "spec": { "conversion": { "webhook": { "clientConfig": client } } },
+            }))
+            .unwrap()
+        };
+        let service = |name: &str, namespace: &str| json!({ "service": { "name": name, "namespace": namespace } });
+        let published = crd(service("new", "replaceme"));
+        let kept = keep_conversion_namespace(&published, &crd(service("old", "prod")));
+        assert_eq!(kept, Some(crd(service("new", "prod"))));
+        for (published, live) in [
+            (service("new", "prod"), service("old", "prod")),
+            (
+                service("new", "replaceme"),
+                json!({ "url": "https://a.test" }),
+            ),
+            (json!({ "url": "https://a.test" }), service("old", "prod")),
+        ] {
+            assert_eq!(keep_conversion_namespace(&crd(published), &crd(live)), None);
+        }
     }
 
     #[test]

@@ -171,7 +171,8 @@ impl Asked<'_> {
         cluster: &Cluster,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        for definition in self.accepted.crds() {
+        let shared = self.accepted.crds().iter();
+        for definition in shared.chain(self.accepted.converted_crds()) {
             let document = &definition.document;
             let definition = Definition(document);
             let group = definition.group();

@@ -103,9 +103,11 @@ pub(crate) fn definitions(accepted: &Accepted) -> impl Iterator<Item = VersionDe
         users: Users::Everywhere,
     });
     let objects = accepted.sets().iter().flat_map(|set| &set.objects);
-    let own = objects.filter(|object| is_definition(&object.document));
-    shared.chain(own.map(|it| VersionDefinition {
-        document: &it.document,
+    let of_sets = objects.map(|object| &object.document);
+    let of_sets = of_sets.filter(|document| is_definition(document));
+    let of_charts = accepted.converted_crds().map(|it| &it.document);
+    shared.chain(of_sets.chain(of_charts).map(|document| VersionDefinition {
+        document,
         users: Users::Here,
     }))
 }

@@ -8,7 +8,7 @@ use std::ops::Deref;
 
 use change::Plan;
 use deployer::{Cluster, Object};
-use rules::{HazardWeight, RightsDifference};
+use rules::RightsDifference;
 use schemas::{EnvironmentName, Namespace, SolutionId};
 use serde_json::json;
 
@@ -113,7 +113,7 @@ pub(crate) async fn review(
     let rights = consent::compare(&before, &after, &view)?;
     // Whoever runs a test of a chart is told of it by this plan alone.
     let tests = releases.objects().filter(|object| is_test(object));
-    let dangers = notices(all.iter().chain(tests));
+    let dangers = notices(all.iter().chain(tests), namespace);
     Ok(Review {
         beyond: Beyond::new(reviewed_for.id, reviewed_for.environment, namespace, lines),
         rights,
@@ -133,9 +133,9 @@ fn written<'a>(change: &'a Plan, releases: &'a Releases, last: &'a [Object]) -> 
 }
 
 /// Returns the dangerous effects of objects that are shown and need no consent.
-fn notices<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeSet<String> {
+fn notices<'a>(objects: impl Iterator<Item = &'a Object>, home: &Namespace) -> BTreeSet<String> {
     let hazards = objects.flat_map(|object| rules::hazards(object.as_value()));
-    let notices = hazards.filter(|hazard| hazard.weight == HazardWeight::Notice);
+    let notices = hazards.filter(|hazard| !hazard.needs_consent(home.as_str()));
     notices.map(|hazard| hazard.words).collect()
 }
 

@@ -15,7 +15,7 @@ use schemas::{
 };
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use validator::{Accepted, CarriedSet};
+use validator::{Accepted, CarriedChart, CarriedSet};
 
 use crate::limits;
 use crate::model::error::Error;
@@ -27,7 +27,7 @@ use crate::model::site::{HeldSite, PartChoices};
 use crate::model::space::{self, Labels};
 use crate::plan::parameters::number_of;
 use crate::plan::patches::Patches;
-use crate::plan::{choices, login, parameters};
+use crate::plan::{choices, crd, login, parameters};
 
 /// Returns the parts of an archive besides its operator.
 pub(crate) fn parts(accepted: &Accepted) -> Parts<'_> {
@@ -60,6 +60,8 @@ pub(crate) struct SetInputs<'a> {
     pub(crate) site: &'a HeldSite,
     /// The sets, each after those it needs.
     pub(crate) sets: &'a [&'a CarriedSet],
+    /// The definitions of charts that a webhook converts, by release: nothing in them is a placeholder.
+    pub(crate) definitions: &'a BTreeMap<SetName, Vec<&'a Value>>,
     /// The kinds that the archive defines.
     pub(crate) kinds: ObjectKinds,
     pub(crate) expansion: Expansion,
@@ -120,6 +122,10 @@ impl SetInputs<'_> {
                 if object.gvk().kind == "Namespace" {
                     made.insert(object.name().to_owned());
                 }
+                all.push(self.desired(set, object));
+            }
+            for definition in self.definitions.get(set).into_iter().flatten() {
+                let object = self.object(crd::published(definition), carried)?;
                 all.push(self.desired(set, object));
             }
             for own in carried.set.namespaces.iter().filter(|own| own.fixed) {
@@ -370,6 +376,7 @@ pub(crate) fn of_any_site(
     let charts = accepted.charts().iter();
     let charts = charts.map(|it| of_release(&it.release, BTreeSet::new()));
     let charts: Vec<CarriedSet> = charts.collect();
+    let definitions = definitions_of(accepted.charts().iter());
     // The Secret of the parameters is there for charts too.
     let sets: Vec<&CarriedSet> = accepted.sets().iter().chain(&charts).collect();
     let images = accepted.images().iter().map(|image| {
@@ -393,6 +400,7 @@ pub(crate) fn of_any_site(
         namespace,
         site: &HeldSite::default(),
         sets: &sets,
+        definitions: &definitions,
         kinds: kinds(accepted),
         expansion: Expansion {
             images: images.collect(),
@@ -429,7 +437,21 @@ pub(crate) fn of_any_site(
 
 /// The kinds that an archive defines.
 pub(crate) fn kinds(accepted: &Accepted) -> ObjectKinds {
-    ObjectKinds::new(accepted.crds().iter().map(|crd| &crd.document))
+    let all = accepted.crds().iter().chain(accepted.converted_crds());
+    ObjectKinds::new(all.map(|crd| &crd.document))
+}
+
+/// Returns the definitions that each of these releases brings and a webhook converts. What several have, the first brings.
+pub(crate) fn definitions_of<'c>(
+    charts: impl Iterator<Item = &'c CarriedChart>,
+) -> BTreeMap<SetName, Vec<&'c Value>> {
+    let mut known = BTreeSet::new();
+    let own = charts.map(|chart| {
+        let all = chart.definitions.iter().map(|it| &it.document);
+        let new = all.filter(|it| known.insert(rules::definition_name(it)));
+        (chart.release.name.clone().into(), new.collect())
+    });
+    own.collect()
 }
 
 /// Returns the values that placeholders stand for in an environment, but for namespaces of the release's own.
@@ -553,6 +575,7 @@ mod tests {
             namespace: &namespace,
             site: &held("{workloads: [{set: {labels: {team: all}}}]}", "{}"),
             sets: &sets,
+            definitions: &BTreeMap::new(),
             kinds: ObjectKinds::new([&json!({
                 "spec": { "group": "shop.test", "scope": "Cluster", "names": { "kind": "Cart", "plural": "carts" } },
             })]),
@@ -605,6 +628,41 @@ mod tests {
         ];
         assert_eq!(names(&all), expected);
         assert_eq!(all[5].resource, "carts");
+    }
+
+    #[test]
+    fn definitions_of_charts_that_a_webhook_converts_are_the_environments_and_hold_no_placeholders()
+    {
+        let release = set(json!({ "name": "web" }), &[]);
+        let definition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": { "name": "carts.shop.test", "labels": { "app": "a" }, "finalizers": ["f"] },
+            "spec": { "conversion": { "webhook": { "clientConfig": {
+                "caBundle": "", "service": { "namespace": "$(namespace:none)" },
+            } } } },
+        });
+        let definitions = BTreeMap::from([(release.set.name.clone(), vec![&definition])]);
+        let objects = with(&[release], None, None, |rendering| {
+            let rendering = SetInputs {
+                definitions: &definitions,
+                kinds: ObjectKinds::default(),
+                expansion: Expansion::default(),
+                login: None,
+                sensitive: None,
+                ..*rendering
+            };
+            rendering.objects(&mut Patches::new(&[])).unwrap()
+        });
+        let expected = "web CustomResourceDefinition carts.shop.test";
+        assert_eq!(names(&objects), [expected]);
+        let object = &objects[0].object;
+        let service = json!({ "service": { "namespace": "$(namespace:none)" } });
+        let spec = &object.as_value()["spec"]["conversion"]["webhook"]["clientConfig"];
+        assert_eq!(*spec, service);
+        let labels = object.labels();
+        let owner = [v::SOLUTION, v::ENVIRONMENT, v::NAMESPACE, "app"].map(|label| labels[label]);
+        assert_eq!(owner, ["shop", "prod", "shop-prod", "a"]);
+        assert_eq!(object.as_value()["metadata"].get("finalizers"), None);
     }
 
     #[test]

@@ -22,6 +22,10 @@ fn crd(name: &str, metadata: &str, spec: &str) -> String {
     )
 }
 
+/// The conversion of a definition as dapr's chart has it: its program enters the namespace later.
+const CONVERTED: &str = ", conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], \
+    clientConfig: {service: {name: web, namespace: replaceme, path: /convert}}}}";
+
 /// Adds the good chart with these files in `crds/`.
 fn define(s: &mut Source, files: &[(&str, &str)]) {
     let paths = files.iter();
@@ -298,10 +302,24 @@ pub(crate) const CASES: &[Case] = &[
     (
         "a definition that converts by a webhook",
         |s| {
+            define(s, &[("a.yaml", &crd("as", "", CONVERTED))]);
+            s.requires = vec!["charts-1.1.0".parse().unwrap()];
+        },
+        &[],
+    ),
+    (
+        "a definition that converts by a webhook, which earlier readers refuse",
+        |s| define(s, &[("a.yaml", &crd("as", "", CONVERTED))]),
+        &["charts.capability"],
+    ),
+    (
+        "a definition that converts by a webhook of no Service",
+        |s| {
             let webhook = ", conversion: {strategy: Webhook}";
             define(s, &[("a.yaml", &crd("as", "", webhook))]);
+            s.requires = vec!["charts-1.1.0".parse().unwrap()];
         },
-        &["charts.definition"],
+        &["charts.definition"; 2],
     ),
     (
         "a name that no object can have",

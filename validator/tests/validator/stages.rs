@@ -182,6 +182,27 @@ fn an_accepted_archive_gives_charts_and_their_definitions() {
 }
 
 #[test]
+fn an_accepted_archive_gives_definitions_that_a_webhook_converts_with_their_chart() {
+    let mut source = Source::good();
+    let own = source.text(CRD);
+    let other = own.replace("servers", "others").replace("Server", "Other");
+    let webhook = "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {service: {name: a, namespace: b}}}}\n";
+    let converted = other.replace("  scope:", &format!("{webhook}  scope:"));
+    source.chart(&[("crds/a.yaml", &format!("{own}---\n{converted}"))]);
+    source.requires = vec!["charts-1.1.0".parse().unwrap()];
+    let accepted = Archive::signed(&source).report().accept().unwrap();
+    let [shared] = accepted.crds() else {
+        panic!("{:?}", accepted.crds());
+    };
+    assert_eq!(shared.path.as_str(), CRD);
+    let name = |it: &validator::CarriedDefinition| it.document["metadata"]["name"].clone();
+    let converted: Vec<_> = accepted.converted_crds().map(name).collect();
+    assert_eq!(converted, ["others.example.test"]);
+    let of_chart: Vec<_> = accepted.charts()[0].definitions.iter().map(name).collect();
+    assert_eq!(of_chart, converted);
+}
+
+#[test]
 fn a_document_that_is_named_twice_is_there_once() {
     let mut source = Source::good();
     let image = &mut source.images[1];

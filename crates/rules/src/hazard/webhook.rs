@@ -3,10 +3,12 @@
 use serde_json::Value;
 
 use super::super::pod::quoted;
-use super::{text, texts};
+use super::{group_of, text, texts};
 
 /// The label that the API server gives every namespace.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+/// The client that converts the objects of a definition.
+const CONVERTER: &str = "/spec/conversion/webhook/clientConfig";
 
 /// Returns the webhooks that receive more than the objects of one release, or whose requests leave the cluster, each
 /// with its target.
@@ -34,15 +36,25 @@ fn of_webhook(webhook: &Value) -> Option<String> {
 
 /// Returns the URL that a definition has its objects converted by.
 pub(super) fn conversion(definition: &Value) -> Vec<String> {
-    let client = definition.pointer("/spec/conversion/webhook/clientConfig");
+    let client = definition.pointer(CONVERTER);
     let client = client.filter(|client| text(client, "/url").is_some());
-    let words = |client| {
-        format!(
-            "has the API server send its objects to {} for conversion",
-            target(Some(client))
-        )
-    };
-    client.map(words).into_iter().collect()
+    client.map(converts).into_iter().collect()
+}
+
+/// Returns the namespace of the Service that a definition has its objects converted by, in words too.
+pub(super) fn converting_service(definition: &Value) -> Option<(String, String)> {
+    if group_of(definition) != "apiextensions.k8s.io" {
+        return None;
+    }
+    let client = definition.pointer(CONVERTER)?;
+    client.get("service")?;
+    let namespace = text(client, "/service/namespace").unwrap_or_default();
+    Some((namespace.to_owned(), converts(client)))
+}
+
+fn converts(client: &Value) -> String {
+    let target = target(Some(client));
+    format!("has the API server send its objects to {target} for conversion")
 }
 
 /// Whether a rule matches every kind of object. Selectors and conditions can exclude next to nothing, so they change

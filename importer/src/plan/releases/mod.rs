@@ -282,7 +282,9 @@ impl Releasing<'_> {
         served: &[String],
     ) -> Capabilities {
         let parts = sets::parts(self.asked.accepted);
-        let needed = parts.with_needs(&chart.release.needs);
+        let mut needed = parts.with_needs(&chart.release.needs);
+        // Its own definitions that a webhook converts are there before it.
+        needed.insert(chart.release.name.as_str());
         let of_sets = self.carried.of_parts();
         let of_sets = of_sets.filter(|(part, _)| needed.contains(part.as_str()));
         let of_sets = of_sets.map(|(_, object)| object);
