@@ -184,8 +184,8 @@ impl RenderSetup<'_> {
         let values = self.expanded(&chart.release, values);
         let first = self.helm(chart, &values, with, true)?;
         let second = self.helm(chart, &values, with, false)?;
-        let objects = rendered::objects(release, &first)?;
-        let again = rendered::objects(release, &second)?;
+        let objects = rendered::objects(release, &chart.chart, &first)?;
+        let again = rendered::objects(release, &chart.chart, &second)?;
         for differing in manifests::differing(&again, &objects) {
             let place = rendered::place(differing, release);
             self.remark(release, ChartRemark::Differs(place), found);

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use charts::Chart;
 use manifests::reference::normal;
-use manifests::{ObjectKinds, RenderedObject};
-use rules::catalogue::FindingInfo;
+use manifests::{ObjectKinds, RenderedLine, RenderedObject};
 use rules::catalogue::source::RENDERING;
+use rules::catalogue::{FindingInfo, advice};
 use rules::{self, Reach};
 use schemas::{ImageReference, ReleaseName, yaml};
 use serde_json::{Map, Value};
@@ -30,16 +31,42 @@ fn title(object: &RenderedObject) -> String {
     format!("{} `{}`", shown("/kind"), shown("/metadata/name"))
 }
 
-/// The objects that a chart rendered to.
+/// The objects that a chart rendered to, as a release of this name.
 pub(crate) fn objects(
     release: &ReleaseName,
+    chart: &Chart,
     rendering: &[u8],
 ) -> Result<Vec<RenderedObject>, UnrenderedChart> {
     manifests::rendered(rendering).map_err(|error| {
-        let error = ErrorChain(&error);
-        let words = format!("cannot read what the chart `{release}` renders to: {error}");
-        UnrenderedChart::Refused(&RENDERING, words)
+        let place = place_in_template(chart, rendering, error.line());
+        let error = ErrorChain(&error).to_string();
+        let info = if error.contains(yaml::go::AMBIGUOUS) {
+            &advice::AMBIGUOUS
+        } else {
+            &RENDERING
+        };
+        let words = format!("cannot read what the chart `{release}` renders to: {error}{place}");
+        UnrenderedChart::Refused(info, words)
     })
+}
+
+/// Says of a line of a rendering which template it comes from, and which line of that it is if its text is there once.
+/// People correct templates; the rendering is nowhere that they could look at it.
+fn place_in_template(chart: &Chart, rendering: &[u8], line: Option<usize>) -> String {
+    let found = line.and_then(|number| manifests::rendered_line(rendering, number));
+    let Some(RenderedLine { file, text }) = found else {
+        return String::new();
+    };
+    let path = file.split_once('/').map_or("", |(_, path)| path);
+    let template = String::from_utf8_lossy(chart.file(path).unwrap_or_default());
+    let lines = (1..).zip(template.lines());
+    let mut same = lines.filter(|(_, line)| line.trim() == text);
+    let near = match (same.next(), same.next()) {
+        (Some((number, _)), None) if !text.is_empty() => format!(", near line {number}"),
+        _ => String::new(),
+    };
+    let file = manifests::shown(&file);
+    format!("; this line of the rendering comes from `{file}`{near}")
 }
 
 /// The reason why it is not known what a chart renders to, or why that cannot be installed.
@@ -177,8 +204,56 @@ kind: List
 items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}]
 ";
 
+    /// A chart with one template.
+    fn chart(template: &str) -> Chart {
+        let metadata = "{apiVersion: v2, name: web, version: 1.0.0}";
+        let files = [("Chart.yaml", metadata), ("templates/a.yaml", template)];
+        let files = files.map(|(path, text)| (path.to_owned(), text.as_bytes().to_vec()));
+        Chart::read(&charts::package(&files.into()).unwrap()).unwrap()
+    }
+
     fn of(text: &str) -> Result<Vec<RenderedObject>, UnrenderedChart> {
-        objects(&"shop".parse().unwrap(), text.as_bytes())
+        objects(&"shop".parse().unwrap(), &chart(""), text.as_bytes())
+    }
+
+    #[test]
+    fn what_readers_understand_differently_is_refused_with_its_line_in_the_template() {
+        const TEMPLATE: &str =
+            "# {{ .Chart.Name }}\nkind: ConfigMap\n{{ if true }}\ndata:\n    \"1\": b\n{{ end }}\n";
+        const FILE: &str = "---\n# Source: web/templates/a.yaml\n";
+        let said = |template: &str, rendering: &str| {
+            let rendering = format!("{FILE}kind: Secret\n{FILE}{rendering}");
+            match objects(
+                &"shop".parse().unwrap(),
+                &chart(template),
+                rendering.as_bytes(),
+            ) {
+                Err(UnrenderedChart::Refused(info, said)) => (info.fix, said),
+                other => panic!("{other:?}"),
+            }
+        };
+        let keys = "# web\nkind: ConfigMap\ndata:\n  1: a\n  \"1\": b\n";
+        let (fix, words) = said(TEMPLATE, keys);
+        assert!(fix.starts_with("change the template"), "{fix}");
+        let place = "at line 10, column 3; this line of the rendering comes from `web/templates/a.yaml`, near line 5";
+        assert!(words.ends_with(place), "{words}");
+        // Where its text is there twice, or made by an expression, nobody can tell which line it is.
+        for template in [&TEMPLATE.repeat(2), &TEMPLATE.replace("\"1\"", "{{ 1 }}")] {
+            let (_, words) = said(template, keys);
+            assert!(
+                words.ends_with("comes from `web/templates/a.yaml`"),
+                "{words}"
+            );
+        }
+        let (fix, words) = said("a: b\n---c: d\n", "a: b\n---c: d\n");
+        assert!(fix.starts_with("change the template"), "{fix}");
+        assert!(
+            words.ends_with("comes from `web/templates/a.yaml`, near line 2"),
+            "{words}"
+        );
+        // What every reader refuses has the usual advice.
+        let (fix, _) = said(TEMPLATE, "a: [\n");
+        assert_eq!(fix, RENDERING.fix);
     }
 
     #[test]

@@ -117,11 +117,18 @@ impl Chart {
         templates.map(|file| String::from_utf8_lossy(&file.bytes))
     }
 
-    fn text(&self, path: &str) -> &str {
+    /// The content of the file with this path; none of files in archives in it.
+    #[must_use]
+    pub fn file(&self, path: &str) -> Option<&[u8]> {
         let mut files = self.files.iter();
-        let file = files.find(|file| file.path == path);
+        let file = files.find(|file| file.path == path)?;
+        Some(&file.bytes)
+    }
+
+    fn text(&self, path: &str) -> &str {
         // It was read as YAML or JSON, which is UTF-8.
-        file.map_or("", |file| str::from_utf8(&file.bytes).unwrap_or_default())
+        let text = self.file(path).map(str::from_utf8);
+        text.and_then(Result::ok).unwrap_or_default()
     }
 
     /// The files that Helm takes for definitions of custom resources: those in `crds/`, and behind them those of the

@@ -39,7 +39,9 @@ pub use namespace::Unclear;
 pub use parts::{ImageParts, image_parts, reference_in_parts};
 pub use patch::{CheckedPatch, patch};
 pub use read::{ManifestFile, ManifestFiles, PassedOver, read};
-pub use rendered::{RenderedError, RenderedObject, differing, rendered};
+pub use rendered::{
+    RenderedError, RenderedLine, RenderedObject, differing, rendered, rendered_line,
+};
 pub use served::{DiscoveredKind, served_by_kubernetes};
 pub use template::pod_specs;
 

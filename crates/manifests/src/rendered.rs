@@ -38,6 +38,51 @@ pub enum RenderedError {
     },
 }
 
+impl RenderedError {
+    /// Returns the line of the rendering, where it is known.
+    #[must_use]
+    pub fn line(&self) -> Option<usize> {
+        match self {
+            Self::Stream(StreamError::Size(_)) => None,
+            Self::Stream(
+                StreamError::Encoding { line, .. }
+                | StreamError::Marker { line }
+                | StreamError::Documents { line },
+            ) => Some(*line),
+            Self::Yaml { source, .. } => source.place().map(|place| place.line as usize),
+        }
+    }
+}
+
+/// A line of a rendering.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenderedLine {
+    /// The file of the chart that it comes from, as Helm names it.
+    pub file: String,
+    /// The text of the line, without blanks around it.
+    pub text: String,
+}
+
+/// Returns this line of a rendering, unless it is before the first file.
+#[must_use]
+pub fn rendered_line(rendering: &[u8], number: usize) -> Option<RenderedLine> {
+    let rendering = String::from_utf8_lossy(rendering);
+    let mut file = None;
+    for (at, line) in (1..=number).zip(rendering.lines()) {
+        file = line.strip_prefix(SOURCE).or(file);
+        if at == number {
+            return Some(RenderedLine {
+                file: file?.to_owned(),
+                text: line.trim().to_owned(),
+            });
+        }
+    }
+    None
+}
+
+/// The start of the comment in which Helm names the file of a document.
+const SOURCE: &str = "# Source: ";
+
 /// The objects of a rendering, in order; lists of objects are taken apart, and documents without content left out.
 pub fn rendered(rendering: &[u8]) -> Result<Vec<RenderedObject>, RenderedError> {
     let mut objects = Vec::new();
@@ -85,7 +130,7 @@ pub fn differing<'a>(
 
 /// The file that Helm names in a comment before each document.
 fn source(text: &str) -> &str {
-    let mut lines = text.lines().map(|line| line.strip_prefix("# Source: "));
+    let mut lines = text.lines().map(|line| line.strip_prefix(SOURCE));
     lines.find_map(|file| file).unwrap_or("a template")
 }
 

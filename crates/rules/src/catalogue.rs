@@ -70,6 +70,11 @@ pub mod advice {
     pub const TOO_SHORT: FindingInfo = container::NOT_ISO
         .with_fix("copy the archive again from where it came from, and compare the sizes");
 
+    /// A rendering that readers of YAML understand differently.
+    pub const AMBIGUOUS: FindingInfo = source::RENDERING.with_fix(
+        "change the template, or the values that it writes, so that every reader of YAML understands the same; if the chart is another publisher's, report it there and pack a corrected copy",
+    );
+
     /// Advice for a document of another kind.
     pub const KIND: &str =
         "write `apiVersion: solutions.metalk8s.scality.com/v1alpha1` and `kind: SolutionSource`";
@@ -101,7 +106,9 @@ pub mod advice {
         let causes = YamlCause::ALL.iter().copied().map(of_cause);
         let of_source = [KIND, ID].into_iter().chain(causes);
         let of_source = of_source.map(|advice| source::YAML.with_fix(advice));
-        [DIRECTORY, TOO_SHORT].into_iter().chain(of_source)
+        [DIRECTORY, TOO_SHORT, AMBIGUOUS]
+            .into_iter()
+            .chain(of_source)
     }
 }
 
