@@ -179,6 +179,9 @@ fn read(
         Err(error @ PackError::OtherChart { .. }) => {
             problems.at_field(&source::CHART, field, error);
         }
+        Err(error @ PackError::ChartSource { .. }) if error.is_of_source() => {
+            problems.at_field(&source::CHART, field, ErrorChain(&error));
+        }
         Err(error) => return Err(error),
     }
     Ok(None)

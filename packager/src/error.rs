@@ -222,6 +222,11 @@ pub enum PackError {
 }
 
 impl PackError {
+    /// Whether what lies at the source of a chart is to be blamed.
+    pub(crate) fn is_of_source(&self) -> bool {
+        matches!(self, Self::ChartSource { source, .. } if source.is_of_source())
+    }
+
     /// The error that a chart cannot be taken from where it should come from.
     pub(crate) fn no_chart(from: &ChartSource, error: SourceError) -> Self {
         match error {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use manifests::KnownImages;
 use schemas::{ImagePlace, ImageReference, SolutionId, SolutionSource, SourceImage, SourceSpec};
-use sources::{FailedImage, SourceNetwork};
+use sources::{FailedImage, SourceError, SourceNetwork};
 use watch::Watch;
 
 use crate::Event;
@@ -13,7 +13,7 @@ use crate::chart_images::{self, RenderedImages};
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
 use crate::operator::{self, OperatorFile, OperatorPaths};
-use crate::problems::SourceProblems;
+use crate::problems::{SourceFaults, SourceProblems};
 use crate::programs::LoadedProgram;
 use crate::provenance;
 use crate::render::{self, ChartRenderer};
@@ -22,7 +22,7 @@ use crate::sets::{self, LoadedSet};
 use crate::source_files::{SOLUTION, SourceFiles};
 use crate::tree_map::TreeMap;
 
-/// A source directory whose texts are in order.
+/// A source directory that was read, with what is wrong with it.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     /// The directory; relative sources of images begin here.
@@ -47,6 +47,8 @@ pub(crate) struct Loaded {
     pub(crate) sboms: Option<SbomMaker>,
     /// CRDs and roles that lie there although there is no operator to use them.
     pub(crate) unused: Vec<PathBuf>,
+    /// Everything that is wrong with it.
+    pub(crate) faults: SourceFaults,
 }
 
 /// The renderer and the keys with which `helm` works on charts.
@@ -80,8 +82,8 @@ pub(crate) fn text(directory: &Path) -> Result<String, PackError> {
     Ok(String::from_utf8_lossy(&bytes(directory)?).into_owned())
 }
 
-/// Reads the texts of a source directory and checks all that can be known without the images; charts are rendered if all
-/// else is in order. `network` has the charts that are elsewhere.
+/// Reads the texts of a source directory and checks all that can be known without the images; charts are rendered as far as
+/// what is wrong allows it. `network` has the charts that are elsewhere.
 pub(crate) fn load(
     directory: &Path,
     network: &SourceNetwork<'_>,
@@ -101,20 +103,9 @@ pub(crate) fn load(
     };
     let spec = &source.spec;
     problems.of_source(rules::check_source(id.name(), spec), spec);
-    let crds = problems.below("spec.crds", &spec.crds);
-    let roles = problems.below("spec.roles", &spec.roles);
-    let (operator, unused) = match (&spec.operator, crds, roles) {
-        (Some(operator), Some(crds), Some(roles)) => {
-            let files = OperatorPaths { crds, roles };
-            let read = operator::read(&files, operator.scope, &mut problems)?;
-            (read, Vec::new())
-        }
-        (Some(_), ..) => (Vec::new(), Vec::new()),
-        (None, crds, roles) => {
-            let unused = crds.into_iter().chain(roles);
-            (Vec::new(), unused.filter(|path| path.exists()).collect())
-        }
-    };
+    // Then there are stand-ins for all that charts are rendered with.
+    let is_sound = problems.is_empty() && rules::parameters(&spec.parameters).next().is_none();
+    let (operator, unused) = read_operator(spec, &mut problems)?;
     let sets = spec.manifests.iter().enumerate();
     let sets = sets.map(|(number, set)| {
         let field = format!("spec.manifests[{number}]");
@@ -131,19 +122,27 @@ pub(crate) fn load(
     if references_are_known(spec) {
         sets::check_images(&sets, &known(spec), &mut problems);
     }
-    problems.refuse()?;
-    if let Some(keyring) = keyring {
-        let signed: Vec<_> = spec.charts.iter().zip(&charts).collect();
-        provenance::check(&signed, directory, keyring, renderer, network, watch)?;
-    }
-    let mut problems = SourceProblems::new(&files);
-    let rendered = render::render(&charts, &id, spec, renderer, &mut problems, watch)?;
+    let rendered = if problems.is_empty() {
+        if let Some(keyring) = keyring {
+            let signed: Vec<_> = spec.charts.iter().zip(&charts).collect();
+            provenance::check(&signed, directory, keyring, renderer, network, watch)?;
+        }
+        render::render(&charts, &id, spec, renderer, &mut problems, watch)?
+    } else if is_sound && keyring.is_none() {
+        let rendered = render::render(&charts, &id, spec, renderer, &mut problems, watch);
+        watch.cancel.go_on()?;
+        // A program that cannot render hides nothing of what is known already.
+        rendered.unwrap_or_default()
+    } else {
+        // Nobody has verified who signed them.
+        Vec::new()
+    };
     if references_are_known(spec) {
         let references = known_references(spec).map(|(_, reference)| reference);
         tell(&rendered, references.clone(), watch);
         chart_images::check_images(&rendered, references, &mut problems);
     }
-    problems.refuse()?;
+    let faults = problems.into_faults();
     Ok(Loaded {
         files,
         sets,
@@ -156,6 +155,28 @@ pub(crate) fn load(
         id,
         operator,
         unused,
+        faults,
+    })
+}
+
+/// Reads the files of the operator, or finds those that nothing uses.
+fn read_operator(
+    spec: &SourceSpec,
+    problems: &mut SourceProblems<'_>,
+) -> Result<(Vec<OperatorFile>, Vec<PathBuf>), PackError> {
+    let crds = problems.below("spec.crds", &spec.crds);
+    let roles = problems.below("spec.roles", &spec.roles);
+    Ok(match (&spec.operator, crds, roles) {
+        (Some(operator), Some(crds), Some(roles)) => {
+            let files = OperatorPaths { crds, roles };
+            let read = operator::read(&files, operator.scope, problems)?;
+            (read, Vec::new())
+        }
+        (Some(_), ..) => (Vec::new(), Vec::new()),
+        (None, crds, roles) => {
+            let unused = crds.into_iter().chain(roles);
+            (Vec::new(), unused.filter(|path| path.exists()).collect())
+        }
     })
 }
 
@@ -196,34 +217,50 @@ pub(crate) fn check_collected<'a>(
     references: impl Iterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
 ) -> Result<(), PackError> {
     let spec = &loaded.source.spec;
-    let mut problems = SourceProblems::new(&loaded.files);
+    let mut problems = loaded.problems();
+    if references_are_known(spec) {
+        // Then all of this was done when the tree was loaded.
+        return problems.refuse();
+    }
     problems.of_source(
         rules::check_references(spec.operator.as_ref(), references.clone()),
         spec,
     );
-    sets::check_images(
-        &loaded.sets,
-        &KnownImages::new(references.clone()),
-        &mut problems,
-    );
+    let known = KnownImages::new(references.clone());
+    sets::check_images(&loaded.sets, &known, &mut problems);
     let references = references.map(|(_, reference)| reference);
     chart_images::check_images(&loaded.rendered, references, &mut problems);
     problems.refuse()
 }
 
-/// The error that images cannot be taken from their sources: if these are to be blamed, all of them.
+/// The error that images cannot be taken from their sources: if these are to be blamed, all of them, with what else is wrong
+/// with the tree.
 pub(crate) fn refuse_images(loaded: &Loaded, failed: Vec<FailedImage>) -> PackError {
-    let mut problems = SourceProblems::new(&loaded.files);
+    let mut problems = loaded.problems();
+    let is_refused = !problems.is_empty();
     for failed in failed {
-        if !failed.error.is_of_source() {
+        let is_cancelled = matches!(*failed.error, SourceError::Interrupted(_));
+        if failed.error.is_of_source() {
+            problems.source_of_image(&failed, &loaded.source.spec);
+        } else if is_cancelled || !is_refused {
             return failed.into();
         }
-        problems.source_of_image(&failed, &loaded.source.spec);
+        // A network that does not answer hides nothing of what is known already.
     }
     problems.refused()
 }
 
 impl Loaded {
+    /// What is wrong with the tree, to go on from.
+    pub(crate) fn problems(&self) -> SourceProblems<'_> {
+        SourceProblems::after(&self.files, self.faults.clone())
+    }
+
+    /// Refuses a tree with which anything is wrong.
+    pub(crate) fn refuse(&self) -> Result<(), PackError> {
+        self.problems().refuse()
+    }
+
     /// Where each file of the archive comes from.
     pub(crate) fn map(&self) -> TreeMap {
         let spec = &self.source.spec;

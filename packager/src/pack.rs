@@ -11,7 +11,9 @@ use archive::{
     Draft, Feature, FileSource, Medium, Overwrite, Signed, StatementInfo, Unsigned, WriteError,
 };
 use schemars::JsonSchema;
-use schemas::{Capability, Digest, ImagePlace, ImageSource, SolutionId, StatementTime};
+use schemas::{
+    Capability, ContentsEntry, Digest, ImagePlace, ImageSource, SolutionId, StatementTime,
+};
 use serde::Serialize;
 use signing::SecretKey;
 use sources::{
@@ -161,6 +163,7 @@ pub fn pack(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Packed, P
     archive::check_target(&request.output, request.overwrite)?;
     let cache = Cache::new(&request.cache.directory);
     let loaded = load(request, &cache, watch)?;
+    loaded.refuse()?;
     for path in &loaded.unused {
         (watch.tell)(Event::Unused(path.clone()));
     }
@@ -194,7 +197,8 @@ pub(crate) fn load(
     };
     let loaded = load::load(&request.directory, &network, by_helm, watch)?;
     let mut asked = request.programs.iter();
-    if loaded.charts.is_empty() && asked.any(|it| it.kind == ProgramKind::Helm) {
+    let has_charts = !loaded.source.spec.charts.is_empty();
+    if !has_charts && asked.any(|it| it.kind == ProgramKind::Helm) {
         return Err(PackError::HelmWithoutCharts);
     }
     Ok(Loaded {
@@ -209,7 +213,7 @@ pub(crate) fn missing(request: &PackRequest, watch: &Watch<'_, Event>) -> Result
     let cache = Cache::new(&request.cache.directory);
     let loaded = load(request, &cache, watch)?;
     if load::references_are_known(&loaded.source.spec) {
-        return Ok(());
+        return loaded.refuse();
     }
     let tell = |event| (watch.tell)(Event::Sources(event));
     let watched = watch.with(&tell);
@@ -233,17 +237,16 @@ fn pack_loaded(
     let watched = watch.with(&tell);
     let means = means(request, cache, &watched, None);
     let mut images = collect(loaded, &means, watch)?;
-    let blobs = sources::blobs(&images);
+    let (small, layers) = split(&images, sources::blobs(&images));
+    let mut blobs = fetch_configurations(loaded, &images, small, &means)?;
     // All that can be known is checked before a download, which is what takes long.
-    if blobs
-        .values()
-        .any(|blob| matches!(blob, ImageBlob::Wanted(_)))
-    {
-        plan(loaded, &images, request, |it| {
-            assemble::file(blobs[it].planned())
-        })?;
+    let wanted = |blob: &ImageBlob| matches!(blob, ImageBlob::Wanted(_));
+    if layers.values().any(wanted) {
+        let Outline { report, .. } =
+            outline(request, loaded, &images, &blobs, &layers, watch.cancel)?;
+        judge(request, &report)?;
     }
-    let mut blobs = fetch(loaded, &images, blobs, &means)?;
+    blobs.extend(sources::fetch(&images, layers, &means)?);
     let sboms = describe(loaded, &mut images, &mut blobs, request, watch);
     let sboms = sboms.map_err(|error| discard(error, cache))?;
     let unsigned = plan(loaded, &images, request, |it| assemble::file(&blobs[it]))?;
@@ -260,10 +263,7 @@ fn pack_loaded(
     let draft = draft.map_err(|error| blame(error, &blobs, cache))?;
     let candidates = candidates.expect("a search does not panic");
     let report = check(draft.medium()?, loaded, &images, request.now, watch.cancel)?;
-    let judged = request.judging.judge(report.findings(), request.now);
-    if judged.verdict(report.verdict()) == ArchiveVerdict::Refused {
-        return Err(PackError::Refused(Box::new(judged)));
-    }
+    let judged = judge(request, &report)?;
     let written = draft.publish(watch.cancel)?;
     let of_artifacts = assemble::artifact_blobs(loaded);
     let sizes = blobs.values().map(|blob| blob.size);
@@ -284,8 +284,58 @@ fn pack_loaded(
     })
 }
 
+/// Refuses an archive that a site or the publisher's policy would refuse.
+fn judge(request: &PackRequest, report: &Report) -> Result<JudgedFindings, PackError> {
+    let judged = request.judging.judge(report.findings(), request.now);
+    if judged.verdict(report.verdict()) == ArchiveVerdict::Refused {
+        return Err(PackError::Refused(Box::new(judged)));
+    }
+    Ok(judged)
+}
+
+/// An archive as it would be, of which the layers may not be there yet.
+#[derive(Debug)]
+pub(crate) struct Outline {
+    pub(crate) files: Vec<ContentsEntry>,
+    /// Bytes of the archive.
+    pub(crate) size: u64,
+    /// What a site would find, as far as that can be known.
+    pub(crate) report: Report,
+}
+
+/// Checks everything of an archive but its layers. Of its blobs, `here` are there.
+pub(crate) fn outline(
+    request: &PackRequest,
+    loaded: &Loaded,
+    images: &[Collected],
+    here: &BTreeMap<Digest, Here>,
+    layers: &BTreeMap<Digest, ImageBlob>,
+    cancel: Cancel<'_>,
+) -> Result<Outline, PackError> {
+    let files = assemble::files(loaded, images, |digest| {
+        let here = here.get(digest);
+        assemble::file(here.unwrap_or_else(|| layers[digest].planned()))
+    })?;
+    let list = files.iter().map(|file| ContentsEntry {
+        path: file.path.clone(),
+        size: file.size,
+        digest: file.digest,
+    });
+    let list = list.collect();
+    let signed = Unsigned::new(info(loaded, images, request.time), files)?;
+    let signed = request.signing.sign(signed)?;
+    let size = signed.image_size();
+    let medium = signed.outline(&request.output, &here.keys().copied().collect())?;
+    let report = check(medium, loaded, images, request.now, cancel)?;
+    Ok(Outline {
+        files: list,
+        size,
+        report,
+    })
+}
+
 /// Returns the report that a site would make of it.
-pub(crate) fn check(
+fn check(
     medium: Medium,
     loaded: &Loaded,
     images: &[Collected],
@@ -342,19 +392,6 @@ pub(crate) fn collect(
     Ok(images)
 }
 
-/// Downloads the configurations and checks them before it downloads the layers, which takes longest.
-fn fetch(
-    loaded: &Loaded,
-    images: &[Collected],
-    blobs: BTreeMap<Digest, ImageBlob>,
-    means: &Means<'_>,
-) -> Result<BTreeMap<Digest, Here>, PackError> {
-    let (small, layers) = split(images, blobs);
-    let mut here = fetch_configurations(loaded, images, small, means)?;
-    here.extend(sources::fetch(images, layers, means)?);
-    Ok(here)
-}
-
 /// The configurations that are checked, and all other blobs.
 pub(crate) fn split(images: &[Collected], blobs: BTreeMap<Digest, ImageBlob>) -> SplitBlobs {
     let configurations = sources::configurations(images);
@@ -363,7 +400,7 @@ pub(crate) fn split(images: &[Collected], blobs: BTreeMap<Digest, ImageBlob>) ->
         .partition(|(digest, _)| configurations.contains(digest))
 }
 
-/// Downloads the configurations, and checks them.
+/// Downloads the configurations, and checks them before the layers are downloaded, which takes longest.
 pub(crate) fn fetch_configurations(
     loaded: &Loaded,
     images: &[Collected],
@@ -437,7 +474,7 @@ fn pinned(image: &Collected) -> Pinned {
     }
 }
 
-pub(crate) fn info(loaded: &Loaded, images: &[Collected], time: StatementTime) -> StatementInfo {
+fn info(loaded: &Loaded, images: &[Collected], time: StatementTime) -> StatementInfo {
     StatementInfo {
         id: loaded.id.clone(),
         time,

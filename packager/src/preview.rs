@@ -4,7 +4,6 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use archive::{ArchiveFile, Unsigned};
 use schemars::JsonSchema;
 use schemas::{ContentsEntry, Digest, Image, ImagePlace, ImageReference, Platform, SolutionId};
 use serde::{Serialize, Serializer};
@@ -14,7 +13,7 @@ use watch::Watch;
 
 use crate::error::PackError;
 use crate::load::Loaded;
-use crate::pack::{self, PackRequest};
+use crate::pack::{self, Outline, PackRequest};
 use crate::programs::{self, LoadedProgram, PackedProgram};
 use crate::{Event, assemble};
 
@@ -108,6 +107,7 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
     let blob_bytes = sizes.chain(of_artifacts.into_values()).sum();
     let (small, layers) = pack::split(&collected, blobs);
     let small = pack::fetch_configurations(&loaded, &collected, small, &means)?;
+    loaded.refuse()?;
     let named = loaded.source.spec.images.iter();
     let named = named.map(|image| (image.place(), image.source.to_string()));
     let mut images = images(&collected, &named.collect(), &small)?;
@@ -115,16 +115,11 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
     images.sort_by(|a, b| a.place.cmp(&b.place));
     let wanted = |blob: &&ImageBlob| matches!(blob, ImageBlob::Wanted(_));
     let to_download = layers.values().filter(wanted).map(ImageBlob::size).sum();
-    let files = assemble::files(&loaded, &collected, |digest| {
-        let here = small.get(digest);
-        assemble::file(here.unwrap_or_else(|| layers[digest].planned()))
-    })?;
-    let list = files.iter().map(file).collect();
-    let unsigned = Unsigned::new(pack::info(&loaded, &collected, request.time), files)?;
-    let signed = request.signing.sign(unsigned)?;
-    let size = signed.image_size();
-    let outline = signed.outline(&request.output, &small.keys().copied().collect())?;
-    let report = pack::check(outline, &loaded, &collected, request.now, watch.cancel)?;
+    let Outline {
+        files,
+        size,
+        report,
+    } = pack::outline(request, &loaded, &collected, &small, &layers, watch.cancel)?;
     if let Err(error) = cache.close() {
         (watch.tell)(Event::Untidy(error));
     }
@@ -140,21 +135,13 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
         images,
         referrers: assemble::count(&loaded, &collected).1,
         programs: pack::packed(&loaded),
-        files: list,
+        files,
         blobs: number,
         blob_bytes,
         to_compress: to_compress.load(Ordering::Relaxed),
         to_download,
         judged,
     })
-}
-
-fn file(file: &ArchiveFile) -> ContentsEntry {
-    ContentsEntry {
-        path: file.path.clone(),
-        size: file.size,
-        digest: file.digest,
-    }
 }
 
 fn images(

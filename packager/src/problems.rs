@@ -17,26 +17,43 @@ use crate::error::{PackError, RefusedSource};
 use crate::missing::MissingImage;
 use crate::source_files::{SOLUTION, SourceDocument, SourceFiles};
 
-/// What was found so far.
-#[derive(Debug)]
-pub(crate) struct SourceProblems<'a> {
-    pub(crate) files: &'a SourceFiles,
+/// What was found so far, to be told with what later stages find.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SourceFaults {
     findings: Findings,
     missing: Vec<MissingImage>,
 }
 
+/// What was found so far.
+#[derive(Debug)]
+pub(crate) struct SourceProblems<'a> {
+    pub(crate) files: &'a SourceFiles,
+    found: SourceFaults,
+}
+
 impl<'a> SourceProblems<'a> {
     pub(crate) fn new(files: &'a SourceFiles) -> Self {
-        Self {
-            files,
-            findings: Findings::default(),
-            missing: Vec::new(),
-        }
+        Self::after(files, SourceFaults::default())
+    }
+
+    /// Goes on after these were found.
+    pub(crate) fn after(files: &'a SourceFiles, found: SourceFaults) -> Self {
+        Self { files, found }
+    }
+
+    /// Whether nothing is wrong.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.found.findings.is_empty()
+    }
+
+    /// What was found, for the next stage.
+    pub(crate) fn into_faults(self) -> SourceFaults {
+        self.found
     }
 
     /// Refuses the tree if anything is wrong.
     pub(crate) fn refuse(self) -> Result<(), PackError> {
-        if self.findings.is_empty() {
+        if self.is_empty() {
             return Ok(());
         }
         Err(self.refused())
@@ -44,9 +61,10 @@ impl<'a> SourceProblems<'a> {
 
     /// The error that the tree is refused.
     pub(crate) fn refused(self) -> PackError {
+        let SourceFaults { findings, missing } = self.found;
         PackError::RefusedSource(Box::new(RefusedSource {
-            findings: self.findings.into_sorted(),
-            missing: self.missing,
+            findings: findings.into_sorted(),
+            missing,
         }))
     }
 
@@ -57,7 +75,7 @@ impl<'a> SourceProblems<'a> {
         let mut add = |advice, pointer: &str| {
             let info = source::YAML.with_fix(advice);
             let source = || files.value(&document, pointer);
-            self.findings.add_in(&info, source, error);
+            self.found.findings.add_in(&info, source, error);
         };
         match error {
             ManifestError::Yaml(yaml) => {
@@ -75,7 +93,7 @@ impl<'a> SourceProblems<'a> {
         let files = self.files;
         let document = SourceDocument::first(SOLUTION);
         let source = || files.value(&document, &field_pointer(field));
-        self.findings.add_in(info, source, message);
+        self.found.findings.add_in(info, source, message);
     }
 
     /// Adds what is wrong with a file, and on which line if that is known.
@@ -87,7 +105,8 @@ impl<'a> SourceProblems<'a> {
         message: impl fmt::Display,
     ) {
         let files = self.files;
-        self.findings
+        self.found
+            .findings
             .add_in(info, || files.file(path, line), message);
     }
 
@@ -95,7 +114,9 @@ impl<'a> SourceProblems<'a> {
     pub(crate) fn at_yaml(&mut self, info: &FindingInfo, path: &Path, error: &YamlError) {
         let files = self.files;
         let source = || files.yaml(path, error);
-        self.findings.add_in(info, source, error.without_place());
+        self.found
+            .findings
+            .add_in(info, source, error.without_place());
     }
 
     /// Adds what is wrong with a document as a whole.
@@ -106,7 +127,8 @@ impl<'a> SourceProblems<'a> {
         message: impl fmt::Display,
     ) {
         let files = self.files;
-        self.findings
+        self.found
+            .findings
             .add_in(info, || files.value(document, ""), message);
     }
 
@@ -120,7 +142,8 @@ impl<'a> SourceProblems<'a> {
         let document = SourceDocument::first(SOLUTION);
         for problem in problems {
             let source = || files.value(&document, &source_pointer(&problem, spec));
-            self.findings
+            self.found
+                .findings
                 .add_in(problem.source_finding(), source, &problem);
         }
     }
@@ -134,7 +157,8 @@ impl<'a> SourceProblems<'a> {
         let files = self.files;
         for problem in problems.into_iter().filter(is_error) {
             let source = || files.value(document, &problem.pointer());
-            self.findings
+            self.found
+                .findings
                 .add_in(problem.source_finding(), source, &problem);
         }
     }
@@ -148,7 +172,8 @@ impl<'a> SourceProblems<'a> {
         let files = self.files;
         for problem in problems.into_iter().filter(is_error) {
             let source = || files.among(&files.below(path), &problem);
-            self.findings
+            self.found
+                .findings
                 .add_in(problem.source_finding(), source, &problem);
         }
     }
@@ -161,8 +186,8 @@ impl<'a> SourceProblems<'a> {
         let files = self.files;
         let message = format_args!("{pointer} is `{reference}`, which spec.images does not list");
         let source = || files.value(document, pointer);
-        self.findings.add_in(&source::IMAGE, source, message);
-        self.missing.push(missing);
+        self.found.findings.add_in(&source::IMAGE, source, message);
+        self.found.missing.push(missing);
     }
 
     /// The same of the chart at this field.
@@ -175,7 +200,7 @@ impl<'a> SourceProblems<'a> {
         let message =
             format_args!("{place}: {pointer} is `{reference}`, which spec.images does not list");
         self.at_field(&source::IMAGE, field, message);
-        self.missing.push(missing);
+        self.found.missing.push(missing);
     }
 
     /// Adds an image that cannot be taken from its source.

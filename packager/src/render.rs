@@ -84,6 +84,7 @@ pub(crate) fn render(
             Err(UnrenderedChart::Refused(info, words)) => {
                 problems.at_field(info, &chart.field, words);
             }
+            Err(UnrenderedChart::Known) => {}
             Err(UnrenderedChart::Failed(error)) => return Err(error),
         }
     }
@@ -181,7 +182,7 @@ impl RenderSetup<'_> {
         found: &mut RenderingFindings,
     ) -> Result<(), UnrenderedChart> {
         let release = &chart.release.name;
-        let values = self.expanded(&chart.release, values);
+        let values = self.expanded(&chart.release, values)?;
         let first = self.helm(chart, &values, with, true)?;
         let second = self.helm(chart, &values, with, false)?;
         let objects = rendered::objects(release, &chart.chart, &first)?;
@@ -238,7 +239,11 @@ impl RenderSetup<'_> {
     }
 
     /// The values with stand-ins for what only a site knows.
-    fn expanded(&self, release: &ChartRelease, values: &Map<String, Value>) -> Map<String, Value> {
+    fn expanded(
+        &self,
+        release: &ChartRelease,
+        values: &Map<String, Value>,
+    ) -> Result<Map<String, Value>, UnrenderedChart> {
         let own = release.namespaces.iter();
         let meant = own.map(|it| {
             let meant = it.in_environment(&self.namespace);
@@ -249,7 +254,7 @@ impl RenderSetup<'_> {
             ..self.expansion.clone()
         };
         let expanded = expansion.expand_values(values.clone());
-        expanded.expect("every placeholder names what there is")
+        expanded.map_err(|_| UnrenderedChart::Known)
     }
 
     fn namespace<'a>(&'a self, chart: &'a LoadedChart) -> &'a Namespace {

@@ -74,6 +74,8 @@ fn place_in_template(chart: &Chart, rendering: &[u8], line: Option<usize>) -> St
 pub(crate) enum UnrenderedChart {
     /// The chart or its values are to be blamed: the finding, and its words.
     Refused(&'static FindingInfo, String),
+    /// A placeholder in its values names nothing, which is a finding already.
+    Known,
     /// Something else is.
     Failed(PackError),
 }

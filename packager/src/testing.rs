@@ -115,7 +115,9 @@ pub(crate) fn load_by(
         renderer,
         keyring: None,
     };
-    load::load(directory, &network, by_helm, watch)
+    let loaded = load::load(directory, &network, by_helm, watch)?;
+    loaded.refuse()?;
+    Ok(loaded)
 }
 
 /// What is wrong with a source tree: `FILE:LINE: [ID] MESSAGE`, one a line.

@@ -446,6 +446,35 @@ fn what_cannot_be_installed_is_not_packed() {
     assert!(said.contains("no such thing"), "{said}");
 }
 
+/// A chart that cannot be rendered hides neither what is wrong elsewhere, nor the other way round.
+#[test]
+fn what_is_wrong_with_texts_charts_and_images_is_told_in_one_run() {
+    let tree = Tree::new(
+        &[("templates/a.yaml", "{{ fail \"give a password\" }}")],
+        "",
+    );
+    let solution = fs::read_to_string(tree.0.path().join("solution.yaml")).unwrap();
+    let image = "    - {name: none, tag: '1', source: 'oci:images:none', ref: 'r.test/none:1'}\n";
+    let set = "  manifests: [{name: base, files: [base.yaml]}]\n";
+    let solution = solution.replace("  charts:", &format!("{image}  charts:"));
+    tree.write("solution.yaml", &format!("{solution}{set}"));
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: a, image: 'r.test/other:1'}]}}";
+    tree.write("base.yaml", pod);
+    let Err(PackError::RefusedSource(refused)) = tree.check().0 else {
+        panic!("it was taken");
+    };
+    let ids: BTreeSet<&str> = refused.findings.iter().map(|it| it.id).collect();
+    let expected = ["source.image", "source.image-source", "source.rendering"];
+    assert_eq!(ids, expected.into());
+    assert_eq!(refused.findings.len(), 3, "{refused:?}");
+    assert_eq!(refused.missing.len(), 1);
+    // What is added leaves the rest, which is reported.
+    let added = add_images(&tree.request(), &Watch::silent(Cancel::never())).unwrap();
+    assert_eq!(added.added.len(), 1);
+    let left: Vec<&str> = added.findings.iter().map(|it| it.id).collect();
+    assert_eq!(left, ["source.rendering"]);
+}
+
 /// The real program says its version, and is what lies in the archive.
 #[test]
 fn a_helm_that_is_included_says_its_version() {

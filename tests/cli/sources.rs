@@ -1,8 +1,10 @@
 //! `pack` from every source that is a file, what it says with `--check`, and what it keeps for the next time.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
 
 use fixtures::artifact;
 use fixtures::image::{ImageBuilder, Platform};
@@ -290,12 +292,22 @@ fn what_was_compressed_is_kept_and_never_believed() {
     assert_eq!(desk.names(), before);
 }
 
-/// Serves a registry that has nothing, and gives its host.
-fn empty_registry() -> String {
+/// A registry with a few contents.
+struct SmallRegistry {
+    host: String,
+    /// The paths that it was asked for.
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+/// Serves a registry that has these contents, by the ends of their paths.
+fn registry(contents: BTreeMap<String, Vec<u8>>) -> SmallRegistry {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let (told, contents) = (Arc::clone(&asked), Arc::new(contents));
     std::thread::spawn(move || {
         for mut connection in listener.incoming().flatten() {
+            let (told, contents) = (Arc::clone(&told), Arc::clone(&contents));
             // A client may open a connection before it has a request for it.
             std::thread::spawn(move || {
                 let mut head = Vec::new();
@@ -305,19 +317,32 @@ fn empty_registry() -> String {
                 {
                     head.extend(byte);
                 }
-                let answer =
-                    b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-                let _ = connection.write_all(answer);
+                let head = String::from_utf8(head).unwrap();
+                let path = head.split(' ').nth(1).unwrap_or_default();
+                let mut found = contents.iter();
+                let found = found.find(|(end, _)| path.ends_with(end.as_str()));
+                let status = found.map_or("404 Not Found", |_| "200 OK");
+                let body = found.map_or(&[][..], |(_, body)| body);
+                let size = body.len();
+                let kind = "application/vnd.oci.image.manifest.v1+json";
+                let answer = format!(
+                    "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {size}\r\nConnection: close\r\n\r\n"
+                );
+                told.lock().unwrap().push(path.to_owned());
+                let _ = connection.write_all(answer.as_bytes());
+                if !head.starts_with("HEAD") {
+                    let _ = connection.write_all(body);
+                }
             });
         }
     });
-    host
+    SmallRegistry { host, asked }
 }
 
 #[test]
 fn every_image_that_a_registry_does_not_have_is_a_finding_with_its_line() {
     let desk = Desk::with_key();
-    let host = empty_registry();
+    let SmallRegistry { host, .. } = registry(BTreeMap::new());
     let image = |name: &str| {
         format!("    - {{name: {name}, tag: '1', source: 'docker://{host}/{name}:1'}}\n")
     };
@@ -341,4 +366,59 @@ fn every_image_that_a_registry_does_not_have_is_a_finding_with_its_line() {
         place["region"]["startLine"].as_u64().unwrap()
     });
     assert_eq!(lines.collect::<Vec<_>>(), [7, 8]);
+}
+
+/// What a policy refuses is known from the small documents.
+#[test]
+fn what_is_refused_is_refused_before_layers_are_downloaded() {
+    let desk = Desk::with_key();
+    let image = ImageBuilder::new().platform(Platform::linux("amd64"));
+    let image = image.file("/app", "app", 0o755).build();
+    let manifest: Value = serde_json::from_slice(image.manifest()).unwrap();
+    let [configuration, layer] =
+        ["/config", "/layers/0"].map(|pointer| manifest.pointer(pointer).unwrap());
+    let [configuration_bytes, layer_bytes] = [configuration, layer].map(|descriptor| {
+        let mut contents = image.contents().into_iter();
+        let size = descriptor["size"].as_u64().unwrap();
+        contents.find(|bytes| bytes.len() as u64 == size).unwrap()
+    });
+    let [configuration, layer] =
+        [configuration, layer].map(|descriptor| descriptor["digest"].as_str().unwrap());
+    let registry = registry(BTreeMap::from([
+        ("/manifests/1".to_owned(), image.manifest().to_vec()),
+        (
+            format!("/manifests/{}", image.descriptor().digest),
+            image.manifest().to_vec(),
+        ),
+        (format!("/blobs/{configuration}"), configuration_bytes),
+        (format!("/blobs/{layer}"), layer_bytes),
+    ]));
+    let host = &registry.host;
+    fs::create_dir_all(desk.path("small")).unwrap();
+    desk.write(
+        "small/solution.yaml",
+        format!(
+            "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionSource\nmetadata: {{name: small}}\nspec:\n  version: 1.0.0\n  images: [{{name: a, tag: '1', source: 'docker://{host}/a:1'}}]\n"
+        ),
+    );
+    let policy = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: FindingsPolicy\nspec:\n  severities: {practice.display-name: error}\n";
+    desk.write("small/solution.policy.yaml", policy);
+    let pack = [
+        "pack",
+        "small",
+        "-o",
+        "a.iso",
+        "--key",
+        "publisher.key",
+        "--plain-http",
+        "--no-cache",
+    ];
+    let refused = desk.solution(&pack).failure(1);
+    assert!(refused.contains("practice.display-name"), "{refused}");
+    let is_layer = |path: &String| path.ends_with(layer);
+    let asked = || registry.asked.lock().unwrap().clone();
+    assert!(!asked().iter().any(is_layer), "{:?}", asked());
+    fs::remove_file(desk.path("small/solution.policy.yaml")).unwrap();
+    desk.solution(&pack).success();
+    assert!(asked().iter().any(is_layer), "{:?}", asked());
 }

@@ -120,7 +120,7 @@ pub trait SourceMap: fmt::Debug + Send + Sync {
 }
 
 /// Collects findings. Whatever text of others they hold is made printable and cut here, in one place.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Findings {
     list: Vec<Finding>,
     counts: BTreeMap<&'static str, usize>,

@@ -90,17 +90,57 @@ fn check(tree: &Path, broken: &Broken) -> Option<String> {
     (!left.is_empty()).then(|| format!("{broken:?}\n  is not mended: {left:?}"))
 }
 
-#[test]
-fn what_is_wrong_is_said_with_its_line_and_mended_by_what_is_said() {
-    let directory = tempfile::tempdir().unwrap();
-    let tree = directory.path().join("tree");
+/// Makes the tree that is in order, with its images.
+fn make(tree: &Path) {
     for name in ["operator", "web"] {
         let image = ImageBuilder::new().platform(Platform::linux("amd64"));
         let image = image.file("/app", name, 0o755).build();
         let layout = OciLayout::create(tree.join("images").join(name)).unwrap();
         layout.add(&image.into(), None).unwrap().finish().unwrap();
     }
-    tree::write(&tree);
+    tree::write(tree);
+}
+
+/// Whoever corrects one fault is not told of the next one by the next run.
+#[test]
+fn what_several_stages_find_is_told_in_one_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = directory.path().join("tree");
+    make(&tree);
+    for (file, from, to) in [
+        (
+            "solution.yaml",
+            "source: oci:images/web",
+            "source: oci:images/none",
+        ),
+        ("solution.yaml", "value: info", "value: $(image:none)"),
+        (
+            "web.yaml",
+            "image: r.test/web:1.0.0",
+            "image: r.test/other:1",
+        ),
+    ] {
+        let path = tree.join(file);
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        fs::write(path, text.replace(from, to)).unwrap();
+    }
+    let told = of_tree(&tree);
+    let ids: Vec<&str> = told.iter().map(|it| it.id).collect();
+    let expected = ["manifest.expansion", "source.image", "source.image-source"];
+    assert_eq!(
+        BTreeSet::from_iter(ids),
+        BTreeSet::from(expected),
+        "{told:?}"
+    );
+    assert_eq!(told.len(), 3, "each is told once: {told:?}");
+}
+
+#[test]
+fn what_is_wrong_is_said_with_its_line_and_mended_by_what_is_said() {
+    let directory = tempfile::tempdir().unwrap();
+    let tree = directory.path().join("tree");
+    make(&tree);
     assert_eq!(of_tree(&tree), []);
     let failed: Vec<String> = TREES.iter().filter_map(|it| check(&tree, it)).collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
