@@ -64,7 +64,7 @@ const PLACES: [(&str, &str); 8] = [
     ),
     (
         "crds/shops.yaml",
-        "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: shops.shop.test}, spec: {versions: [{schema: {openAPIV3Schema: {properties: {image: {default: 'r.test/default:1', description: 'r.test/said:1'}}}}}]}}",
+        "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: shops.shop.test}, spec: {group: shop.test, scope: Namespaced, names: {plural: shops, singular: shop, kind: Shop, listKind: ShopList}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {image: {type: string, default: 'r.test/default:1', description: 'r.test/said:1'}}}}}]}}",
     ),
     (
         "charts/cache/templates/a.yaml",
