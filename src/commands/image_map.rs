@@ -2,15 +2,18 @@
 
 mod arguments;
 
+use importer::PlanSummary;
 use registry::{ClientOptions, RegistryAddress};
 use schemars::JsonSchema;
 use schemas::SolutionId;
 use serde::Serialize;
-use shelf::{Format, ImageMap, MappedImage, Mirrors, NodeFile, PathLayout, RecordedImage};
+use shelf::{Format, ImageMap, MappedImage, Mirrors, NodeFile, Placement, RecordedImage};
 use validator::Accepted;
 
 use self::arguments::MapFormat;
-pub(crate) use self::arguments::{LayoutArguments, MapArguments};
+pub(crate) use self::arguments::{
+    LayoutArguments, MapArguments, MirrorArguments, PlacementArguments,
+};
 use crate::failure::Failure;
 use crate::{registries, render};
 
@@ -18,36 +21,33 @@ use crate::{registries, render};
 pub(crate) struct Mapping<'a> {
     pub(crate) id: &'a SolutionId,
     pub(crate) images: Vec<RecordedImage>,
-    pub(crate) layout: PathLayout,
     pub(crate) format: MapFormat,
     pub(crate) reach: &'a ClientOptions,
 }
 
 impl<'a> Mapping<'a> {
     /// How the addresses of an archive's images are shown.
-    pub(crate) fn of(
-        accepted: &'a Accepted,
-        layout: PathLayout,
-        map: MapArguments,
-        reach: &'a ClientOptions,
-    ) -> Self {
+    pub(crate) fn of(accepted: &'a Accepted, map: MapArguments, reach: &'a ClientOptions) -> Self {
         Self {
             id: &accepted.statement().predicate.id,
             images: shelf::recorded(accepted),
-            layout,
             format: map.image_map.unwrap_or_default(),
             reach,
         }
     }
 
     /// The addresses at a registry, by the name that nodes know.
-    pub(crate) fn at(&self, registry: &RegistryAddress) -> Result<ShownMap, Failure> {
-        let image_map = ImageMap::of(self.id, &self.images, registry, self.layout)?;
+    pub(crate) fn at(
+        &self,
+        registry: &RegistryAddress,
+        placement: Placement,
+    ) -> Result<ShownMap, Failure> {
+        let image_map = ImageMap::of(self.id, &self.images, registry, placement.layout)?;
         let image_map = image_map.without_collisions()?.of_workloads();
         let file = |text| vec![NodeFile { path: None, text }];
         let image_map_files = match self.format {
             MapFormat::Table => Vec::new(),
-            MapFormat::Containerd => self.hosts(registry)?,
+            MapFormat::Containerd => self.hosts(registry, placement)?,
             MapFormat::Helm => file(image_map.helm()),
             MapFormat::Kustomize => file(image_map.kustomize()?),
         };
@@ -58,13 +58,22 @@ impl<'a> Mapping<'a> {
         })
     }
 
-    /// The same, of an address that is a text.
-    pub(crate) fn named(&self, registry: &str) -> Result<ShownMap, Failure> {
-        self.at(&registry.parse().map_err(Failure::no)?)
+    /// The same, at the registry of a plan.
+    pub(crate) fn named(&self, plan: &PlanSummary) -> Result<ShownMap, Failure> {
+        let registry = plan.pull_registry.parse().map_err(Failure::no)?;
+        self.at(&registry, plan.placement)
     }
 
-    fn hosts(&self, registry: &RegistryAddress) -> Result<Vec<NodeFile>, Failure> {
-        let mirrors = Mirrors::of(self.id, &self.images, registry, self.layout)?;
+    fn hosts(
+        &self,
+        registry: &RegistryAddress,
+        placement: Placement,
+    ) -> Result<Vec<NodeFile>, Failure> {
+        let mirrors = Mirrors::of(self.id, &self.images, registry, placement)?;
+        if !mirrors.without.is_empty() {
+            let words = "cannot write `hosts.toml`: the registry has no mirrors of these images";
+            return Err(Failure::no(anyhow::anyhow!(words)).hint("`--mirrors` creates them"));
+        }
         let ca = registries::authorities(self.reach);
         let files = mirrors.files(Format::Containerd, self.reach.plain_http, ca.as_deref());
         Ok(files.map_err(shelf::Error::Refused)?)

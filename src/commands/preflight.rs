@@ -10,7 +10,7 @@ use registry::{Client, Credentials, RegistryAddress};
 use shelf::Preflight;
 
 use self::shown::{Login, ShownPreflight};
-use super::image_map::LayoutArguments;
+use super::image_map::{LayoutArguments, MirrorArguments};
 use super::import::accept_by;
 use crate::args::{Output, RegistryArguments, SignatureArguments, choose};
 use crate::failure::{Failure, Outcome};
@@ -22,6 +22,8 @@ use crate::{cluster, registries, render};
     mut_arg("keys", |argument| argument.requires("archive")),
     mut_arg("allow_unsigned", |argument| argument.requires("archive")),
     mut_arg("repository_layout", |argument| argument.requires("archive")),
+    mut_arg("no_mirrors", |argument| argument.requires("archive")),
+    mut_arg("mirrors", |argument| argument.requires("archive")),
     after_help = "\
 Whether it can be reached and trusts the login, whether one may push to each repository, what must be made first, \
 whether it mounts blobs, takes them in parts and of what size, and deletes; and how much room there is. What cannot be \
@@ -49,6 +51,9 @@ pub(crate) struct Arguments {
     layout: LayoutArguments,
 
     #[command(flatten)]
+    mirrors: MirrorArguments,
+
+    #[command(flatten)]
     reach: RegistryArguments,
 
     #[command(flatten)]
@@ -64,7 +69,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             let Some(found) = accept_by(archive, trust, allow, follows, output)? else {
                 return Ok(Outcome::No);
             };
-            Some((found.accepted, arguments.layout.layout()))
+            let placement = arguments.layout.placement();
+            Some((found.accepted, arguments.mirrors.choice().over(placement)))
         }
         None => None,
     };
@@ -75,7 +81,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let client = Client::new(registry, options)?;
     let archive = archive
         .as_ref()
-        .map(|(accepted, layout)| (accepted, *layout));
+        .map(|(accepted, placement)| (accepted, *placement));
     let (preflight, is_asked) = cluster::block_on(async {
         let preflight = Preflight::make(&client, archive).await?;
         Ok((preflight, client.wants_login().await))

@@ -26,18 +26,19 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let Some(Acceptance { accepted, findings }) = found else {
         return Ok(Outcome::No);
     };
-    let (address, layout) = (&arguments.registry.address, arguments.layout.layout());
+    let (address, placement) = (&arguments.registry.address, arguments.placement());
     let request = PushRequest {
         pull_registry: arguments.pull_registry.clone(),
         wanted: TargetState {
-            layout,
+            placement,
             replace: choose(arguments.replace, Replace::Allow, Replace::Refuse),
             missing: arguments.registry.missing,
         },
     };
     let reach = registries::options(&arguments.reach)?;
-    let mapping = Mapping::of(&accepted, layout, arguments.map, &reach);
-    let map = mapping.at(arguments.pull_registry.as_ref().unwrap_or(address));
+    let mapping = Mapping::of(&accepted, arguments.map, &reach);
+    let pulls = arguments.pull_registry.as_ref().unwrap_or(address);
+    let map = mapping.at(pulls, placement);
     let client = registries::client(address, &arguments.reach, reach)?;
     cluster::block_on(async {
         let plan = PushPlan::make(&accepted, findings, &client, &request).await?;
@@ -116,11 +117,13 @@ fn done(receipt: &PushReceipt, registry: &ImageRegistry) {
     let waiting = render::list(&plan.needs_cluster);
     render::line!("nothing was deployed; what needs a cluster: {waiting}");
     let again = choose(
-        plan.repository_layout == PathLayout::Solution,
+        plan.repository_layout != PathLayout::Ref,
         ", and pushes nothing twice",
         "",
     );
+    let is_flat = plan.repository_layout == PathLayout::Flat;
+    let layout = choose(is_flat, " --repository-layout flat", "");
     render::note!(
-        "hint: `solution import ARCHIVE --registry {registry} --environment ENV` deploys it{again}"
+        "hint: `solution import ARCHIVE --registry {registry}{layout} --environment ENV` deploys it{again}"
     );
 }

@@ -25,11 +25,14 @@ const OTHER_TAG: &str =
 pub(super) const SAME: &str = "ask the publisher for an archive in which each has its own";
 const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
 const BY_SOLUTION: &str = "`--repository-layout solution` gives each image a place of its own, and `solution mirrors` tells nodes of them";
+const PATHS: &str = "use `--repository-layout solution`, with `--no-mirrors` and a prefix of few levels if the registry limits the levels of names";
+const BY_ADDRESS: &str = "use the addresses that `--image-map` prints, or `--repository-layout solution`; CRI-O, k3s and OpenShift can be told of these names";
 const BY_HAND: &str = "`--image-map table` and `--image-map helm` have all images";
 const ALLOW: &str = "have deleting allowed in the registry's configuration (docker-registry: `storage.delete.enabled: true`), then run the same command again";
 const GRANT: &str = "ask the registry's administrator for the right to delete there, or log in as somebody who has it; then run the same command again";
 const REPAIR: &str = "bring its head back with `solution registry verify ARCHIVE --repair` or another import; if nobody needs the version and nobody has its archive, have the registry's administrator delete its repositories";
 const OTHER_CLUSTER: &str = "check that it is the right cluster, with `--kubeconfig` and `--context`; what really nobody needs is deleted by its name and version";
+const NEWER: &str = "use a newer version of this program, such as the one that pushed the images";
 const AGAIN: &str = "run the same command again, and read what it shows";
 
 impl From<Error> for Failure {
@@ -69,6 +72,7 @@ impl From<Error> for Failure {
             }
             Error::KeepsMuch { .. } => Self::no(error).hint(KEEPS_MUCH),
             Error::UnreadHead { .. } => Self::no(error).hint(REPAIR),
+            Error::UnknownPlacement(_) => Self::no(error).hint(NEWER),
             Error::Repository(_) | Error::NotInArchive(_) => Self::no(error),
         }
     }
@@ -97,6 +101,12 @@ pub(super) fn way_out(obstacle: &RegistryObstacle) -> String {
         RegistryObstacle::NoProject { host, project } => return make_project(host, project),
         RegistryObstacle::NoRoom { .. } => QUOTA,
         RegistryObstacle::OtherTag { .. } => OTHER_TAG,
+        RegistryObstacle::OtherLayout { found, .. } => {
+            return format!(
+                "use `--repository-layout {found}`; another layout needs another prefix in `--registry`, or first `solution unimport --images` or `solution registry prune`"
+            );
+        }
+        RegistryObstacle::OperatorNeedsPaths { .. } => PATHS,
         RegistryObstacle::Misplaced(misplaced) => placing(misplaced),
         RegistryObstacle::SameReference { .. } => SAME,
         RegistryObstacle::NotKept { .. } | RegistryObstacle::ImagesGone { .. } => FROM_MEDIUM,
@@ -110,6 +120,7 @@ fn placing(misplaced: &Misplaced) -> &'static str {
     match misplaced {
         Misplaced::SeveralPrefixes { .. } => ONE_PREFIX,
         Misplaced::SamePath { .. } | Misplaced::ReservedPath { .. } => BY_SOLUTION,
+        Misplaced::FlatNames { .. } => BY_ADDRESS,
         Misplaced::SameImageName { .. } => BY_HAND,
     }
 }

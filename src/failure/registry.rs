@@ -18,7 +18,7 @@ const NO_CATALOG: &str = "have the registry's administrator let this login list 
 /// Where nothing more may be stored.
 pub(super) const QUOTA: &str = "have the quota raised, or free some of it: `solution unimport --images` removes versions that nobody needs, and the registry's garbage collector what they leave";
 const MAKE_IT: &str = "have the registry's administrator create the repository, or allow this login to create repositories by pushing";
-pub(super) const LEVELS: &str = "name a prefix with fewer levels in `--registry`, or none; `--repository-layout ref` gives images the paths of their references";
+pub(super) const LEVELS: &str = "name a prefix with fewer levels in `--registry`, or none; `--no-mirrors` leaves out the names below `mirror/`, and `--repository-layout flat` gives each image one level below the prefix; `--repository-layout ref` of `solution push` gives images the paths of their references";
 const TAG_KEPT: &str = "the tag was pushed by someone else, and the registry is configured never to move a tag: find out whose it is, or choose another prefix in `--registry`";
 const TAG_HIDDEN: &str = "have the registry's administrator give this login the right to pull from the repository as well, then run the same command again: the tag was not moved, and only what is missing is pushed";
 const READ_ONLY: &str = "wait for the end of the registry's maintenance, or name a registry in `--registry` that takes images: a cache of another registry does not";

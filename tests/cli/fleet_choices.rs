@@ -14,7 +14,7 @@ use importer::{
 };
 use schemas::StatementTime;
 use serde_json::{Value, json};
-use shelf::Missing;
+use shelf::{Missing, PlacementChoice};
 use signing::{PublicKey, Trust};
 use tokio::sync::Semaphore;
 use validator::{Accepted, CheckOptions, Depth, Signatures};
@@ -78,6 +78,7 @@ fn request(fleet: FleetChoices, parameters: AskedParameters) -> Request {
     Request {
         registry: "push.test".parse().unwrap(),
         pull_registry: None,
+        placement: PlacementChoice::default(),
         missing: Missing::Push,
         goal: Goal::Deployed(Target {
             environment: "prod".parse().unwrap(),

@@ -126,7 +126,7 @@ fn what_is_for_a_cluster_is_refused_without_one() {
     // Operators, and records of what is whose, know images by their Solution.
     let layout = ["import", "a.iso", "--repository-layout", "ref"];
     let text = desk.solution(&[&layout[..], &REGISTRY].concat()).failure(2);
-    assert!(text.contains("'--repository-layout'"), "{text}");
+    assert!(text.contains("'--repository-layout <LAYOUT>'"), "{text}");
 }
 
 #[test]

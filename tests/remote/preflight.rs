@@ -275,6 +275,10 @@ fn a_limit_on_the_levels_of_names_is_found_whatever_the_registry_answers() {
             assert!(!text.contains("log in"), "{refusal}: {text}");
             assert!(!text.contains("solution preflight"), "{refusal}: {text}");
         }
+        let without = [&ARCHIVE[..], &["--no-mirrors"]].concat();
+        preflight(&desk, &registry, &without).success();
+        let flat = [&ARCHIVE[..], &["--repository-layout", "flat"]].concat();
+        preflight(&desk, &format!("{}/apps", few.host()), &flat).success();
         assert_eq!(site.count("PUT", ""), 0);
     }
 }

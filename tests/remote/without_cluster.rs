@@ -229,6 +229,148 @@ fn by_their_refs_images_lie_where_mirrors_have_them() {
 }
 
 #[test]
+fn mirrors_are_left_out_where_that_is_said_and_what_was_mirrored_is_still_deleted() {
+    let (desk, server) = desk();
+    let registry = server.host();
+    let mirrored = || {
+        raw(
+            &desk,
+            &format!("{registry}/mirror/quay.example/org/app:1.2"),
+        )
+        .code
+            == 0
+    };
+    let run = |words: &[&str]| desk.solution(&[words, &["--registry", &registry]].concat());
+    let is_whole = || {
+        let of = [&["images.iso"][..], &["shop", "1.0.0"]];
+        let trust = ["--key", "publisher.pub"];
+        of.iter()
+            .all(|what| run(&[&["registry", "verify"][..], what, &trust].concat()).code == 0)
+    };
+    import(&desk, "images.iso", &registry, &["--no-mirrors"]).success();
+    assert!(!mirrored() && is_whole());
+    let export = [
+        "export",
+        "shop",
+        "1.0.0",
+        "--key",
+        "publisher.pub",
+        "-o",
+        "again.iso",
+    ];
+    run(&export).success();
+    assert_eq!(desk.read("again.iso"), desk.read("images.iso"));
+    let json = ["--no-mirrors", "--output", "json"];
+    let again = import(&desk, "images.iso", &registry, &json).json();
+    let sent = (&again["mirrors"], &again["bytesToPush"]);
+    assert_eq!(sent, (&json!("skip"), &json!(0)), "{again:#}");
+
+    // Mirrors that were created later are known until they are deleted.
+    import(&desk, "images.iso", &registry, &[]).success();
+    assert!(mirrored() && is_whole());
+    import(&desk, "images.iso", &registry, &["--no-mirrors"]).success();
+    assert!(mirrored() && is_whole());
+    let prune = [
+        "registry",
+        "prune",
+        "shop",
+        "1.0.0",
+        "--no-cluster",
+        "--yes",
+    ];
+    run(&prune).success();
+    assert!(!mirrored() && !is_whole());
+}
+
+#[test]
+fn in_a_flat_layout_images_lie_directly_below_the_prefix_and_every_verb_finds_them() {
+    let (desk, server) = desk();
+    let registry = format!("{}/site", server.host());
+    let flat = ["--repository-layout", "flat"];
+    let run = |words: &[&str]| desk.solution(&[words, &["--registry", &registry]].concat());
+    let json = [&flat[..], &["--output", "json"]].concat();
+    let receipt = import(&desk, "images.iso", &registry, &json);
+    assert_eq!(receipt.code, 0, "{receipt:?}");
+    let receipt = receipt.json();
+    for path in server.stored("/_manifests/") {
+        let path = path.to_str().unwrap();
+        let repository = path.split("/_manifests/").next().unwrap();
+        let below = repository.split_once("/site/").unwrap().1;
+        assert!(!below.contains('/'), "{path}");
+    }
+    let map = receipt["imageMap"].as_array().unwrap();
+    for image in map {
+        let [address, repository, digest] =
+            ["address", "repository", "digest"].map(|field| image[field].as_str().unwrap());
+        assert!(repository.starts_with("site/shop-1.0.0_app-"), "{image:#}");
+        assert_eq!(pulled(&desk, address), digest);
+    }
+
+    // The registry records the layout, so that nobody has to say it again.
+    let trust = ["--key", "publisher.pub"];
+    for what in [&["images.iso"][..], &["shop", "1.0.0"]] {
+        let verify = [&["registry", "verify"][..], what, &trust].concat();
+        run(&verify).success();
+    }
+    let export = [
+        "export",
+        "shop",
+        "1.0.0",
+        "--key",
+        "publisher.pub",
+        "-o",
+        "again.iso",
+    ];
+    run(&export).success();
+    assert_eq!(desk.read("again.iso"), desk.read("images.iso"));
+    let other = import(&desk, "images.iso", &registry, &[]).failure(1);
+    let said = "has the images of shop-1.0.0 in the layout `flat`, not `solution`";
+    assert!(other.contains(said), "{other}");
+    assert!(other.contains("`--repository-layout flat`"), "{other}");
+
+    // A program that is told of the mirror finds it by its own name.
+    let mirrors = [
+        "mirrors",
+        "--archive",
+        "images.iso",
+        "--key",
+        "publisher.pub",
+    ];
+    let told = |format| run(&[&mirrors[..], &flat, &["--format", format]].concat());
+    let refused = told("containerd").failure(1);
+    assert!(refused.contains("quay.example/org/app"), "{refused}");
+    desk.write("registries.conf", told("crio").success());
+    let mut pull = Podman::command(&desk);
+    pull.env("CONTAINERS_REGISTRIES_CONF", desk.path("registries.conf"));
+    Answer::of(pull.args(["pull", "--quiet", "quay.example/org/app:1.2"])).success();
+
+    let prune = [
+        "registry",
+        "prune",
+        "shop",
+        "1.0.0",
+        "--no-cluster",
+        "--yes",
+    ];
+    run(&prune).success();
+    for image in map {
+        assert_ne!(raw(&desk, image["address"].as_str().unwrap()).code, 0);
+    }
+    // What is gone can come in another layout.
+    import(&desk, "images.iso", &registry, &[]).success();
+}
+
+#[test]
+fn an_operator_is_not_pushed_in_a_layout_in_which_it_finds_no_image() {
+    let desk = Desk::with_archive();
+    let server = Server::start(&Protection::None);
+    let flat = ["--repository-layout", "flat"];
+    let refused = import(&desk, "example.iso", &server.host(), &flat).failure(1);
+    assert!(refused.contains("finds images by their paths"), "{refused}");
+    assert_eq!(server.stored("/_manifests/").len(), 0);
+}
+
+#[test]
 fn what_waits_for_a_cluster_is_said_beside_what_other_tools_read() {
     let desk = Desk::with_archive();
     let server = Server::start(&Protection::None);

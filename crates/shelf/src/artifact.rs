@@ -14,18 +14,21 @@ use schemas::{
     Descriptor, Digest, Document, EMPTY_CONFIG, EMPTY_CONFIG_TYPE, ImageDocument, MediaType,
     SolutionId, Tag,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use validator::Accepted;
 use watch::Cancel;
 
 use crate::archive_blob::ArchiveBlob;
 use crate::error::Error;
+use crate::layout::Placement;
 
 /// The artifact type of the manifest.
 const ARTIFACT: &str = "application/vnd.solutions.archive.v1";
 /// The media type of its one layer.
 const HEAD: &str = "application/vnd.solutions.archive.head.v1";
+/// The annotation with the placement of the version's images, where that is not the default.
+const PLACEMENT: &str = "vnd.solutions.placement";
 /// The beginning of its tag, before the archive id.
 const TAG: &str = "archive-";
 
@@ -49,20 +52,27 @@ impl HeadArtifact {
     pub const CONFIG: &[u8] = EMPTY_CONFIG;
 
     /// Hashes the head of an archive.
-    pub(crate) fn of(accepted: &Accepted, registry: &RegistryAddress) -> Result<Self, Error> {
+    pub(crate) fn of(
+        accepted: &Accepted,
+        registry: &RegistryAddress,
+        placement: Placement,
+    ) -> Result<Self, Error> {
         let id = &accepted.statement().predicate.id;
         let (repository, reference) = place(registry, &id.to_string(), &accepted.archive_id())?;
         let head = accepted.listed().head(Cancel::never())?;
         let config = digest_of(Self::CONFIG);
-        let bytes = json!({
+        let mut manifest = json!({
             "schemaVersion": 2,
             "mediaType": MediaType::OciManifest.as_str(),
             "artifactType": ARTIFACT,
             "config": {"mediaType": EMPTY_CONFIG_TYPE, "digest": config, "size": Self::CONFIG.len()},
             "layers": [{"mediaType": HEAD, "digest": head.digest(), "size": head.size()}],
         });
-        // Always the same for one head, keys sorted: by its digest the registry is found to have it.
-        let bytes = bytes.to_string().into_bytes();
+        if placement != Placement::default() {
+            manifest["annotations"] = json!({ PLACEMENT: json!(placement).to_string() });
+        }
+        // Always the same for one head and placement, keys sorted: by its digest the registry is found to have it.
+        let bytes = manifest.to_string().into_bytes();
         let (manifest, _) = Document::read(digest_of(&bytes), bytes).expect("a manifest");
         Ok(Self {
             repository,
@@ -79,6 +89,12 @@ impl HeadArtifact {
         let blobs = [self.head.digest(), self.config];
         manifest == Some(self.manifest.digest)
             && blobs.iter().all(|it| known.has_blob(&self.repository, it))
+    }
+
+    /// Whether the registry has another head in its place.
+    pub(crate) fn differs(&self, known: &KnownContent) -> bool {
+        let found = known.manifest(&self.repository, &self.reference);
+        found.is_some_and(|found| found != self.manifest.digest)
     }
 
     /// Adds it to what is pushed.
@@ -145,6 +161,27 @@ pub(crate) fn only_layer(manifest: &RegistryManifest) -> Option<Descriptor> {
         }
         ImageDocument::Index(_) => None,
     }
+}
+
+/// The placement of a version's images, as the manifest of its head has it.
+pub(crate) fn placement_in(manifest: &RegistryManifest) -> Result<Placement, Error> {
+    let document: Value = serde_json::from_slice(&manifest.bytes).unwrap_or_default();
+    let Some(placement) = document["annotations"][PLACEMENT].as_str() else {
+        return Ok(Placement::default());
+    };
+    let read = serde_json::from_str(placement);
+    read.map_err(|_| Error::UnknownPlacement(placement.to_owned()))
+}
+
+/// Reads the placement of a version's images from the head of its archive; the default if the registry has no head.
+pub(crate) async fn recorded_placement(
+    client: &Client,
+    id: &str,
+    archive_id: &Digest,
+) -> Result<Placement, Error> {
+    let (repository, reference) = place(client.address(), id, archive_id)?;
+    let head = client.manifest(&repository, &reference).await?;
+    head.map_or(Ok(Placement::default()), |head| placement_in(&head))
 }
 
 pub(crate) fn digest_of(bytes: &[u8]) -> Digest {

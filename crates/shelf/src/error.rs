@@ -101,6 +101,11 @@ pub enum Error {
     /// The archive could not be written again.
     #[error(transparent)]
     Write(#[from] archive::WriteError),
+    /// The head of an archive names a placement of its images that this program does not know.
+    #[error(
+        "cannot find the images: this program does not know the placement `{0}` that the registry records"
+    )]
+    UnknownPlacement(String),
     /// The answer is no.
     #[error(transparent)]
     Refused(#[from] RegistryObstacle),

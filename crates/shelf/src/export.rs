@@ -6,11 +6,16 @@ use std::io;
 
 use archive::{Copying, ImageRole, Listed, Slot};
 use bytes::Bytes;
-use registry::{BlobPull, BlobSink, Client, KnownContent, RepositoryPath, SinkRefusal};
+use registry::{
+    BlobPull, BlobSink, Client, KnownContent, RegistryAddress, RepositoryPath, SinkRefusal,
+};
 use schemas::{Digest, ImagePlace, SolutionId};
 use watch::Tell;
 
+use crate::artifact::recorded_placement;
 use crate::error::{Error, Lacking, Unfetched};
+use crate::layout::PathLayout;
+use crate::place::own_repository;
 
 /// The documents and blobs of an archive that a registry was found to have: all of them.
 #[derive(Debug)]
@@ -44,7 +49,9 @@ impl Export {
     /// Looks for everything behind the head, and reads the documents, which are few. [`Error::Lacking`] names what no
     /// repository of the version gives.
     pub async fn find(client: &Client, id: &SolutionId, listed: &Listed) -> Result<Self, Error> {
-        let wanted = wanted(client, id, listed)?;
+        let archive_id = listed.archive_id();
+        let placement = recorded_placement(client, &id.to_string(), &archive_id).await?;
+        let wanted = wanted(client.address(), placement.layout, id, listed)?;
         let mut looking = Looking {
             client,
             lacking: Vec::new(),
@@ -127,7 +134,8 @@ impl Export {
 /// Every content behind the head, with the images that have it. One that is in no image is no part of the version, and
 /// was never pushed; an archive that has one is not whole in the end ([`archive::WriteError::Lacking`]).
 fn wanted(
-    client: &Client,
+    registry: &RegistryAddress,
+    layout: PathLayout,
     id: &SolutionId,
     listed: &Listed,
 ) -> Result<BTreeMap<Digest, SoughtContent>, Error> {
@@ -137,9 +145,8 @@ fn wanted(
         if !behind.contains_key(&content.digest) {
             continue;
         }
-        let repository = client
-            .address()
-            .repository(&format!("{id}/{}", content.place.name))?;
+        let name = &content.place.name;
+        let repository = own_repository(registry, layout, &id.to_string(), name)?;
         let known = wanted.entry(content.digest).or_insert(SoughtContent {
             role: content.role,
             size: content.size,

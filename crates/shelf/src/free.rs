@@ -9,8 +9,8 @@ use schemas::{Digest, ImageDocument, SolutionName, Version};
 
 use crate::artifact::{only_layer, place};
 use crate::error::Error;
-use crate::layout::PathLayout;
-use crate::place::{asked_place, image_place};
+use crate::layout::Placement;
+use crate::place::{asked_place, image_place, own_repository};
 use crate::record::{Record, RecordedImage};
 
 /// A manifest or index, and where it lies.
@@ -24,6 +24,7 @@ pub(crate) struct ImportedImages {
     pub(crate) archive_id: Digest,
     /// `HOST[/PREFIX]/<name>-<version>`.
     pub(crate) pushed_to: String,
+    pub(crate) placement: Placement,
     pub(crate) images: Vec<BroughtImage>,
     /// Whether the images also lie where no version is part of the name.
     pub(crate) carries: bool,
@@ -60,6 +61,7 @@ impl From<&Record> for ImportedImages {
             version: record.version.clone(),
             archive_id: record.archive_id,
             pushed_to: record.pushed_to.clone(),
+            placement: record.placement,
             images: images.collect(),
             carries: record.manifest.spec.carries(),
         }
@@ -206,18 +208,16 @@ pub(crate) fn referred_to<'a>(
                 below,
             });
         };
-        if let Some(reference) = &image.reference {
-            add(asked_place(
-                registry,
-                PathLayout::Solution,
-                reference,
-                digest,
-            )?);
+        let layout = version.placement.layout;
+        let asked = image.reference.as_ref();
+        if let Some(reference) = asked.filter(|_| version.placement.has_mirrors()) {
+            add(asked_place(registry, layout, reference, digest)?);
         }
         if version.carries {
             let (solution, version) = (&version.name, &version.version);
             add(image_place(
                 registry,
+                layout,
                 solution,
                 version,
                 &image.image,
@@ -291,9 +291,8 @@ impl ManifestSearch {
                 self.others.push(format!("{at}:{tag}"));
                 continue;
             }
-            let repository = client
-                .address()
-                .repository(&format!("{}/{name}", version.id()))?;
+            let layout = version.placement.layout;
+            let repository = own_repository(client.address(), layout, &version.id(), name)?;
             let tagged = Reference::Tag(tag.clone());
             let tagged = client.manifest(&repository, &tagged).await?;
             let is_other = |found: &RegistryManifest| !ours.contains(&(at.clone(), found.digest));

@@ -91,7 +91,7 @@ impl ImageMap {
     /// Solutions may have their own images.
     pub fn collisions(&self) -> Result<Vec<RegistryObstacle>, Error> {
         let mut found = Vec::new();
-        if self.layout == PathLayout::Solution {
+        if self.layout != PathLayout::Ref {
             return Ok(found);
         }
         let (mut tags, mut paths) = (BTreeMap::new(), BTreeMap::new());

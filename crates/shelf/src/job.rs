@@ -15,17 +15,19 @@ use watch::Tell;
 use crate::archive_blob::ArchiveBlob;
 use crate::artifact::{HeadArtifact, manifest_push};
 use crate::error::{Error, PushFailure, Unpushed};
-use crate::names::{AskedFor, ImageName};
+use crate::layout::Placement;
+use crate::names::ImageName;
 
 /// Returns everything that an import of this archive puts into a registry, and what each of its images is called there.
 pub(crate) fn everything(
     accepted: &Accepted,
     registry: &RegistryAddress,
+    placement: Placement,
 ) -> Result<PushJob, Error> {
     // Whatever is in the way of a push is there, or was never pushed.
-    let named = ImageName::by_solution(accepted, registry, AskedFor::Too, &mut Vec::new())?;
+    let named = ImageName::by_solution(accepted, registry, placement, &mut Vec::new())?;
     let mut all = job(accepted, &named);
-    HeadArtifact::of(accepted, registry)?.add_to(&mut all);
+    HeadArtifact::of(accepted, registry, placement)?.add_to(&mut all);
     Ok(all)
 }
 

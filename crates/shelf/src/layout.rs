@@ -1,13 +1,24 @@
 //! The paths under which a registry has the images of a Solution.
 
+use std::fmt;
+
+use registry::{AddressError, RegistryAddress, RepositoryPath};
 use schemars::JsonSchema;
-use serde::Serialize;
+use schemas::Digest;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 /// No Solution id is this component, since each has a version with dots: no reference can name a place of its images.
 pub(crate) const BELOW: &str = "mirror";
 
+/// The most characters of a component that stands for a path: those of any component of an image's name.
+const FLAT_COMPONENT: usize = 103;
+/// Hex digits of a path's digest in such a component: two publishers cannot make two paths with the same one and the
+/// same words.
+const FLAT_DIGEST: usize = 16;
+
 /// Under which paths a registry has the images of a Solution.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Layout")]
 pub enum PathLayout {
@@ -16,14 +27,161 @@ pub enum PathLayout {
     Solution,
     /// Under the path that its `ref` has at its own registry, without the host. Nothing is there a second time.
     Ref,
+    /// As with `solution`, each path made one component: `shop-1.0.0_app-<digest>`.
+    Flat,
+}
+
+/// The name by which it is chosen.
+impl fmt::Display for PathLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Solution => "solution",
+            Self::Ref => "ref",
+            Self::Flat => "flat",
+        })
+    }
 }
 
 impl PathLayout {
+    /// Returns the repository of a path below the prefix.
+    pub(crate) fn repository(
+        self,
+        registry: &RegistryAddress,
+        path: &str,
+    ) -> Result<RepositoryPath, AddressError> {
+        match self {
+            Self::Flat => registry.repository(&flat(path)),
+            Self::Solution | Self::Ref => registry.repository(path),
+        }
+    }
+
     /// The part of the path that all images of another registry share. No host has an underscore.
     pub(crate) fn below(self, host: &str) -> Option<String> {
         match self {
-            Self::Solution => Some(format!("{BELOW}/{}", host.replace(':', "_"))),
+            Self::Solution | Self::Flat => Some(format!("{BELOW}/{}", host.replace(':', "_"))),
             Self::Ref => None,
+        }
+    }
+}
+
+/// Returns the one component that stands for a path: its words, and the beginning of its digest. It has an underscore,
+/// so that it is no Solution id, and a component alone is what it was, as the repository of a version's head is.
+fn flat(path: &str) -> String {
+    if !path.contains('/') {
+        return path.to_owned();
+    }
+    let mut digest = Digest::new(Sha256::digest(path).into()).hex();
+    digest.truncate(FLAT_DIGEST);
+    let mut words = path.replace('/', "_");
+    words.truncate(FLAT_COMPONENT - 1 - FLAT_DIGEST);
+    let words = words.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+    format!("{words}-{digest}")
+}
+
+/// Whether a registry has images a second time, under the names that workloads ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum MirrorPolicy {
+    /// Each image with a `ref` is also pushed below `mirror`.
+    #[default]
+    Push,
+    /// No repository below `mirror` is created.
+    Skip,
+}
+
+/// The repositories in which a registry has the images of a version.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Placement {
+    /// The paths of the images.
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
+    pub layout: PathLayout,
+    /// Whether they are mirrored.
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
+    pub mirrors: MirrorPolicy,
+}
+
+impl Placement {
+    /// Returns whether images have a second name, by which nodes find what workloads ask for.
+    #[must_use]
+    pub fn has_mirrors(self) -> bool {
+        self.mirrors == MirrorPolicy::Push && self.layout != PathLayout::Ref
+    }
+}
+
+/// The choices of an administrator about the placement of a version's images.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PlacementChoice {
+    /// The paths of the images; none for the choice that was made before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub layout: Option<PathLayout>,
+    /// Whether they are mirrored; none for the choice that was made before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mirrors: Option<MirrorPolicy>,
+}
+
+impl PlacementChoice {
+    /// Returns the placement, where choices that are not made are those of an earlier one.
+    #[must_use]
+    pub fn over(self, before: Placement) -> Placement {
+        Placement {
+            layout: self.layout.unwrap_or(before.layout),
+            mirrors: self.mirrors.unwrap_or(before.mirrors),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use schemas::SolutionId;
+
+    use super::*;
+
+    #[test]
+    fn a_flat_name_is_one_component_that_keeps_the_words_of_its_path() {
+        // `printf shop-1.0.0/app | sha256sum`: whoever changes it loses what registries have.
+        let expected = "shop-1.0.0_app-f52961787862a5be";
+        assert_eq!(flat("shop-1.0.0/app"), expected);
+        assert_eq!(flat(expected), expected);
+        assert_eq!(flat("shop-1.0.0"), "shop-1.0.0");
+        assert!(expected.parse::<SolutionId>().is_err());
+    }
+
+    #[test]
+    fn paths_that_look_alike_have_different_flat_names() {
+        let long = "a".repeat(200);
+        let paths = [
+            "shop-1.0.0/a/b",
+            "shop-1.0.0/a_b",
+            "shop-1.0.0_a/b",
+            "mirror/quay.io/a/b",
+            "mirror/quay.io_a/b",
+            &format!("shop-1.0.0/{long}/a"),
+            &format!("shop-1.0.0/{long}/b"),
+        ];
+        let names: BTreeSet<String> = paths.iter().map(|path| flat(path)).collect();
+        assert_eq!(names.len(), paths.len());
+    }
+
+    #[test]
+    fn a_flat_name_of_any_path_is_a_name_that_registries_take() {
+        let registry: RegistryAddress = "r.test:5000/apps".parse().unwrap();
+        for length in 90..200 {
+            // The cut may come behind a separator.
+            for path in [
+                "x/".repeat(length),
+                "x__".repeat(length),
+                "x-.".repeat(length),
+            ] {
+                let path = format!("shop-1.0.0/{}x", path.replace("-.", "--"));
+                let name = flat(&path);
+                assert!(name.len() <= FLAT_COMPONENT, "{name}");
+                let repository = registry.repository(&name).unwrap();
+                assert_eq!(repository.as_str().split('/').count(), 2, "{name}");
+            }
         }
     }
 }

@@ -47,7 +47,7 @@ pub use files::FilesArtifact;
 pub use free::Holdings;
 pub use image_map::{ImageMap, MappedImage};
 pub use kept::{Head, KeptArchive, only_archive};
-pub use layout::PathLayout;
+pub use layout::{MirrorPolicy, PathLayout, Placement, PlacementChoice};
 pub use mirrors::{MirroredImage, Mirrors};
 pub use names::{ArchivePlacement, ImageName, recorded};
 pub use neighbours::neighbours;

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use crate::error::Error;
 use crate::image_map::ImageMap;
-use crate::layout::PathLayout;
-use crate::nodes::{Format, NodeFile, NodeMirrors};
+use crate::layout::{PathLayout, Placement};
+use crate::nodes::{Format, MirrorPlace, NodeFile, NodeMirrors};
 use crate::obstacle::RegistryObstacle;
 use crate::place::asked_place;
 use crate::record::{Record, RecordedImage};
@@ -37,9 +37,11 @@ pub struct MirroredImage {
 pub struct Mirrors {
     /// The images.
     pub images: Vec<MirroredImage>,
-    /// The addresses where nodes find what is asked of each registry of these names.
-    sources: BTreeMap<String, BTreeSet<RegistryAddress>>,
-    layout: PathLayout,
+    /// The ids of the Solutions whose images have a `ref` and no mirror.
+    pub without: Vec<String>,
+    /// The places where nodes find what is asked of each registry of these names, or of each of its repositories where
+    /// those have no place in common.
+    sources: BTreeMap<String, BTreeSet<MirrorPlace>>,
 }
 
 impl Mirrors {
@@ -48,9 +50,7 @@ impl Mirrors {
         let mut mirrors = Self::default();
         for record in records {
             let registry = record.pull_registry()?;
-            for image in &record.images {
-                mirrors.add(&registry, record.id(), image)?;
-            }
+            mirrors.add_all(&registry, &record.id(), &record.images, record.placement)?;
         }
         Ok(mirrors)
     }
@@ -60,44 +60,76 @@ impl Mirrors {
         id: &SolutionId,
         images: &[RecordedImage],
         registry: &RegistryAddress,
-        layout: PathLayout,
+        placement: Placement,
     ) -> Result<Self, Error> {
-        ImageMap::of(id, images, registry, layout)?.without_collisions()?;
-        let mut mirrors = Self {
-            layout,
-            ..Self::default()
-        };
-        for image in images {
-            mirrors.add(registry, id.to_string(), image)?;
-        }
+        ImageMap::of(id, images, registry, placement.layout)?.without_collisions()?;
+        let mut mirrors = Self::default();
+        mirrors.add_all(registry, &id.to_string(), images, placement)?;
         Ok(mirrors)
+    }
+
+    fn add_all(
+        &mut self,
+        registry: &RegistryAddress,
+        solution: &str,
+        images: &[RecordedImage],
+        placement: Placement,
+    ) -> Result<(), Error> {
+        if placement.layout != PathLayout::Ref && !placement.has_mirrors() {
+            if images.iter().any(|image| image.reference.is_some()) {
+                self.without.push(solution.to_owned());
+            }
+            return Ok(());
+        }
+        for image in images {
+            self.add(registry, placement.layout, solution, image)?;
+        }
+        Ok(())
     }
 
     fn add(
         &mut self,
         registry: &RegistryAddress,
-        solution: String,
+        layout: PathLayout,
+        solution: &str,
         image: &RecordedImage,
     ) -> Result<(), Error> {
         let Some(asked) = &image.reference else {
             return Ok(());
         };
-        let (repository, reference) = asked_place(registry, self.layout, asked, image.digest)?;
+        let (repository, reference) = asked_place(registry, layout, asked, image.digest)?;
         let separator = match reference {
             Reference::Digest(_) => '@',
             Reference::Tag(_) => ':',
         };
         self.images.push(MirroredImage {
             reference: asked.clone(),
-            solution,
+            solution: solution.to_owned(),
             image: image.image.clone(),
             address: format!("{}/{repository}{separator}{reference}", registry.host()),
         });
-        let host = ImageLocation::of(asked)?.registry().host().to_owned();
-        self.sources
-            .entry(host)
-            .or_default()
-            .insert(registry.clone());
+        let location = ImageLocation::of(asked)?;
+        let host = location.registry().host();
+        // What a flat layout has of another registry has no path in common.
+        let (source, path) = match layout {
+            PathLayout::Flat => {
+                let source = format!("{host}/{}", location.repository());
+                (source, Some(repository.to_string()))
+            }
+            PathLayout::Solution | PathLayout::Ref => {
+                let prefix = registry.prefix().map(ToString::to_string);
+                let parts: Vec<_> = prefix.into_iter().chain(layout.below(host)).collect();
+                (
+                    host.to_owned(),
+                    (!parts.is_empty()).then(|| parts.join("/")),
+                )
+            }
+        };
+        let place = MirrorPlace {
+            registry: registry.clone(),
+            path,
+        };
+        self.sources.entry(source).or_default().insert(place);
         Ok(())
     }
 
@@ -111,10 +143,45 @@ impl Mirrors {
     ) -> Result<Vec<NodeFile>, RegistryObstacle> {
         let nodes = NodeMirrors {
             sources: &self.sources,
-            layout: self.layout,
             plain,
             ca,
         };
         nodes.files(format)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use schemas::Digest;
+
+    use super::*;
+    use crate::layout::MirrorPolicy;
+
+    #[test]
+    fn nodes_are_told_of_no_mirror_that_was_left_out() {
+        let image = RecordedImage {
+            image: "app:1".parse().unwrap(),
+            digest: Digest::new([1; 32]),
+            reference: Some("quay.io/org/app:1.2".parse().unwrap()),
+        };
+        let (id, registry) = (
+            "shop-1.0.0".parse().unwrap(),
+            "r.test/apps".parse().unwrap(),
+        );
+        let of = |mirrors| {
+            let placement = Placement {
+                mirrors,
+                ..Placement::default()
+            };
+            let mirrors = Mirrors::of(&id, std::slice::from_ref(&image), &registry, placement);
+            let mirrors = mirrors.unwrap();
+            let files = mirrors.files(Format::Crio, PlainHttp::Never, None);
+            (mirrors.images.len(), files.unwrap().len(), mirrors.without)
+        };
+        assert_eq!(of(MirrorPolicy::Push), (1, 1, Vec::new()));
+        assert_eq!(
+            of(MirrorPolicy::Skip),
+            (0, 0, vec!["shop-1.0.0".to_owned()])
+        );
     }
 }

@@ -9,9 +9,9 @@ use validator::Accepted;
 use crate::artifact::HeadArtifact;
 use crate::error::Error;
 use crate::image_map::ImageMap;
-use crate::layout::PathLayout;
+use crate::layout::{MirrorPolicy, PathLayout, Placement};
 use crate::obstacle::RegistryObstacle;
-use crate::place::{asked_place, image_place, main_place, mirror};
+use crate::place::{asked_place, image_place, main_place, mirror, own_repository};
 use crate::record::RecordedImage;
 
 /// An image, and one name that it gets at the registry.
@@ -29,17 +29,16 @@ impl<'a> ImageName<'a> {
     pub(crate) fn all(
         accepted: &'a Accepted,
         registry: &RegistryAddress,
-        layout: PathLayout,
+        mut placement: Placement,
         obstacles: &mut Vec<RegistryObstacle>,
     ) -> Result<Vec<Self>, Error> {
-        match layout {
-            PathLayout::Solution => {
-                let asked = if accepted.listed().has_blobs() {
-                    AskedFor::Too
-                } else {
-                    AskedFor::No
-                };
-                Self::by_solution(accepted, registry, asked, obstacles)
+        match placement.layout {
+            PathLayout::Solution | PathLayout::Flat => {
+                // Without a medium nothing can be pushed, and what runs needs no mirrors.
+                if !accepted.listed().has_blobs() {
+                    placement.mirrors = MirrorPolicy::Skip;
+                }
+                Self::by_solution(accepted, registry, placement, obstacles)
             }
             PathLayout::Ref => Self::by_reference(accepted, registry, obstacles),
         }
@@ -67,29 +66,29 @@ impl<'a> ImageName<'a> {
         Ok(all.into_iter().map(named).collect())
     }
 
-    /// Every image under its own name, and under the one that workloads ask for where it has one. Without a medium
-    /// nothing can be pushed, and what runs needs no more than the first.
+    /// Every image under its own name, and under the one that workloads ask for where it has one and is mirrored.
     pub(crate) fn by_solution(
         accepted: &'a Accepted,
         registry: &RegistryAddress,
-        names: AskedFor,
+        placement: Placement,
         obstacles: &mut Vec<RegistryObstacle>,
     ) -> Result<Vec<Self>, Error> {
-        let id = &accepted.statement().predicate.id;
+        let (id, layout) = (&accepted.statement().predicate.id, placement.layout);
         let mut all = Vec::new();
         let mut asked_for = BTreeMap::new();
         for image in accepted.images() {
             let ImagePlace { name, tag } = &image.place;
             all.push(Self {
                 image,
-                repository: registry.repository(&format!("{id}/{name}"))?,
+                repository: own_repository(registry, layout, &id.to_string(), name)?,
                 reference: Reference::Tag(tag.clone()),
             });
             // Carried objects find their images where no version is part of the repository.
             if accepted.manifest().spec.carries() {
                 let digest = image.root.digest;
+                let (name, version) = (id.name(), id.version());
                 let (repository, reference) =
-                    image_place(registry, id.name(), id.version(), &image.place, digest)?;
+                    image_place(registry, layout, name, version, &image.place, digest)?;
                 all.push(Self {
                     image,
                     repository,
@@ -97,11 +96,10 @@ impl<'a> ImageName<'a> {
                 });
             }
             let asked = image.reference.as_ref();
-            let Some(asked) = asked.filter(|_| names == AskedFor::Too) else {
+            let Some(asked) = asked.filter(|_| placement.has_mirrors()) else {
                 continue;
             };
-            let (repository, reference) =
-                asked_place(registry, PathLayout::Solution, asked, image.root.digest)?;
+            let (repository, reference) = asked_place(registry, layout, asked, image.root.digest)?;
             let same = (repository.clone(), reference.clone());
             match asked_for.insert(same, image.root.digest) {
                 None => all.push(Self {
@@ -119,13 +117,6 @@ impl<'a> ImageName<'a> {
     }
 }
 
-/// Whether the names that workloads ask for count.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum AskedFor {
-    Too,
-    No,
-}
-
 /// The names of the images of an archive at a registry that it was imported to, found without a registry.
 #[derive(Debug)]
 pub struct ArchivePlacement<'a> {
@@ -141,7 +132,8 @@ impl<'a> ArchivePlacement<'a> {
     /// The places below a registry's address.
     pub fn of(accepted: &'a Accepted, registry: &RegistryAddress) -> Result<Self, Error> {
         let mut obstacles = Vec::new();
-        let named = ImageName::all(accepted, registry, PathLayout::Solution, &mut obstacles)?;
+        let placement = Placement::default();
+        let named = ImageName::all(accepted, registry, placement, &mut obstacles)?;
         if let Some(obstacle) = obstacles.into_iter().next() {
             return Err(obstacle.into());
         }
@@ -150,7 +142,7 @@ impl<'a> ArchivePlacement<'a> {
         let mirrors = asked.map(|asked| mirror(registry, asked));
         Ok(Self {
             images: named,
-            head: HeadArtifact::of(accepted, registry)?,
+            head: HeadArtifact::of(accepted, registry, placement)?,
             mirrors: mirrors.collect::<Result<_, _>>()?,
         })
     }

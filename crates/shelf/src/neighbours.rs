@@ -3,6 +3,7 @@
 use registry::{AddressError, RegistryAddress, RepositoryPath};
 use schemas::Digest;
 
+use crate::place::own_repository;
 use crate::record::{Record, RecordedImage};
 
 /// The images that may share the most: those of the version before this one, else of the one after it, that was
@@ -23,8 +24,9 @@ pub fn neighbours(
         return Ok(Vec::new());
     };
     let image = |image: &RecordedImage| {
-        let path = format!("{}/{}", nearest.id(), image.image.name);
-        Ok((registry.repository(&path)?, image.digest))
+        let (layout, id) = (nearest.placement.layout, nearest.id());
+        let repository = own_repository(registry, layout, &id, &image.image.name)?;
+        Ok((repository, image.digest))
     };
     nearest.images.iter().map(image).collect()
 }

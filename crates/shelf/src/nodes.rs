@@ -10,7 +10,6 @@ use schemas::yaml;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::layout::PathLayout;
 use crate::obstacle::{Misplaced, RegistryObstacle};
 
 /// The container runtime that nodes run.
@@ -52,10 +51,17 @@ impl NodeFile {
     }
 }
 
+/// The place at a site's registry of everything that another registry is asked for, or one of its repositories.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct MirrorPlace {
+    pub(crate) registry: RegistryAddress,
+    /// The path, prefix included; none for the registry's own root.
+    pub(crate) path: Option<String>,
+}
+
 /// The mirrors that nodes are told of, and how they reach them.
 pub(crate) struct NodeMirrors<'a> {
-    pub(crate) sources: &'a BTreeMap<String, BTreeSet<RegistryAddress>>,
-    pub(crate) layout: PathLayout,
+    pub(crate) sources: &'a BTreeMap<String, BTreeSet<MirrorPlace>>,
     pub(crate) plain: PlainHttp,
     pub(crate) ca: Option<&'a str>,
 }
@@ -66,7 +72,7 @@ impl NodeMirrors<'_> {
             return Ok(Vec::new());
         }
         match format {
-            Format::Containerd => Ok(self.containerd()),
+            Format::Containerd => self.containerd(),
             Format::K3s => self.k3s(),
             Format::Crio => Ok(self.crio()),
             Format::Openshift => Ok(self.openshift()),
@@ -75,14 +81,19 @@ impl NodeMirrors<'_> {
 
     /// Names keep their path, so that what stands before it is the path of the host (`override_path`). Without `server`
     /// the registry that is named is asked last.
-    fn containerd(&self) -> Vec<NodeFile> {
+    fn containerd(&self) -> Result<Vec<NodeFile>, RegistryObstacle> {
+        let flat = self.sources.keys().filter(|source| source.contains('/'));
+        let sources: Vec<String> = flat.cloned().collect();
+        if !sources.is_empty() {
+            return Err(Misplaced::FlatNames { sources }.into());
+        }
         let mut files = Vec::new();
-        for (source, registries) in self.sources {
+        for (source, places) in self.sources {
             let directory = format!("/etc/containerd/certs.d/{source}");
             let mut text = String::new();
-            for registry in registries {
-                let url = self.url(registry);
-                let path = self.repository(registry, source);
+            for place in places {
+                let url = self.url(&place.registry);
+                let path = place.path.as_ref();
                 let path = path.map(|path| format!("/{path}")).unwrap_or_default();
                 let _ = write!(
                     text,
@@ -97,32 +108,46 @@ impl NodeMirrors<'_> {
             let ca = self.ca.iter();
             files.extend(ca.map(|ca| NodeFile::at(format!("{directory}/site-ca.crt"), *ca)));
         }
-        files
+        Ok(files)
     }
 
     /// Returns the file that k3s reads, where one rewriting holds for all endpoints of a name.
     fn k3s(&self) -> Result<Vec<NodeFile>, RegistryObstacle> {
         const CA: &str = "/etc/rancher/k3s/site-ca.crt";
-        let mut mirrors = serde_json::Map::new();
-        for (source, registries) in self.sources {
-            let paths: BTreeSet<Option<String>> = registries
-                .iter()
-                .map(|it| self.repository(it, source))
-                .collect();
-            let (Some(path), 1) = (paths.first(), paths.len()) else {
-                let all: Vec<String> = registries.iter().map(ToString::to_string).collect();
+        let mut mirrors: BTreeMap<&str, Value> = BTreeMap::new();
+        for (host, sources) in self.by_host() {
+            let is_one = sources.iter().all(|(_, places)| {
+                let paths: BTreeSet<_> = places.iter().map(|place| &place.path).collect();
+                paths.len() == 1
+            });
+            let is_whole = |(repository, _): &SourceAt<'_>| repository.is_none();
+            let places = || sources.iter().flat_map(|(_, places)| places.iter());
+            if !is_one || sources.len() > 1 && sources.iter().any(is_whole) {
+                let all: BTreeSet<String> =
+                    places().map(|place| place.registry.to_string()).collect();
                 let several = Misplaced::SeveralPrefixes {
-                    host: source.clone(),
-                    places: all,
+                    host: host.to_owned(),
+                    places: all.into_iter().collect(),
                 };
                 return Err(several.into());
-            };
-            let endpoints: Vec<String> = registries.iter().map(|it| self.url(it)).collect();
-            let mut mirror = json!({ "endpoint": endpoints });
-            if let Some(path) = path {
-                mirror["rewrite"] = json!({ "^(.*)$": format!("{path}/$1") });
             }
-            mirrors.insert(source.clone(), mirror);
+            let endpoints: BTreeSet<String> =
+                places().map(|place| self.url(&place.registry)).collect();
+            let mut mirror = json!({ "endpoint": endpoints });
+            for (repository, places) in &sources {
+                let path = places.first().and_then(|place| place.path.as_ref());
+                match (repository, path) {
+                    (None, Some(path)) => {
+                        mirror["rewrite"]["^(.*)$"] = json!(format!("{path}/$1"));
+                    }
+                    (Some(repository), Some(path)) => {
+                        let pattern = repository.replace('.', "\\.");
+                        mirror["rewrite"][format!("^{pattern}$")] = json!(path);
+                    }
+                    (_, None) => {}
+                }
+            }
+            mirrors.insert(host, mirror);
         }
         let mut document = json!({ "mirrors": mirrors });
         let mut files = Vec::new();
@@ -139,15 +164,15 @@ impl NodeMirrors<'_> {
 
     fn crio(&self) -> Vec<NodeFile> {
         let mut text = String::new();
-        for (source, registries) in self.sources {
+        for (source, places) in self.sources {
             let _ = write!(
                 text,
                 "[[registry]]\nprefix = \"{source}\"\nlocation = \"{source}\"\n"
             );
-            for registry in registries {
-                let location = self.location(registry, source);
+            for place in places {
+                let location = place.location();
                 let _ = write!(text, "[[registry.mirror]]\nlocation = \"{location}\"\n");
-                if self.is_plain(registry) {
+                if self.is_plain(&place.registry) {
                     text.push_str("insecure = true\n");
                 }
             }
@@ -172,8 +197,8 @@ impl NodeMirrors<'_> {
         let mirrors: Vec<Value> = self
             .sources
             .iter()
-            .map(|(source, registries)| {
-                let mirrors = registries.iter().map(|it| self.location(it, source));
+            .map(|(source, places)| {
+                let mirrors = places.iter().map(MirrorPlace::location);
                 json!({ "source": source, "mirrors": mirrors.collect::<Vec<_>>() })
             })
             .collect();
@@ -200,7 +225,7 @@ impl NodeMirrors<'_> {
         self.sources
             .values()
             .flatten()
-            .map(RegistryAddress::host)
+            .map(|place| place.registry.host())
             .collect()
     }
 
@@ -221,19 +246,27 @@ impl NodeMirrors<'_> {
         }
     }
 
-    /// The path at the site's registry of all that another one is asked for, if it is not the registry's own root.
-    fn repository(&self, registry: &RegistryAddress, source: &str) -> Option<String> {
-        let parts = [
-            registry.prefix().map(ToString::to_string),
-            self.layout.below(source),
-        ];
-        let parts: Vec<String> = parts.into_iter().flatten().collect();
-        (!parts.is_empty()).then(|| parts.join("/"))
+    /// The sources of each host: all of it, or repositories of it.
+    fn by_host(&self) -> BTreeMap<&str, Vec<SourceAt<'_>>> {
+        let mut hosts: BTreeMap<&str, Vec<SourceAt<'_>>> = BTreeMap::new();
+        for (source, places) in self.sources {
+            let (host, repository) = match source.split_once('/') {
+                Some((host, repository)) => (host, Some(repository)),
+                None => (source.as_str(), None),
+            };
+            hosts.entry(host).or_default().push((repository, places));
+        }
+        hosts
     }
+}
 
-    fn location(&self, registry: &RegistryAddress, source: &str) -> String {
-        let host = registry.host();
-        let path = self.repository(registry, source);
+/// A repository of a source, or none for all of it, and the places where it is mirrored.
+type SourceAt<'a> = (Option<&'a str>, &'a BTreeSet<MirrorPlace>);
+
+impl MirrorPlace {
+    fn location(&self) -> String {
+        let host = self.registry.host();
+        let path = self.path.as_ref();
         path.map_or_else(|| host.to_owned(), |path| format!("{host}/{path}"))
     }
 }
@@ -242,17 +275,25 @@ impl NodeMirrors<'_> {
 mod tests {
     use super::*;
 
-    fn sources(all: &[(&str, &[&str])]) -> BTreeMap<String, BTreeSet<RegistryAddress>> {
-        let registries = |of: &[&str]| of.iter().map(|it| it.parse().unwrap()).collect();
+    /// Mirrors of these sources below the prefixes of registries.
+    fn sources(all: &[(&str, &[&str])]) -> BTreeMap<String, BTreeSet<MirrorPlace>> {
+        let place = |source: &str, at: &str| {
+            let registry: RegistryAddress = at.parse().unwrap();
+            let path = registry.repository(&format!("mirror/{source}")).unwrap();
+            let path = Some(path.to_string());
+            MirrorPlace { registry, path }
+        };
         all.iter()
-            .map(|(source, of)| ((*source).to_owned(), registries(of)))
+            .map(|(source, of)| {
+                let places = of.iter().map(|at| place(source, at)).collect();
+                ((*source).to_owned(), places)
+            })
             .collect()
     }
 
     fn files(format: Format, ca: Option<&str>) -> Vec<NodeFile> {
         let nodes = NodeMirrors {
             sources: &sources(&[("quay.io", &["r.test:5000/apps"])]),
-            layout: PathLayout::Solution,
             plain: PlainHttp::Never,
             ca,
         };
@@ -290,7 +331,6 @@ mod tests {
     fn k3s_cannot_rewrite_one_name_in_two_ways() {
         let nodes = |registries| NodeMirrors {
             sources: registries,
-            layout: PathLayout::Solution,
             plain: PlainHttp::Never,
             ca: None,
         };
@@ -306,6 +346,55 @@ mod tests {
         for format in [Format::Containerd, Format::Crio, Format::Openshift] {
             assert!(nodes(&other).files(format).is_ok(), "{format:?}");
         }
+    }
+
+    #[test]
+    fn images_of_a_flat_layout_are_told_one_by_one_but_to_containerd() {
+        let place = |path: &str| MirrorPlace {
+            registry: "r.test".parse().unwrap(),
+            path: Some(path.to_owned()),
+        };
+        let flat = |all: &[(&str, &str)]| -> BTreeMap<String, BTreeSet<MirrorPlace>> {
+            let sources = all.iter();
+            let sources =
+                sources.map(|(source, path)| ((*source).to_owned(), [place(path)].into()));
+            sources.collect()
+        };
+        let two = [
+            ("quay.io/org/app.x", "apps/a-1"),
+            ("quay.io/org/db", "apps/b-2"),
+        ];
+        let two = flat(&two);
+        let files = |sources, format| {
+            let nodes = NodeMirrors {
+                sources,
+                plain: PlainHttp::Never,
+                ca: None,
+            };
+            nodes.files(format)
+        };
+        let text = |format| files(&two, format).unwrap().remove(0).text;
+        let k3s: Value = yaml::from_slice(text(Format::K3s).as_bytes()).unwrap();
+        let expected = json!({
+            "endpoint": ["https://r.test"],
+            "rewrite": { "^org/app\\.x$": "apps/a-1", "^org/db$": "apps/b-2" },
+        });
+        assert_eq!(k3s["mirrors"]["quay.io"], expected);
+        let entry = "prefix = \"quay.io/org/db\"\nlocation = \"quay.io/org/db\"\n[[registry.mirror]]\nlocation = \"r.test/apps/b-2\"\n";
+        assert!(text(Format::Crio).contains(entry));
+        let entry = json!({ "source": "quay.io/org/db", "mirrors": ["r.test/apps/b-2"] });
+        let openshift = yaml::documents(text(Format::Openshift).as_bytes()).unwrap();
+        assert_eq!(openshift[1]["spec"]["imageTagMirrors"][1], entry);
+        let refused = files(&two, Format::Containerd).unwrap_err();
+        assert!(refused.to_string().contains("quay.io/org/db"), "{refused}");
+
+        // Where all of a host is rewritten, none of its repositories can be.
+        let both = flat(&[
+            ("quay.io", "apps/mirror/quay.io"),
+            ("quay.io/org/db", "apps/b-2"),
+        ]);
+        assert!(files(&both, Format::K3s).is_err());
+        assert!(files(&both, Format::Crio).is_ok());
     }
 
     #[test]
@@ -335,7 +424,6 @@ mod tests {
         let of = |plain| {
             let nodes = NodeMirrors {
                 sources: &sources,
-                layout: PathLayout::Solution,
                 plain,
                 ca: None,
             };

@@ -2,8 +2,10 @@
 
 use registry::Refusal;
 use schemars::JsonSchema;
-use schemas::{Digest, ImageReference};
+use schemas::{Digest, ImageReference, named};
 use serde::Serialize;
+
+use crate::layout::PathLayout;
 
 /// An obstacle at a registry: its words say what is the case, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
@@ -91,6 +93,26 @@ pub enum RegistryObstacle {
         /// The digest that the archive has under it.
         ours: Digest,
     },
+    /// A registry has the images of this archive in another layout.
+    #[error("{host} has the images of {solution_id} in the layout `{found}`, not `{asked}`")]
+    OtherLayout {
+        /// The registry.
+        host: String,
+        /// The Solution and the version.
+        solution_id: String,
+        /// The layout that the registry records.
+        found: PathLayout,
+        /// The layout that was asked for.
+        asked: PathLayout,
+    },
+    /// An operator composes the addresses of its images from their paths, which a flat layout does not keep.
+    #[error(
+        "the operator of {solution_id} finds images by their paths, which the layout `flat` does not keep"
+    )]
+    OperatorNeedsPaths {
+        /// The Solution and the version.
+        solution_id: String,
+    },
     /// Workloads would ask for two images of the archive by one name.
     #[error("two different images of the archive have the reference `{reference}`")]
     SameReference {
@@ -145,6 +167,15 @@ pub enum Misplaced {
         host: String,
         /// The places, each a registry with a prefix.
         places: Vec<String>,
+    },
+    /// Images of a flat layout have names of their own, and a container runtime can only change what stands before a name.
+    #[error(
+        "containerd cannot find images of a flat layout by their names at other registries: {}",
+        named(sources.clone())
+    )]
+    FlatNames {
+        /// The names, without their tags.
+        sources: Vec<String>,
     },
     /// Two registries have images of one path, which would lie in one repository.
     #[error(

@@ -9,15 +9,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use archive::{Blobs, ImageRole, Listed, Medium, Opened, Program};
-use registry::{BlobPull, Client, RegistryManifest, RepositoryPath};
+use registry::{AddressError, BlobPull, Client, RegistryManifest, RepositoryPath};
 use schemas::{Descriptor, Digest, ImageDocument, ImagePlace, SolutionId};
 use validator::{AcceptedBefore, CarriedProgram, Report};
 use watch::Cancel;
 
-use crate::artifact::{only_layer, place};
+use crate::artifact::{only_layer, place, placement_in};
 use crate::error::Error;
+use crate::layout::{PathLayout, Placement};
 use crate::limits;
 use crate::obstacle::RegistryObstacle;
+use crate::place::own_repository;
 use crate::record::Record;
 use crate::sink::Sink;
 
@@ -29,7 +31,7 @@ async fn open(
     archive_id: &Digest,
     scratch: &Path,
 ) -> Result<Medium, Error> {
-    let (head, name) = head(client, id, archive_id, scratch).await?;
+    let (head, name, placement) = head(client, id, archive_id, scratch).await?;
     let second = head.try_clone().map_err(|error| failed(scratch, error))?;
     let alone = Medium::of_head(second, name.clone(), Arc::new(Fetched::default()))?;
     // The list says which documents there are, once it is known to be that of the archive.
@@ -40,6 +42,7 @@ async fn open(
     let fetching = Fetching {
         client,
         id,
+        layout: placement.layout,
         images: roots.map(|root| (root.place, root.digest)).collect(),
         scratch,
     };
@@ -89,6 +92,7 @@ struct Fetching<'a> {
     client: &'a Client,
     /// The Solution id.
     id: &'a str,
+    layout: PathLayout,
     /// Each image, and its manifest or index.
     images: Vec<(ImagePlace, Digest)>,
     scratch: &'a Path,
@@ -102,17 +106,29 @@ pub async fn open_head(
     archive_id: &Digest,
     scratch: &Path,
 ) -> Result<Medium, Error> {
-    let (head, name) = head(client, &id.to_string(), archive_id, scratch).await?;
-    Ok(Medium::of_head(head, name, Arc::new(Fetched::default()))?)
+    let (medium, _) = placed_head(client, id, archive_id, scratch).await?;
+    Ok(medium)
 }
 
-/// The head, and what messages call it.
+/// The same, with the placement of the version's images.
+pub(crate) async fn placed_head(
+    client: &Client,
+    id: &SolutionId,
+    archive_id: &Digest,
+    scratch: &Path,
+) -> Result<(Medium, Placement), Error> {
+    let (head, name, placement) = head(client, &id.to_string(), archive_id, scratch).await?;
+    let medium = Medium::of_head(head, name, Arc::new(Fetched::default()))?;
+    Ok((medium, placement))
+}
+
+/// The head, what messages call it, and the placement of the version's images.
 async fn head(
     client: &Client,
     id: &str,
     archive_id: &Digest,
     scratch: &Path,
-) -> Result<(File, PathBuf), Error> {
+) -> Result<(File, PathBuf, Placement), Error> {
     let address = client.address();
     let (repository, reference) = place(address, id, archive_id)?;
     let name = format!("{}/{repository}:{reference}", address.host());
@@ -125,24 +141,26 @@ async fn head(
         }
         .into());
     };
+    let placement = found.as_ref().map(placement_in).transpose()?;
     let failed = |error| failed(scratch, error);
     let file = Arc::new(tempfile::tempfile_in(scratch).map_err(failed)?);
     let wanted = pull_of(repository, layer.digest, layer.size, &file, 0);
     pull(client, id, vec![wanted]).await?;
     let file = file.try_clone().map_err(failed)?;
-    Ok((file, name.into()))
+    Ok((file, name.into(), placement.unwrap_or_default()))
 }
 
 /// Fetches a program of the archive of a version into a file without a name in `scratch`.
 pub async fn program(
     client: &Client,
     id: &SolutionId,
+    layout: PathLayout,
     carried: &CarriedProgram,
     scratch: &Path,
 ) -> Result<File, Error> {
     let Program { digest, size, .. } = carried.program;
-    let path = format!("{id}/{}", carried.place.name);
-    let repository = client.address().repository(&path)?;
+    let name = &carried.place.name;
+    let repository = own_repository(client.address(), layout, &id.to_string(), name)?;
     let failed = |error| failed(scratch, error);
     let file = Arc::new(tempfile::tempfile_in(scratch).map_err(failed)?);
     let wanted = pull_of(repository, digest, size, &file, 0);
@@ -221,11 +239,12 @@ impl Fetching<'_> {
 
     fn roots(&self) -> Result<Vec<(RepositoryPath, Digest)>, Error> {
         let images = self.images.iter();
-        let root = |(place, digest): &(ImagePlace, Digest)| {
-            let path = format!("{}/{}", self.id, place.name);
-            Ok((self.client.address().repository(&path)?, *digest))
-        };
+        let root = |(place, digest): &(ImagePlace, Digest)| Ok((self.repository(place)?, *digest));
         images.map(root).collect()
+    }
+
+    fn repository(&self, place: &ImagePlace) -> Result<RepositoryPath, AddressError> {
+        own_repository(self.client.address(), self.layout, self.id, &place.name)
     }
 
     async fn configurations(
@@ -249,12 +268,13 @@ impl Fetching<'_> {
 
     /// A document is missing that lies in the repository of an image.
     fn gone(&self, repository: &RepositoryPath) -> Error {
-        let path = repository.to_string();
-        let mut images = self.images.iter();
-        let image =
-            images.find(|(place, _)| path.ends_with(&format!("{}/{}", self.id, place.name)));
+        let is_its = |place: &ImagePlace| self.repository(place).is_ok_and(|it| it == *repository);
+        let image = self.images.iter().find(|(place, _)| is_its(place));
         let image = image.map(|(place, _)| place.to_string());
-        lost(self.client, &image.unwrap_or(path))
+        lost(
+            self.client,
+            &image.unwrap_or_else(|| repository.to_string()),
+        )
     }
 }
 

@@ -1,7 +1,9 @@
 //! The places where a registry has the images of a version, and those of objects that are carried as they are.
 
 use registry::{AddressError, ImageLocation, Reference, RegistryAddress, RepositoryPath};
-use schemas::{Digest, ImagePlace, ImageReference, SolutionId, SolutionName, Tag, Version};
+use schemas::{
+    Digest, ImageName, ImagePlace, ImageReference, SolutionId, SolutionName, Tag, Version,
+};
 
 use crate::layout::PathLayout;
 use crate::record::RecordedImage;
@@ -14,13 +16,14 @@ const HELD: usize = 12;
 /// refers to an image has the tag there that clients look for.
 pub fn image_place(
     registry: &RegistryAddress,
+    layout: PathLayout,
     solution: &SolutionName,
     version: &Version,
     image: &ImagePlace,
     digest: Digest,
 ) -> Result<(RepositoryPath, Reference), AddressError> {
     let ImagePlace { name, tag } = image;
-    let repository = registry.repository(&format!("{solution}/{name}"))?;
+    let repository = layout.repository(registry, &format!("{solution}/{name}"))?;
     if tag.subject().is_some() {
         return Ok((repository, Reference::Tag(tag.clone())));
     }
@@ -56,7 +59,7 @@ pub(crate) fn asked_place(
         Reference::Digest(_) => Reference::Digest(digest),
         tag @ Reference::Tag(_) => tag.clone(),
     };
-    Ok((registry.repository(&path)?, reference))
+    Ok((layout.repository(registry, &path)?, reference))
 }
 
 /// The registry that a reference names, and what stands before its names where it is mirrored.
@@ -67,6 +70,16 @@ pub(crate) fn mirror(
     let host = ImageLocation::of(reference)?.registry().host().to_owned();
     let below = PathLayout::Solution.below(&host).unwrap_or_default();
     Ok((host, registry.repository(&below)?))
+}
+
+/// Returns the repository that an image has for this version alone.
+pub(crate) fn own_repository(
+    registry: &RegistryAddress,
+    layout: PathLayout,
+    id: &str,
+    name: &ImageName,
+) -> Result<RepositoryPath, AddressError> {
+    layout.repository(registry, &format!("{id}/{name}"))
 }
 
 /// The first place of an image: the only one by its `ref`, and that which operators are told else.
@@ -82,9 +95,9 @@ pub(crate) fn main_place(
 ) -> Result<(RepositoryPath, Reference), AddressError> {
     match (layout, reference) {
         (PathLayout::Ref, Some(asked)) => asked_place(registry, layout, asked, *digest),
-        (PathLayout::Ref, None) | (PathLayout::Solution, _) => {
+        (PathLayout::Ref, None) | (PathLayout::Solution | PathLayout::Flat, _) => {
             let ImagePlace { name, tag } = image;
-            let repository = registry.repository(&format!("{id}/{name}"))?;
+            let repository = own_repository(registry, layout, &id.to_string(), name)?;
             Ok((repository, Reference::Tag(tag.clone())))
         }
     }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use validator::Accepted;
 
 use crate::error::Error;
-use crate::layout::PathLayout;
+use crate::layout::Placement;
 use crate::obstacle::RegistryObstacle;
 use crate::survey::{Missing, Replace, Survey, TargetState, survey};
 use crate::uploads::open;
@@ -58,11 +58,11 @@ impl Preflight {
     /// Finds out what there is to know. Fails where the registry cannot be reached or asked.
     pub async fn make(
         client: &Client,
-        archive: Option<(&Accepted, PathLayout)>,
+        archive: Option<(&Accepted, Placement)>,
     ) -> Result<Self, Error> {
-        let mut planned = if let Some((accepted, layout)) = archive {
+        let mut planned = if let Some((accepted, placement)) = archive {
             let wanted = TargetState {
-                layout,
+                placement,
                 replace: Replace::Refuse,
                 missing: Missing::Push,
             };

@@ -15,9 +15,10 @@ use validator::IMAGE_INDEX;
 use crate::artifact::kept_archives;
 use crate::error::Error;
 use crate::free::{BroughtImage, Holdings, ImportedImages, too_many};
+use crate::layout::{MirrorPolicy, Placement};
 use crate::limits;
 use crate::obstacle::RegistryObstacle;
-use crate::open::open_head;
+use crate::open::placed_head;
 use crate::record::{Record, RecordedImage};
 
 /// The versions that a registry keeps, and those that the records of a cluster need.
@@ -272,7 +273,15 @@ pub async fn holdings(
     let stock = Stock::read(client, records, Record::id, scratch).await?;
     let is_going = |record: &&Record| record.id().parse().is_ok_and(|id| goes(&id));
     let (going, staying): (Vec<&Record>, Vec<&Record>) = records.iter().partition(is_going);
-    let going: Vec<ImportedImages> = going.into_iter().map(ImportedImages::from).collect();
+    let mut going: Vec<ImportedImages> = going.into_iter().map(ImportedImages::from).collect();
+    for version in &mut going {
+        // A push without the cluster may have added mirrors since.
+        let kept = stock.versions.iter().flat_map(KeptVersion::kept);
+        let mut same = kept.filter(|kept| kept.brought.archive_id == version.archive_id);
+        if same.any(|kept| kept.brought.placement.has_mirrors()) {
+            version.placement.mirrors = MirrorPolicy::Push;
+        }
+    }
     let mut stays: Vec<ImportedImages> = staying.into_iter().map(ImportedImages::from).collect();
     for version in stock.versions.iter().filter(|it| !goes(&it.id)) {
         if let Some(unread) = version.unread() {
@@ -374,8 +383,8 @@ async fn read(
     scratch: &Path,
 ) -> Result<StoredArchive, Unread> {
     let head = |error: Error| Unread::Head(Box::new(error));
-    let medium = open_head(client, id, archive_id, scratch).await;
-    let medium = medium.map_err(head)?;
+    let placed = placed_head(client, id, archive_id, scratch).await;
+    let (medium, placement) = placed.map_err(head)?;
     let archive_id = *archive_id;
     let listed = tokio::task::spawn_blocking(move || {
         Opened::read(medium)?.recognise(archive_id, None)?.list()
@@ -388,7 +397,7 @@ async fn read(
         return Err(Unread::Other(found.clone()));
     }
     Ok(StoredArchive {
-        brought: brought(client, &listed)?,
+        brought: brought(client, placement, &listed)?,
         contents: listed
             .image_contents()
             .map(|content| (content.digest, content.size))
@@ -396,7 +405,11 @@ async fn read(
     })
 }
 
-fn brought(client: &Client, listed: &Listed) -> Result<ImportedImages, Unread> {
+fn brought(
+    client: &Client,
+    placement: Placement,
+    listed: &Listed,
+) -> Result<ImportedImages, Unread> {
     let head = |error: OpenError| Unread::Head(Box::new(error.into()));
     let predicate = &listed.statement().predicate;
     let manifest = listed.read(MANIFEST, schemas::limits::MANIFEST_SIZE);
@@ -431,6 +444,7 @@ fn brought(client: &Client, listed: &Listed) -> Result<ImportedImages, Unread> {
         version: version.clone(),
         archive_id: listed.archive_id(),
         pushed_to: format!("{}/{id}", client.address()),
+        placement,
         images: all,
         carries: manifest.spec.carries(),
     })

@@ -8,7 +8,7 @@ use validator::{Accepted, Finding};
 use watch::Tell;
 
 use crate::error::Error;
-use crate::layout::PathLayout;
+use crate::layout::{MirrorPolicy, PathLayout, Placement};
 use crate::obstacle::RegistryObstacle;
 use crate::pushed::Pushed;
 use crate::survey::{Survey, TargetState, survey};
@@ -38,6 +38,9 @@ pub struct PushSummary {
     pub pull_registry: String,
     /// Under which paths they lie.
     pub repository_layout: PathLayout,
+    /// Whether images with a `ref` are mirrored, if they are not.
+    #[serde(skip_serializing_if = "schemas::is_default")]
+    pub mirrors: MirrorPolicy,
     /// Images in the archive.
     pub images: usize,
     /// Images that the registry has already.
@@ -89,14 +92,15 @@ impl PushPlan {
             archive_id: accepted.archive_id().to_string(),
             registry: registry.to_string(),
             pull_registry: pull_registry.to_string(),
-            repository_layout: request.wanted.layout,
+            repository_layout: survey.placement.layout,
+            mirrors: survey.placement.mirrors,
             images: survey.count,
             images_present: survey.present,
             referrers: survey.referrers,
             bytes: survey.total_bytes,
             bytes_to_push: survey.missing_bytes,
             needs_cluster: needs_cluster(accepted),
-            notes: notes(accepted, client),
+            notes: notes(accepted, client, survey.placement),
             findings,
         };
         // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
@@ -182,12 +186,15 @@ fn needs_cluster(accepted: &Accepted) -> Vec<String> {
     crds.into_iter().chain(operator).chain(carried).collect()
 }
 
-fn notes(accepted: &Accepted, client: &Client) -> Vec<String> {
+fn notes(accepted: &Accepted, client: &Client, placement: Placement) -> Vec<String> {
     let unsigned = accepted.signers().is_none().then(|| {
         "whether this Solution was signed before is known to clusters only, and none was asked"
             .to_owned()
     });
-    delegated(client).into_iter().chain(unsigned).collect()
+    let without = (placement.mirrors == MirrorPolicy::Skip)
+        .then(|| "the images have no mirrors: nodes find them only by their addresses".to_owned());
+    let notes = delegated(client).into_iter().chain(unsigned);
+    notes.chain(without).collect()
 }
 
 /// Returns a note on the server besides the registry that gets the login, if there is one.

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::mem;
 use std::sync::Arc;
 
-use registry::{
-    Client, Fault, Faulty, ManifestPush, PushJob, Reference, RegistryAddress, Verified,
-};
+use registry::{Client, Fault, Faulty, ManifestPush, PushJob, Reference, Verified};
 use validator::Accepted;
 use watch::{Progress, Tell};
 
+use crate::artifact::recorded_placement;
 use crate::error::Error;
 use crate::job::everything;
 use crate::lists::{Lists, lists};
@@ -32,9 +31,11 @@ pub struct Repaired {
 }
 
 impl Readback {
-    /// All images under all their names, and the head.
-    pub fn of(accepted: &Accepted, registry: &RegistryAddress) -> Result<Self, Error> {
-        let job = everything(accepted, registry)?;
+    /// All images under all their names, and the head, in the placement that the registry records.
+    pub async fn of(accepted: &Accepted, client: &Client) -> Result<Self, Error> {
+        let id = accepted.statement().predicate.id.to_string();
+        let placement = recorded_placement(client, &id, &accepted.archive_id()).await?;
+        let job = everything(accepted, client.address(), placement)?;
         Ok(Self { job })
     }
 

@@ -9,6 +9,7 @@ use schemas::{
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+use crate::layout::Placement;
 
 /// An imported version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +29,9 @@ pub struct Record {
     pub endpoint: String,
     /// The images.
     pub images: Vec<RecordedImage>,
+    /// The repositories of the images, where they are not the usual ones.
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
+    pub placement: Placement,
     /// When it was imported.
     pub imported: StatementTime,
     /// When its publisher says that it should be no longer used. A record of an earlier program lacks it until the archive

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use validator::Accepted;
 use watch::Tell;
 
-use crate::artifact::HeadArtifact;
+use crate::artifact::{HeadArtifact, recorded_placement};
 use crate::error::Error;
 use crate::job::{ImagesByName, job, push_all};
-use crate::layout::PathLayout;
+use crate::layout::{PathLayout, Placement};
 use crate::lists::{Lists, lists};
 use crate::names::ImageName;
 use crate::obstacle::RegistryObstacle;
@@ -49,8 +49,8 @@ pub enum Replace {
 /// The state that an archive is to have at a registry.
 #[derive(Clone, Copy, Debug)]
 pub struct TargetState {
-    /// The paths that its images lie under.
-    pub layout: PathLayout,
+    /// The repositories of its images.
+    pub placement: Placement,
     /// Whether tags that point elsewhere are moved.
     pub replace: Replace,
     /// The treatment of images that the registry does not have.
@@ -74,6 +74,8 @@ pub struct Survey {
     pub missing_bytes: u64,
     /// The job that brings the rest.
     pub job: PushJob,
+    /// The placement that the registry records of the version from now on.
+    pub placement: Placement,
     /// The images that it brings.
     images: ImagesByName,
     /// The obstacles in the way.
@@ -98,15 +100,21 @@ pub async fn survey(
     wanted: TargetState,
 ) -> Result<Survey, Error> {
     let TargetState {
-        layout,
+        mut placement,
         replace,
         missing,
     } = wanted;
     client.ping().await?;
     let mut obstacles = Vec::new();
-    let named = ImageName::all(accepted, client.address(), layout, &mut obstacles)?;
-    let artifact = match layout {
-        PathLayout::Solution => Some(HeadArtifact::of(accepted, client.address())?),
+    let named = ImageName::all(accepted, client.address(), placement, &mut obstacles)?;
+    if placement.layout == PathLayout::Flat && accepted.manifest().spec.operator.is_some() {
+        let id = accepted.statement().predicate.id.to_string();
+        obstacles.push(RegistryObstacle::OperatorNeedsPaths { solution_id: id });
+    }
+    let mut artifact = match placement.layout {
+        PathLayout::Solution | PathLayout::Flat => {
+            Some(HeadArtifact::of(accepted, client.address(), placement)?)
+        }
         PathLayout::Ref => None,
     };
     let mut all = job(accepted, &named);
@@ -114,6 +122,26 @@ pub async fn survey(
         artifact.add_to(&mut all);
     }
     let known = client.survey(&all).await?;
+    if let Some(planned) = &mut artifact
+        && planned.differs(&known)
+    {
+        let id = accepted.statement().predicate.id.to_string();
+        let there = recorded_placement(client, &id, &accepted.archive_id()).await?;
+        if there.layout != placement.layout {
+            obstacles.push(RegistryObstacle::OtherLayout {
+                host: client.address().host().to_owned(),
+                solution_id: id,
+                found: there.layout,
+                asked: placement.layout,
+            });
+        } else {
+            // Mirrors that are there stay recorded, so that they are found when the version is deleted.
+            if there.has_mirrors() || !accepted.listed().has_blobs() {
+                placement.mirrors = there.mirrors;
+            }
+            *planned = HeadArtifact::of(accepted, client.address(), placement)?;
+        }
+    }
     let first = named.first().map(|named| named.repository.clone());
     let mut lacking = Vec::new();
     for named in named {
@@ -162,6 +190,7 @@ pub async fn survey(
         missing_bytes: lacking.map(|blob| blob.size).sum(),
         job,
         images: by_name,
+        placement,
         obstacles,
     })
 }

@@ -59,11 +59,17 @@ pub(crate) fn operator_config<'a>(records: impl IntoIterator<Item = &'a Record>)
 /// Returns the addresses that nodes pull the images of carried objects from. They contain no version, so that an
 /// upgrade restarts only pods whose image is another one.
 pub(crate) fn addresses(record: &Record) -> Result<BTreeMap<ImagePlace, Address>, Error> {
-    let registry = record.pull_registry()?;
+    let (registry, layout) = (record.pull_registry()?, record.placement.layout);
     let address = |image: &RecordedImage| {
         let RecordedImage { image, digest, .. } = image;
-        let (repository, _) =
-            image_place(&registry, &record.name, &record.version, image, *digest)?;
+        let (repository, _) = image_place(
+            &registry,
+            layout,
+            &record.name,
+            &record.version,
+            image,
+            *digest,
+        )?;
         let address = Address {
             registry: registry.host().to_owned(),
             path: repository.to_string(),
@@ -114,6 +120,7 @@ pub(crate) fn projection_reference() -> ObjectRef {
 #[cfg(test)]
 pub(crate) mod tests {
     use schemas::{Digest, KeyId, Solution, StatementTime};
+    use shelf::Placement;
 
     use super::*;
 
@@ -133,6 +140,7 @@ pub(crate) mod tests {
                 digest: Digest::new([3; 32]),
                 reference: None,
             }],
+            placement: Placement::default(),
             imported: StatementTime::DEFAULT,
             expires: None,
             manifest: Solution::from_slice(manifest.as_bytes()).unwrap(),

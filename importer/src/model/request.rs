@@ -16,7 +16,7 @@ use schemas::{
     StatementTime, WaveName,
 };
 use serde::{Deserialize, Serialize};
-use shelf::{Missing, Record, Replace};
+use shelf::{Missing, PlacementChoice, Record, Replace};
 use tokio::sync::Semaphore;
 use validator::Accepted;
 
@@ -36,6 +36,8 @@ pub struct Request {
     /// The registry that nodes pull images from: the same place, perhaps under another name. None for the name under
     /// which they pulled earlier images of that registry, else that of pushing.
     pub pull_registry: Option<RegistryAddress>,
+    /// The choices about the repositories of the images.
+    pub placement: PlacementChoice,
     /// The treatment of images that the archive does not have.
     pub missing: Missing,
     /// The goal of the request.

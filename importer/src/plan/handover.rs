@@ -154,6 +154,7 @@ mod tests {
             id: "shop-1.0.0".parse().unwrap(),
             namespace: "prod".parse().unwrap(),
             pull_registry: "registry.test".parse().unwrap(),
+            placement: shelf::Placement::default(),
             manifests,
             reads: Vec::new(),
         }

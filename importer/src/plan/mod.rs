@@ -68,8 +68,7 @@ use std::time::{Duration, SystemTime};
 use deployer::{Cluster, ObjectRef};
 use registry::{Client, RegistryAddress};
 use schemas::SolutionId;
-use shelf::PathLayout;
-use shelf::Record;
+use shelf::{Placement, Record};
 use shelf::{Survey, TargetState};
 use validator::{Accepted, Finding};
 
@@ -87,7 +86,7 @@ use crate::plan::deployment::Deployment;
 use crate::plan::network::{Network, of_deployment};
 use crate::plan::notes::{
     asked_about_everything, later_pods, missing_logins, notes, of_changes, of_choices, of_network,
-    uncollected, untried,
+    uncollected, unreachable, untried,
 };
 use crate::plan::prerequisites::not_looked_for;
 use crate::plan::proof::Proof;
@@ -217,14 +216,6 @@ impl<'a> Plan<'a> {
         // Before anything is read: what changes after that is newer than the plan.
         let planned = (request.writer.clock)();
         let id = accepted.statement().predicate.id.clone();
-        let wanted = TargetState {
-            layout: PathLayout::Solution,
-            replace: request.allowed.replace,
-            missing: request.missing,
-        };
-        let mut images = shelf::survey(accepted, client, wanted).await?;
-        let in_the_way = mem::take(&mut images.obstacles).into_iter();
-        let mut obstacles: Vec<Obstacle> = in_the_way.map(Obstacle::from).collect();
         let mut unreadable = Vec::new();
         check_version(cluster, &mut unreadable);
         rights::check_reading(cluster, accepted, &request, &mut unreadable).await?;
@@ -237,9 +228,18 @@ impl<'a> Plan<'a> {
         } else {
             None
         };
+        let wanted = TargetState {
+            placement: placement(state.as_ref(), &request, &id),
+            replace: request.allowed.replace,
+            missing: request.missing,
+        };
+        let mut images = shelf::survey(accepted, client, wanted).await?;
+        let in_the_way = mem::take(&mut images.obstacles).into_iter();
+        let mut obstacles: Vec<Obstacle> = in_the_way.map(Obstacle::from).collect();
         obstacles.extend(unreadable);
         let registry = Some(client.clone());
-        let asked = Asked::new(accepted, registry, request, state.as_ref(), planned)?;
+        let mut asked = Asked::new(accepted, registry, request, state.as_ref(), planned)?;
+        asked.record.placement = images.placement;
         let summary = PlanSummary {
             pull_registry: asked.record.pull_registry()?.to_string(),
             findings,
@@ -314,6 +314,12 @@ impl<'a> Plan<'a> {
         self.summary.notes.extend(about);
         let about = deployment.and_then(|it| of_network(it, request.nodes));
         self.summary.notes.extend(about);
+        let objects = deployment.iter().flat_map(|deployment| {
+            let releases = deployment.releases.objects();
+            deployment.change.objects().chain(releases)
+        });
+        let objects = objects.chain(crds.iter().map(|crd| &crd.object));
+        self.summary.notes.extend(unreachable(objects, record));
         let changes = deployment.iter().flat_map(|it| of_changes(it));
         let logins = deployment.iter().flat_map(|it| missing_logins(it));
         self.summary.notes.extend(changes.chain(logins));
@@ -492,12 +498,13 @@ impl<'a> Asked<'a> {
         planned: SystemTime,
     ) -> Result<Self, Error> {
         let id = accepted.statement().predicate.id.clone();
+        let placement = placement(state, &request, &id);
         let pull_registry = pull_registry(state, &request, &id);
         Ok(Self {
             accepted,
             client,
             planned,
-            record: record_of(accepted, &request, &pull_registry, &id),
+            record: record_of(accepted, &request, placement, &pull_registry, &id),
             request,
             id,
             generated: parameters::generate(&accepted.manifest().spec.parameters)?,
@@ -522,6 +529,7 @@ fn check_version(cluster: &Cluster, obstacles: &mut Vec<Obstacle>) {
 fn record_of(
     accepted: &Accepted,
     request: &Request,
+    placement: Placement,
     pull_registry: &RegistryAddress,
     id: &SolutionId,
 ) -> Record {
@@ -534,10 +542,26 @@ fn record_of(
         pushed_to: shelf::endpoint(&request.registry, id),
         endpoint: shelf::endpoint(pull_registry, id),
         images: shelf::recorded(accepted),
+        placement,
         imported: request.now,
         expires: accepted.statement().predicate.expires,
         manifest: accepted.manifest().clone(),
     }
+}
+
+/// Returns the placement of the images: the choices of the request, else those for the same version at the same
+/// registry, else those for the newest version of its Solution there.
+fn placement(state: Option<&ClusterState>, request: &Request, id: &SolutionId) -> Placement {
+    let registry = &request.registry;
+    let is_there = |record: &&Record| {
+        record.name == *id.name() && record.registry().is_ok_and(|it| it == *registry)
+    };
+    let records = state.map(|state| state.records.as_slice());
+    let known = || records.unwrap_or_default().iter().rev().filter(is_there);
+    let same = known().find(|record| record.version == *id.version());
+    let before = same.or_else(|| known().next());
+    let before = before.map(|record| record.placement);
+    request.placement.over(before.unwrap_or_default())
 }
 
 /// Returns the registry that nodes pull from: the one that was asked for, else the one that they pulled from before,
@@ -609,4 +633,42 @@ fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<
         }
     }
     choices
+}
+
+#[cfg(test)]
+mod tests {
+    use shelf::{MirrorPolicy, PathLayout};
+
+    use super::*;
+    use crate::model::record::tests::record;
+    use crate::plan::file::tests::request;
+
+    #[test]
+    fn a_version_keeps_its_placement_and_a_new_one_gets_that_of_the_newest_at_its_registry() {
+        let flat = Placement {
+            layout: PathLayout::Flat,
+            mirrors: MirrorPolicy::Skip,
+        };
+        let mut records = ["1.0.0", "1.1.0", "1.2.0"].map(record);
+        records[1].placement = flat;
+        records[2].pushed_to = "elsewhere.test/shop-1.2.0".to_owned();
+        let state = ClusterState {
+            records: records.into(),
+            ..ClusterState::default()
+        };
+        let mut request = request(PullLogin::None, 0);
+        request.registry = "push.test".parse().unwrap();
+        let of =
+            |request: &Request, id: &str| placement(Some(&state), request, &id.parse().unwrap());
+        assert_eq!(of(&request, "shop-1.0.0"), Placement::default());
+        assert_eq!(of(&request, "shop-1.1.0"), flat);
+        assert_eq!(of(&request, "shop-1.3.0"), flat);
+        assert_eq!(of(&request, "cart-1.3.0"), Placement::default());
+        request.placement.mirrors = Some(MirrorPolicy::Push);
+        let mirrored = Placement {
+            mirrors: MirrorPolicy::Push,
+            ..flat
+        };
+        assert_eq!(of(&request, "shop-1.3.0"), mirrored);
+    }
 }

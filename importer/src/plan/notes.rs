@@ -1,13 +1,14 @@
 //! The notes that an administrator should know before an import, and that are no reason to stop.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::{Access, Cluster, Node, Object, ObjectRef};
 use manifests::{is_definition, pod_specs};
 use registry::Client;
 use rules::{Reach, Right};
-use schemas::{Image, Namespace, SolutionId};
+use schemas::{Image, ImageReference, Namespace, SolutionId, named};
 use serde_json::Value;
+use shelf::Record;
 use validator::Accepted;
 
 use crate::model::error::Error;
@@ -104,6 +105,54 @@ pub(crate) fn later_pods(
         namespace: namespace.to_owned(),
         secret: secret.to_string(),
     }))
+}
+
+/// Returns a note for each image that objects name by its `ref` although the registry has no mirror of it. The images of
+/// pods are addresses at the site's registry; other texts are as the publisher wrote them.
+pub(crate) fn unreachable<'a>(
+    objects: impl Iterator<Item = &'a Object>,
+    record: &Record,
+) -> Vec<String> {
+    if record.placement.has_mirrors() {
+        return Vec::new();
+    }
+    let references = record.images.iter().filter_map(|it| it.reference.as_ref());
+    let references: BTreeSet<&str> = references.map(ImageReference::as_str).collect();
+    let mut named_by: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+    for object in objects {
+        for reference in references_in(object.as_value(), &references) {
+            let objects = named_by.entry(reference).or_default();
+            objects.insert(object.reference().to_string());
+        }
+    }
+    let note = |(reference, objects): (&str, BTreeSet<String>)| {
+        format!(
+            "nodes cannot pull `{reference}`, which the site's registry does not mirror; it is named by {}",
+            named(objects.into_iter().collect())
+        )
+    };
+    named_by.into_iter().map(note).collect()
+}
+
+/// Returns those of the references that are words of the texts in an object.
+fn references_in<'a>(value: &Value, references: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
+    let mut found = BTreeSet::new();
+    let mut left = vec![value];
+    while let Some(value) = left.pop() {
+        match value {
+            Value::String(text) => {
+                let is_part = |c: char| c.is_ascii_alphanumeric() || "./:@_-".contains(c);
+                let words = text.split(|c| !is_part(c));
+                let words = words.flat_map(|word| word.split("://"));
+                let words = words.map(|word| word.trim_end_matches(['.', ':']));
+                found.extend(words.filter_map(|word| references.get(word).copied()));
+            }
+            Value::Array(items) => left.extend(items),
+            Value::Object(fields) => left.extend(fields.values()),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+    found
 }
 
 /// Returns the notes on Secrets that pods log in with and that this change does not create. The Secret in the
@@ -236,8 +285,10 @@ fn fits(image: &Image, nodes: &[Node]) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use shelf::MirrorPolicy;
 
     use super::*;
+    use crate::model::record::tests::record;
 
     #[test]
     fn pods_are_made_with_rights_to_workloads_and_to_accounts() {
@@ -254,6 +305,37 @@ mod tests {
         assert!(!makes("", "pods", "get"));
         assert!(!makes("", "secrets", "create"));
         assert!(!makes("example.test", "pods", "create"));
+    }
+
+    #[test]
+    fn an_image_that_only_a_mirror_would_bring_is_noted_unless_there_are_mirrors() {
+        let reference = "quay.io/org/app:1.2";
+        let mut record = record("1.0.0");
+        record.images[0].reference = Some(reference.parse().unwrap());
+        let object = |kind: &str, name: &str, text: String| {
+            let object = json!({
+                "apiVersion": "v1", "kind": kind,
+                "metadata": { "name": name, "namespace": "own" },
+                "data": { "list": [{ "text": text }] },
+            });
+            Object::new(object).unwrap()
+        };
+        let objects = [
+            object("ConfigMap", "alone", reference.to_owned()),
+            object(
+                "ConfigMap",
+                "argument",
+                format!("--image={reference}, and more"),
+            ),
+            object("ConfigMap", "url", format!("docker://{reference}.")),
+            object("ConfigMap", "site", format!("pull.test/{reference}")),
+            object("ConfigMap", "longer", format!("{reference}.3")),
+        ];
+        let notes = |record: &Record| unreachable(objects.iter(), record);
+        assert_eq!(notes(&record), [""; 0]);
+        record.placement.mirrors = MirrorPolicy::Skip;
+        let note = "nodes cannot pull `quay.io/org/app:1.2`, which the site's registry does not mirror; it is named by ConfigMap own/alone, ConfigMap own/argument, ConfigMap own/url";
+        assert_eq!(notes(&record), [note]);
     }
 
     #[test]

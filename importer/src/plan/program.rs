@@ -132,7 +132,8 @@ async fn content(asked: &Asked<'_>, included: IncludedHelm<'_>) -> Result<Progra
         return Ok(ProgramContent::Blob(blob));
     };
     let scratch = &asked.request.scratch;
-    let file = shelf::program(client, &asked.id, carried, scratch).await?;
+    let layout = asked.record.placement.layout;
+    let file = shelf::program(client, &asked.id, layout, carried, scratch).await?;
     Ok(ProgramContent::Fetched(file, program))
 }
 

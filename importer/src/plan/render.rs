@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use schemas::{ApiName, KubernetesVersion, Namespace, SolutionId};
 use serde::Serialize;
 use serde_json::Value;
+use shelf::Placement;
 use validator::Accepted;
 
 use crate::model::error::Error;
@@ -105,6 +106,8 @@ pub struct RenderedManifests {
     pub namespace: Namespace,
     /// The registry that nodes pull images from.
     pub pull_registry: RegistryAddress,
+    /// The repositories of the images there.
+    pub placement: Placement,
     /// The objects by where they come from: the namespace, the definitions, the operator and the sets in the order in which
     /// those are brought, and each release.
     pub manifests: Vec<RenderedManifest>,
@@ -277,6 +280,7 @@ fn rendered(
         id: asked.id.clone(),
         namespace: deployment.namespace().clone(),
         pull_registry: asked.record.pull_registry()?,
+        placement: asked.record.placement,
         manifests,
     }))
 }

@@ -12,8 +12,7 @@ use schemars::JsonSchema;
 use schemas::{Digest, Version};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use shelf::Record;
-use shelf::Survey;
+use shelf::{Placement, Record, Survey};
 use validator::Finding;
 
 use crate::model::obstacle::{Obstacle, Unfit};
@@ -44,6 +43,9 @@ pub struct PlanSummary {
     pub registry: String,
     /// The registry that nodes pull images from.
     pub pull_registry: String,
+    /// The repositories of the images, where they are not the usual ones.
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
+    pub placement: Placement,
     /// Images in the archive.
     pub images: usize,
     /// Images that the registry has already.
@@ -419,6 +421,7 @@ pub(crate) fn summary(
         solution: record.id(),
         archive_id: record.archive_id.to_string(),
         registry: request.registry.to_string(),
+        placement: images.placement,
         images: images.count,
         images_present: images.present,
         referrers: images.referrers,

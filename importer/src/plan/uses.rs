@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use change::vocabulary as v;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use serde_json::Value;
-use shelf::Record;
+use shelf::{PathLayout, Record};
 
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
@@ -57,10 +57,13 @@ impl Images {
     }
 }
 
-/// Returns the prefixes of the addresses of images, for those who push and for those who pull.
+/// Returns the prefixes of the addresses of images, for those who push and for those who pull. In a flat layout no two
+/// images have one in common, and workloads ask for them by their digests.
 fn places(records: &[&Record]) -> impl Iterator<Item = String> {
+    let records = records.iter();
+    let records = records.filter(|record| record.placement.layout != PathLayout::Flat);
     let of = |record: &&Record| [&record.endpoint, &record.pushed_to].map(|it| format!("{it}/"));
-    records.iter().flat_map(of)
+    records.flat_map(of)
 }
 
 fn digests(records: &[&Record]) -> impl Iterator<Item = String> {

@@ -22,7 +22,8 @@ use crate::failure::{Failure, Outcome};
 #[command(
     mut_arg("use_included_helm", |argument| argument.conflicts_with("file")),
     mut_args(|argument| match argument.get_id().as_str() {
-        "registry" | "pull_registry" | "replace" | "change_signers" | "forget_signers" => {
+        "registry" | "pull_registry" | "replace" | "repository_layout" | "no_mirrors" | "mirrors"
+        | "change_signers" | "forget_signers" => {
             argument.conflicts_with("plan")
         }
         _ => argument,

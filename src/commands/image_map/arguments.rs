@@ -1,7 +1,7 @@
 //! Under which paths images lie, and how their addresses are shown.
 
 use clap::{Args, ValueEnum};
-use shelf::PathLayout;
+use shelf::{MirrorPolicy, PathLayout, Placement, PlacementChoice};
 
 use crate::args::Output;
 use crate::render;
@@ -23,13 +23,86 @@ enum RepositoryLayout {
     Solution,
     /// `<path of ref>`, without the host, and nowhere else
     Ref,
+    /// As with `solution`, each path made one component: `shop-1.0.0_app-<digest>`
+    Flat,
 }
 
 impl LayoutArguments {
-    pub(crate) fn layout(self) -> PathLayout {
-        match self.repository_layout {
+    /// The placement of images that are mirrored.
+    pub(crate) fn placement(self) -> Placement {
+        let layout = match self.repository_layout {
             RepositoryLayout::Solution => PathLayout::Solution,
             RepositoryLayout::Ref => PathLayout::Ref,
+            RepositoryLayout::Flat => PathLayout::Flat,
+        };
+        Placement {
+            layout,
+            ..Placement::default()
+        }
+    }
+}
+
+/// Whether images are mirrored.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct MirrorArguments {
+    /// Create no repositories `mirror/<host of ref>/<path of ref>`. Nodes then find images only by their addresses
+    #[arg(long, conflicts_with = "mirrors")]
+    no_mirrors: bool,
+
+    /// Create them, also where they were left out before
+    #[arg(long)]
+    mirrors: bool,
+}
+
+impl MirrorArguments {
+    /// The choice that was made, if one was.
+    pub(crate) fn choice(self) -> PlacementChoice {
+        let mirrors = match self {
+            Self {
+                no_mirrors: true, ..
+            } => Some(MirrorPolicy::Skip),
+            Self { mirrors: true, .. } => Some(MirrorPolicy::Push),
+            _ => None,
+        };
+        PlacementChoice {
+            mirrors,
+            ..PlacementChoice::default()
+        }
+    }
+}
+
+/// The repositories that an import gives images.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct PlacementArguments {
+    /// The paths that images get in the registry [default: those of the version before, else `solution`]
+    #[arg(long, value_name = "LAYOUT", value_enum)]
+    repository_layout: Option<ImportLayout>,
+
+    #[command(flatten)]
+    mirrors: MirrorArguments,
+}
+
+/// The paths that an import can give images.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum ImportLayout {
+    /// `<name>-<version>/<image>`
+    Solution,
+    /// The same path made one component, for registries that limit the levels of names; not for operators
+    Flat,
+}
+
+impl PlacementArguments {
+    /// The choices that were made.
+    pub(crate) fn choice(self) -> PlacementChoice {
+        let layout = self.repository_layout.map(|layout| match layout {
+            ImportLayout::Solution => PathLayout::Solution,
+            ImportLayout::Flat => PathLayout::Flat,
+        });
+        PlacementChoice {
+            layout,
+            ..self.mirrors.choice()
         }
     }
 }

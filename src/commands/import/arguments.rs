@@ -12,7 +12,7 @@ use schemas::limits::CONFIGURED_ARCHIVES;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionId};
 use shelf::{Missing, Replace};
 
-use super::super::image_map::MapArguments;
+use super::super::image_map::{MapArguments, PlacementArguments};
 use super::super::parameters::ParameterArguments;
 use super::show::Shown;
 use super::then::Then;
@@ -159,6 +159,9 @@ pub(crate) struct Registries {
     /// Replace a version that was imported from another archive, and move its tags
     #[arg(long)]
     replace: bool,
+
+    #[command(flatten)]
+    pub(super) placement: PlacementArguments,
 
     #[command(flatten)]
     pub(crate) reach: RegistryArguments,

@@ -17,7 +17,6 @@ use std::sync::atomic::AtomicBool;
 
 use deployer::Waited;
 use importer::{Plan, Request};
-use shelf::PathLayout;
 
 pub(crate) use self::arguments::{
     Arguments, Choices, ImageRegistry, Place, PlanArguments, ProofArguments, Registries,
@@ -59,7 +58,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             cluster: &cluster,
         };
         if let [found] = archives.as_slice() {
-            let mapping = Mapping::of(&found.accepted, PathLayout::Solution, arguments.map, &reach);
+            let mapping = Mapping::of(&found.accepted, arguments.map, &reach);
             let mapping = arguments.map.image_map.map(|_| &mapping);
             let choices = arguments.planning.choices();
             return carry_out(found, request, reached, choices, mapping, output).await;
@@ -134,7 +133,7 @@ pub(crate) async fn carry_out(
                 return Ok(show::refusal(output, &plan, shown));
             }
         };
-        let map = match mapping.map(|mapping| mapping.named(&ready.summary().pull_registry)) {
+        let map = match mapping.map(|mapping| mapping.named(ready.summary())) {
             Some(Err(failure)) => {
                 ready.give_up(client).await;
                 return Err(failure);

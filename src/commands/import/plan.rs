@@ -5,6 +5,7 @@ use importer::{
     PlannedLaterPods, PlannedMigration, PlannedObject, PlannedParameter, PlannedPatch,
     PlannedProof, PlannedRight, PlannedTarget, SiteValue, Unseen,
 };
+use shelf::PathLayout;
 
 use super::show::flag;
 use crate::args::choose;
@@ -21,6 +22,12 @@ pub(crate) fn show(plan: &PlanSummary) {
         wrapped(&line, width).iter().for_each(render::line);
     }
 }
+
+/// The line about a flat layout.
+const FLAT: &str = "layout    flat: each image has a repository directly below the prefix";
+
+/// The line about images that are not mirrored.
+const NO_MIRRORS: &str = "mirrors   none: nodes find images only by their addresses";
 
 /// The column in which the words of a plan stand.
 const INDENT: &str = "          ";
@@ -167,6 +174,12 @@ impl Lines {
             [plan.images, plan.referrers],
             [plan.bytes_to_push, plan.bytes],
         );
+        if plan.placement.layout == PathLayout::Flat {
+            self.0.push(FLAT.to_owned());
+        }
+        if !plan.placement.has_mirrors() {
+            self.0.push(NO_MIRRORS.to_owned());
+        }
         for crd in &plan.crds {
             self.0
                 .push(format!("crd       {} {}", crd.action, crd.object));

@@ -10,7 +10,7 @@ use importer::{
 };
 use registry::{Client, ClientOptions, RegistryAddress};
 use schemas::{EnvironmentName, Namespace, SolutionId};
-use shelf::{Missing, Replace};
+use shelf::{Missing, PlacementChoice, Replace};
 use validator::{Accepted, Finding, Report};
 
 use super::arguments::{Adopted, Arguments, ImageRegistry, Place, Registries, SignerArguments};
@@ -168,12 +168,13 @@ pub(crate) fn destination(
     PushDestination::of(named, pull_registry, site).ok_or_else(no_registry)
 }
 
-/// The request of one who allows other archives and signers than before.
+/// The request of one who allows other archives and signers than before, or places images otherwise.
 pub(crate) fn allow(
     mut request: Request,
     registries: &Registries,
     signers: &SignerArguments,
 ) -> Request {
+    request.placement = registries.placement.choice();
     let allowed = &mut request.allowed;
     allowed.replace = registries.replace();
     let Allowed {
@@ -236,6 +237,7 @@ pub(crate) fn of_writer(
 ) -> Result<Request, Failure> {
     Ok(Request {
         registry: registry.clone(),
+        placement: PlacementChoice::default(),
         missing: Missing::Push,
         pull_registry,
         goal,

@@ -131,9 +131,8 @@ fn map(
     let mapping = Mapping {
         id: &listed.statement().predicate.id,
         images: images::recorded(&arguments.archive, listed, images)?,
-        layout: arguments.layout.layout(),
         format: arguments.map.image_map.unwrap_or_default(),
         reach: &registries::options(&arguments.reach)?,
     };
-    mapping.at(registry).map(Some)
+    mapping.at(registry, arguments.layout.placement()).map(Some)
 }

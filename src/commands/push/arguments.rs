@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use registry::RegistryAddress;
+use shelf::Placement;
 
 use crate::args::{ProgressArguments, RegistryArguments, SignatureArguments};
-use crate::commands::image_map::{LayoutArguments, MapArguments};
+use crate::commands::image_map::{LayoutArguments, MapArguments, MirrorArguments};
 use crate::commands::import::ImageRegistry;
 
 /// Push an archive's images to a registry, without a cluster
@@ -40,7 +41,10 @@ pub(crate) struct Arguments {
     pub(super) replace: bool,
 
     #[command(flatten)]
-    pub(super) layout: LayoutArguments,
+    layout: LayoutArguments,
+
+    #[command(flatten)]
+    mirrors: MirrorArguments,
 
     #[command(flatten)]
     pub(super) reach: RegistryArguments,
@@ -57,4 +61,11 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     pub(super) signatures: SignatureArguments,
+}
+
+impl Arguments {
+    /// The repositories of the images.
+    pub(super) fn placement(&self) -> Placement {
+        self.mirrors.choice().over(self.layout.placement())
+    }
 }

@@ -8,7 +8,7 @@ use change::Recreate;
 use registry::RegistryAddress;
 use schemas::StatementTime;
 use serde::{Deserialize, Serialize};
-use shelf::Missing;
+use shelf::{Missing, PlacementChoice};
 
 use crate::limits;
 use crate::model::authority::Authority;
@@ -26,6 +26,8 @@ use crate::plan::releases::accepts_reads;
 pub(super) struct FiledRequest {
     registry: RegistryAddress,
     pull_registry: Option<RegistryAddress>,
+    #[serde(default, skip_serializing_if = "schemas::is_default")]
+    placement: PlacementChoice,
     #[serde(default, skip_serializing_if = "Missing::is_pushed")]
     missing: Missing,
     goal: Goal,
@@ -74,6 +76,7 @@ impl FiledRequest {
         Ok(Self {
             registry: request.registry.clone(),
             pull_registry: request.pull_registry.clone(),
+            placement: request.placement,
             missing: request.missing,
             goal: request.goal.clone(),
             allowed: request.allowed,
@@ -110,6 +113,7 @@ impl FiledRequest {
         Request {
             registry: self.registry,
             pull_registry: self.pull_registry,
+            placement: self.placement,
             missing: self.missing,
             goal: self.goal,
             allowed: self.allowed,

@@ -22,7 +22,8 @@ const PARTS: [Part; 13] = [
         one.kubernetes == other.kubernetes
     }),
     ("the registries", |one, other| {
-        (&one.registry, &one.pull_registry) == (&other.registry, &other.pull_registry)
+        (&one.registry, &one.pull_registry, one.placement)
+            == (&other.registry, &other.pull_registry, other.placement)
     }),
     ("the notes", |one, other| one.notes == other.notes),
     ("the findings about the archive", |one, other| {

@@ -95,6 +95,7 @@ pub(crate) fn request(pull_login: PullLogin, wait: u64) -> Request {
     Request {
         registry: "push.test:5000/a".parse().unwrap(),
         pull_registry: None,
+        placement: shelf::PlacementChoice::default(),
         missing: Missing::Refuse,
         goal: Goal::Deployed(Target {
             environment: "prod".parse().unwrap(),

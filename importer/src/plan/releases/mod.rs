@@ -492,6 +492,10 @@ fn inputs(chart: &CarriedChart, values: &str, finish: &FinishInputs, objects: &[
         "logins": finish.logins,
         "namespace": finish.namespace,
     });
+    // Not among the fields above: a digest that is recorded holds as long as nothing has changed.
+    if finish.record.placement.layout != shelf::PathLayout::default() {
+        finished["layout"] = json!(finish.record.placement.layout);
+    }
     let objects: Vec<&Value> = objects.iter().map(Object::as_value).collect();
     let of_site = finish.of_site(&objects);
     if !of_site.is_null() {

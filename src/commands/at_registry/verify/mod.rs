@@ -52,7 +52,7 @@ async fn verify(
     client: &Client,
     output: Output,
 ) -> Result<Outcome, Failure> {
-    let readback = Readback::of(accepted, client.address())?;
+    let readback = Readback::of(accepted, client).await?;
     let bar = progress::bytes(output, "verify", 0);
     let tell = |progress| bar.show("verify", progress);
     let verified = readback.verify(client, &tell).await;

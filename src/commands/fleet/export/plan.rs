@@ -46,7 +46,7 @@ pub(super) async fn look(
         Ok(rendered) => rendered,
         Err(obstacles) => return Ok(Err(obstacles.iter().map(InTheWay::from).collect())),
     };
-    let request = push_request(missing);
+    let request = push_request(rendered.placement, missing);
     let push = PushPlan::make(accepted, findings.clone(), &client, &request).await?;
     push.give_up(&client).await;
     let mut why: Vec<InTheWay> = push.obstacles().iter().map(InTheWay::from).collect();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use importer::Handover;
 use registry::{Client, RegistryAddress};
 use schemas::{Namespace, PlacedVersion};
-use shelf::{PathLayout, PushRequest, Replace, TargetState};
+use shelf::{Placement, PushRequest, Replace, TargetState};
 
 use super::super::read_member::ReadDeployment;
 use crate::commands::import::Acceptance;
@@ -32,11 +32,11 @@ pub(super) struct ExportPlan {
 }
 
 /// How the images of an archive come to a registry.
-pub(super) fn push_request(missing: shelf::Missing) -> PushRequest {
+pub(super) fn push_request(placement: Placement, missing: shelf::Missing) -> PushRequest {
     PushRequest {
         pull_registry: None,
         wanted: TargetState {
-            layout: PathLayout::Solution,
+            placement,
             replace: Replace::Refuse,
             missing,
         },

@@ -1,0 +1,100 @@
+//! What `solution mirrors` takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use registry::RegistryAddress;
+use schemas::{SolutionName, Version};
+use shelf::Format;
+
+use super::super::image_map::LayoutArguments;
+use crate::args::{ReadArguments, RegistryArguments, TrustArguments};
+
+/// Print what nodes need to pull images from the site's registry by the names that workloads ask for
+#[derive(Args, Debug)]
+#[command(
+    mut_arg("repository_layout", |argument| argument.requires("archive")),
+    after_help = "\
+For images whose `ref` names another registry. An import pushes each also to
+`<registry>/<prefix>/mirror/<host of ref>/<path of ref>`, so what nodes are told stays the same from
+version to version. Where the registry wants a login, nodes send that of the pod's pull secret for
+the host of the `ref`, or their own.
+
+Examples:
+  solution mirrors
+  solution mirrors example 1.0.0 --format crio
+  solution mirrors --format openshift | oc apply -f -
+  solution mirrors --archive app.iso --key publisher.pub --registry registry.nodes/apps --ca-file ca.pem"
+)]
+pub(crate) struct Arguments {
+    /// The Solution's name [default: all that are imported]
+    #[arg(conflicts_with = "archive")]
+    pub(super) solution: Option<SolutionName>,
+
+    /// The version [default: all that are imported]
+    pub(super) version: Option<Version>,
+
+    /// What nodes run
+    #[arg(long, value_name = "RUNTIME", value_enum, default_value_t = Runtime::Containerd)]
+    pub(super) format: Runtime,
+
+    /// For an archive that is yet to be imported
+    #[arg(long, value_name = "FILE", requires = "registry")]
+    pub(super) archive: Option<PathBuf>,
+
+    /// Where nodes will pull its images from
+    #[arg(long, value_name = "HOST[/PREFIX]", requires = "archive")]
+    pub(super) registry: Option<RegistryAddress>,
+
+    #[command(flatten)]
+    pub(super) layout: LayoutArguments,
+
+    #[command(flatten)]
+    pub(super) reach: RegistryArguments,
+
+    #[command(flatten)]
+    pub(super) trust: TrustArguments,
+
+    #[command(flatten)]
+    pub(super) cluster: ReadArguments,
+}
+
+/// What nodes run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Runtime {
+    /// hosts.toml for each registry
+    Containerd,
+    /// registries.yaml, which RKE2 reads too
+    K3s,
+    /// A drop-in for registries.conf, which podman reads too
+    Crio,
+    /// Objects of `OpenShift`: `ImageDigestMirrorSet` and `ImageTagMirrorSet`
+    Openshift,
+}
+
+impl Runtime {
+    pub(super) fn format(self) -> Format {
+        match self {
+            Self::Containerd => Format::Containerd,
+            Self::K3s => Format::K3s,
+            Self::Crio => Format::Crio,
+            Self::Openshift => Format::Openshift,
+        }
+    }
+
+    /// What is to be done with the files.
+    pub(super) fn advice(self) -> &'static str {
+        match self {
+            Self::Containerd => {
+                "containerd reads these files at every pull, if `config_path` of its registry configuration is /etc/containerd/certs.d"
+            }
+            Self::K3s => {
+                "merge this into the file of each node (RKE2: /etc/rancher/rke2/registries.yaml), and restart k3s there"
+            }
+            Self::Crio => "CRI-O reads these files when it is reloaded (`systemctl reload crio`)",
+            Self::Openshift => {
+                "nodes are changed one after the other; an authority of the registry goes into `additionalTrustedCA` of image.config.openshift.io/cluster"
+            }
+        }
+    }
+}
