@@ -690,7 +690,10 @@ mod tests {
         let words = "CustomResourceDefinition x has the API server send its objects to the Service `ns/hook` for conversion";
         let weight = HazardWeight::ConsentOutside("ns".to_owned());
         let expected = hazard(weight, words.to_owned());
-        assert_eq!(hazards(&conversion(service)), [expected.clone()]);
+        assert_eq!(
+            hazards(&conversion(service)),
+            std::slice::from_ref(&expected)
+        );
         assert!(!expected.needs_consent("ns"));
         assert!(expected.needs_consent("other"));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use registry::{Client, KnownContent, PushJob, PushReport, RepositoryPath};
 use schemars::JsonSchema;
-use schemas::{Digest, ImagePlace, Referrers};
+use schemas::{Digest, Image, ImagePlace, Referrers};
 use serde::{Deserialize, Serialize};
 use validator::Accepted;
 use watch::Tell;
@@ -107,16 +107,10 @@ pub async fn survey(
     client.ping().await?;
     let mut obstacles = Vec::new();
     let named = ImageName::all(accepted, client.address(), placement, &mut obstacles)?;
-    if placement.layout == PathLayout::Flat && accepted.manifest().spec.operator.is_some() {
-        let id = accepted.statement().predicate.id.to_string();
-        obstacles.push(RegistryObstacle::OperatorNeedsPaths { solution_id: id });
-    }
-    let mut artifact = match placement.layout {
-        PathLayout::Solution | PathLayout::Flat => {
-            Some(HeadArtifact::of(accepted, client.address(), placement)?)
-        }
-        PathLayout::Ref => None,
-    };
+    obstacles.extend(unfit_layout(accepted, placement));
+    let has_head = placement.layout != PathLayout::Ref;
+    let artifact = || HeadArtifact::of(accepted, client.address(), placement);
+    let mut artifact = has_head.then(artifact).transpose()?;
     let mut all = job(accepted, &named);
     if let Some(artifact) = &artifact {
         artifact.add_to(&mut all);
@@ -125,22 +119,7 @@ pub async fn survey(
     if let Some(planned) = &mut artifact
         && planned.differs(&known)
     {
-        let id = accepted.statement().predicate.id.to_string();
-        let there = recorded_placement(client, &id, &accepted.archive_id()).await?;
-        if there.layout != placement.layout {
-            obstacles.push(RegistryObstacle::OtherLayout {
-                host: client.address().host().to_owned(),
-                solution_id: id,
-                found: there.layout,
-                asked: placement.layout,
-            });
-        } else {
-            // Mirrors that are there stay recorded, so that they are found when the version is deleted.
-            if there.has_mirrors() || !accepted.listed().has_blobs() {
-                placement.mirrors = there.mirrors;
-            }
-            *planned = HeadArtifact::of(accepted, client.address(), placement)?;
-        }
+        obstacles.extend(follow_recorded(accepted, client, &mut placement, planned).await?);
     }
     let first = named.first().map(|named| named.repository.clone());
     let mut lacking = Vec::new();
@@ -153,18 +132,15 @@ pub async fn survey(
     }
     let images: BTreeSet<&ImagePlace> = lacking.iter().map(|named| &named.image.place).collect();
     let all_referrers = Referrers::among(accepted.images());
-    let own = accepted.images().iter();
-    let own = own.filter(|image| !all_referrers.has(image));
-    let present = own.filter(|image| !images.contains(&image.place)).count();
+    let is_present = |image: &&Image| !all_referrers.has(image) && !images.contains(&image.place);
+    let present = accepted.images().iter().filter(is_present).count();
     let (count, referrers) = Referrers::count(accepted.images());
     let host = || client.address().host().to_owned();
     // An archive that was opened from its head has nothing to push.
     if !lacking.is_empty() && !accepted.listed().has_blobs() {
         let images: Vec<String> = images.iter().map(ToString::to_string).collect();
-        obstacles.push(RegistryObstacle::ImagesGone {
-            host: host(),
-            what: images.join(", "),
-        });
+        let (host, what) = (host(), images.join(", "));
+        obstacles.push(RegistryObstacle::ImagesGone { host, what });
     }
     let mut job = job(accepted, &lacking);
     let by_name = by_name(&lacking, &all_referrers);
@@ -172,10 +148,9 @@ pub async fn survey(
         artifact.add_to(&mut job);
     }
     if missing == Missing::Refuse && !job.manifests.is_empty() {
-        obstacles.push(RegistryObstacle::NotServed {
-            host: host(),
-            solution_id: accepted.statement().predicate.id.to_string(),
-        });
+        let solution_id = accepted.statement().predicate.id.to_string();
+        let host = host();
+        obstacles.push(RegistryObstacle::NotServed { host, solution_id });
         job = PushJob::default();
     }
     job.known = known;
@@ -193,6 +168,41 @@ pub async fn survey(
         placement,
         obstacles,
     })
+}
+
+/// Returns why images cannot be placed so, if they cannot: an operator looks for them by their paths.
+fn unfit_layout(accepted: &Accepted, placement: Placement) -> Option<RegistryObstacle> {
+    let has_operator = accepted.manifest().spec.operator.is_some();
+    let is_unfit = has_operator && placement.layout == PathLayout::Flat;
+    is_unfit.then(|| RegistryObstacle::OperatorNeedsPaths {
+        solution_id: accepted.statement().predicate.id.to_string(),
+    })
+}
+
+/// Follows the placement that the registry records of the version, where it differs. Returns what is in the way if it
+/// cannot be followed.
+async fn follow_recorded(
+    accepted: &Accepted,
+    client: &Client,
+    placement: &mut Placement,
+    planned: &mut HeadArtifact,
+) -> Result<Option<RegistryObstacle>, Error> {
+    let solution_id = accepted.statement().predicate.id.to_string();
+    let recorded = recorded_placement(client, &solution_id, &accepted.archive_id()).await?;
+    if recorded.layout != placement.layout {
+        return Ok(Some(RegistryObstacle::OtherLayout {
+            host: client.address().host().to_owned(),
+            solution_id,
+            found: recorded.layout,
+            asked: placement.layout,
+        }));
+    }
+    // Mirrors that are there stay recorded, so that they are found when the version is deleted.
+    if recorded.has_mirrors() || !accepted.listed().has_blobs() {
+        placement.mirrors = recorded.mirrors;
+    }
+    *planned = HeadArtifact::of(accepted, client.address(), *placement)?;
+    Ok(None)
 }
 
 /// Returns the images of the archive by their names, without what refers to others.

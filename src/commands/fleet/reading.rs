@@ -48,7 +48,7 @@ impl ReadingArguments {
         &self,
         accept: &[String],
         output: Output,
-        work: impl AsyncFn(Deployable, &Cluster) -> Result<Result<T, Vec<InTheWay>>, Failure>,
+        work: &impl AsyncFn(Deployable, &Cluster) -> Result<Result<T, Vec<InTheWay>>, Failure>,
         then: impl AsyncFnOnce(&FleetFile, Vec<ReadMember<'_, T>>) -> Result<Outcome, Failure>,
     ) -> Result<Option<Outcome>, Failure> {
         let path = &self.file;
@@ -81,7 +81,7 @@ impl ReadingArguments {
         let outcome = cluster::block_on(async {
             let reaching = Reaching::to_read(&file, path, &self.cluster)?;
             let found = reaching.each(&places, async |at, member| {
-                let found = Box::pin(each(&source, at, member, &work)).await?;
+                let found = Box::pin(each(&source, at, member, work)).await?;
                 Ok((member.system.clone(), found))
             });
             let mut known = KnownClusters::default();

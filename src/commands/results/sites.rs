@@ -1,6 +1,7 @@
 //! What the verbs answer that are about a site: its environments, its file, and what runs there.
 
 use importer::{Description, SiteShown};
+use serde_json::Value;
 
 use super::answers::Results;
 use super::references::reference;
@@ -38,6 +39,25 @@ pub(super) fn add(all: &mut Results) {
     let rendered = &all.own::<render::show::Rendered>();
     let nothing = &all.own::<Refused<render::show::NothingRendered>>();
     all.verb("render", &[rendered, nothing, &reference("report")]);
+    fleets(all, begun);
+    let list = &all.own::<rbac::RightsList>();
+    all.verb("rbac", &[list, &reference("report")]);
+    let status = &all.own::<status::ShownStatus>();
+    all.verb("status", &[status]);
+    let version = &all.own::<program::version::ProgramVersion>();
+    all.verb("version", &[version]);
+    let bundle = &all.own::<support_bundle::written::WrittenBundle<'_>>();
+    let unwritten = &all.own::<Refused<support_bundle::written::UnwrittenBundle<'_>>>();
+    all.verb("support-bundle", &[bundle, unwritten]);
+    let history = &all.own::<history::shown::ShownHistory>();
+    let written = &all.own::<history::written::WrittenReceipt<'_>>();
+    all.verb("history", &[history, written]);
+    let verified = &all.own::<receipt::show::VerifiedReceipt<'_>>();
+    all.verb("receipt-verify", &[verified]);
+}
+
+/// Those about the clusters of a fleet.
+fn fleets(all: &mut Results, begun: &Value) {
     let prepared = &all.own::<fleet::hub::prepare::PreparedHub>();
     all.verb("fleet-init", &[begun, prepared]);
     let read = &all.own::<fleet::check::ReadFleet>();
@@ -74,18 +94,4 @@ pub(super) fn add(all: &mut Results) {
     all.verb("fleet-status", &[status, wrong]);
     let history = &all.own::<fleet::history::shown::FleetHistory>();
     all.verb("fleet-history", &[history, wrong]);
-    let list = &all.own::<rbac::RightsList>();
-    all.verb("rbac", &[list, &reference("report")]);
-    let status = &all.own::<status::ShownStatus>();
-    all.verb("status", &[status]);
-    let version = &all.own::<program::version::ProgramVersion>();
-    all.verb("version", &[version]);
-    let bundle = &all.own::<support_bundle::written::WrittenBundle<'_>>();
-    let unwritten = &all.own::<Refused<support_bundle::written::UnwrittenBundle<'_>>>();
-    all.verb("support-bundle", &[bundle, unwritten]);
-    let history = &all.own::<history::shown::ShownHistory>();
-    let written = &all.own::<history::written::WrittenReceipt<'_>>();
-    all.verb("history", &[history, written]);
-    let verified = &all.own::<receipt::show::VerifiedReceipt<'_>>();
-    all.verb("receipt-verify", &[verified]);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use deployer::Cluster;
 use schemas::{PlacedVersion, Solution, WaveName};
 
 use super::super::member::Member;
@@ -90,21 +91,8 @@ pub(super) async fn plan(
         deployments.push(plan.await?);
         before.insert(deployed);
     }
-    let (leaving, staying): (Vec<_>, Vec<_>) = source
-        .departures(&place)
-        .await?
-        .into_iter()
-        .partition(|it| it.removing.is_some());
-    let records = if leaving.len() > 1 {
-        importer::records(cluster).await?
-    } else {
-        Vec::new()
-    };
-    for departure in last_first(leaving, &records)?.into_iter().chain(staying) {
-        let earlier = no_longer_needing(&deployments, &departure.standing.placed.solution);
-        let plan = Box::pin(foresee(departure, &earlier, cluster));
-        deployments.push(plan.await?);
-    }
+    let departures = source.departures(&place).await?;
+    plan_departures(departures, cluster, &mut deployments).await?;
     Ok(MemberPlan {
         at,
         name: member.name.clone(),
@@ -113,6 +101,27 @@ pub(super) async fn plan(
         system: system.clone(),
         deployments,
     })
+}
+
+/// Adds the plans of what the file does not list any more.
+async fn plan_departures(
+    departures: Vec<FoundDeparture>,
+    cluster: &Cluster,
+    deployments: &mut Vec<DeploymentPlan>,
+) -> Result<(), Failure> {
+    let departures = departures.into_iter();
+    let (leaving, staying): (Vec<_>, Vec<_>) = departures.partition(|it| it.removing.is_some());
+    let records = if leaving.len() > 1 {
+        importer::records(cluster).await?
+    } else {
+        Vec::new()
+    };
+    for departure in last_first(leaving, &records)?.into_iter().chain(staying) {
+        let earlier = no_longer_needing(deployments, &departure.standing.placed.solution);
+        let plan = Box::pin(foresee(departure, &earlier, cluster));
+        deployments.push(plan.await?);
+    }
+    Ok(())
 }
 
 /// Each behind those that it needs.

@@ -67,8 +67,8 @@ impl WaveTurn {
 
 impl ClusterTurn {
     fn of(plan: &MemberPlan) -> Self {
-        let changed = plan.deployments.iter().filter(|it| it.changes());
-        let changes = changed.map(|plan: &DeploymentPlan| match plan.removes() {
+        let deployments = plan.deployments.iter().filter(|it| it.changes());
+        let changes = deployments.map(|plan: &DeploymentPlan| match plan.removes() {
             Some(_) => format!("{} is removed", plan.placed),
             None => plan.placed.to_string(),
         });

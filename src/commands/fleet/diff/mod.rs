@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let found = arguments.reading.run(
         &arguments.accept,
         output,
-        async |deployable, cluster| {
+        &async |deployable, cluster| {
             let accepted = &deployable.archive.accepted;
             let request = deployable.request;
             let compared = Comparison::make(accepted, cluster, request, &Since::Now).await?;

@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let outcome = arguments.reading.run(
         &[],
         output,
-        async |deployable, cluster| Box::pin(look(deployable, arguments.to, cluster)).await,
+        &async |deployable, cluster| Box::pin(look(deployable, arguments.to, cluster)).await,
         async |file, found| carry_out(file, found, arguments, output).await,
     );
     Ok(outcome?.unwrap_or(Outcome::No))

@@ -63,7 +63,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let outcome = arguments.reading.run(
         &arguments.accept,
         output,
-        async |deployable, cluster| {
+        &async |deployable, cluster| {
             let (accepted, client) = (&deployable.archive.accepted, deployable.client);
             let request = deployable.request;
             let rendered =

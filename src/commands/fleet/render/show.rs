@@ -30,20 +30,17 @@ pub(super) fn show(
         render::result(output, &RenderedFleet::of(file, clusters), |_| {});
         return Ok(outcome(clusters));
     }
-    match &arguments.output_dir {
-        Some(directory) => {
-            let count = rendered(clusters).map(|(_, _, it)| it.manifests.len());
-            let objects = render::count(count.sum(), "object");
-            render::line!("{objects} in `{}`", directory.display());
-        }
-        None => {
-            let documents = rendered(clusters).flat_map(|(name, deployment, it)| {
-                let origin = format!("{name}, {}, ", deployment.placed);
-                let manifests = it.manifests.iter();
-                manifests.map(move |manifest| document_of(&origin, manifest))
-            });
-            print(documents)?;
-        }
+    if let Some(directory) = &arguments.output_dir {
+        let count = rendered(clusters).map(|(_, _, it)| it.manifests.len());
+        let objects = render::count(count.sum(), "object");
+        render::line!("{objects} in `{}`", directory.display());
+    } else {
+        let documents = rendered(clusters).flat_map(|(name, deployment, it)| {
+            let origin = format!("{name}, {}, ", deployment.placed);
+            let manifests = it.manifests.iter();
+            manifests.map(move |manifest| document_of(&origin, manifest))
+        });
+        print(documents)?;
     }
     let obstacles = obstacles(clusters);
     if !obstacles.is_empty() {
