@@ -40,7 +40,7 @@ fn import(site: &Site, archive: &str) -> Answer {
 }
 
 fn accepting(site: &Site, archive: &str, accept: &[&str]) -> Answer {
-    let into = ["-e", "prod", "--pull-secret", "login", "--timeout=20"];
+    let into = ["-e", "prod", "--pull-secret", "login", "--timeout=40"];
     let mut command = site.import_command(archive, &[&into[..], accept].concat());
     Answer::of(command.env("HELM", &*HELM))
 }

@@ -12,7 +12,7 @@ use crate::faults::{Share, everywhere, run};
 use crate::site::{Site, consent_id, difference, eventually};
 
 /// How long a version may take that never becomes ready.
-const SHORT: [&str; 2] = ["--timeout", "8"];
+const SHORT: [&str; 2] = ["--timeout", "16"];
 
 /// What a later version brings beside the rest.
 const MORE: &str = "
