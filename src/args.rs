@@ -316,6 +316,16 @@ pub(crate) struct RegistryArguments {
     pub(crate) plain_http: bool,
 }
 
+/// Whether repositories are created.
+#[derive(Args, Clone, Copy, Debug)]
+#[command(next_help_heading = "Registry")]
+pub(crate) struct CreationArguments {
+    /// Create repositories that do not exist, where the registry has an API for it: Amazon ECR, with the key of
+    /// `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. The plan lists them. Other registries are not affected
+    #[arg(long)]
+    pub(crate) create_repositories: bool,
+}
+
 /// The mirrors that registries are reached by.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Registry")]

@@ -206,6 +206,26 @@ pub(crate) fn proxies() -> Proxies {
     }
 }
 
+/// The login to the APIs of AWS, and their place, in the spelling of its SDKs.
+pub(crate) struct AwsVariables {
+    pub(crate) access_key_id: Option<String>,
+    pub(crate) secret_access_key: Option<String>,
+    pub(crate) session_token: Option<String>,
+    pub(crate) region: Option<String>,
+    /// The URL of the API of ECR.
+    pub(crate) endpoint: Option<String>,
+}
+
+pub(crate) fn aws() -> AwsVariables {
+    AwsVariables {
+        access_key_id: variable("AWS_ACCESS_KEY_ID"),
+        secret_access_key: variable("AWS_SECRET_ACCESS_KEY"),
+        session_token: variable("AWS_SESSION_TOKEN"),
+        region: variable("AWS_REGION").or_else(|| variable("AWS_DEFAULT_REGION")),
+        endpoint: variable("AWS_ENDPOINT_URL_ECR"),
+    }
+}
+
 /// The socket of the container engine: the one that is named, else the first that is there, of Docker, of this user's
 /// podman, of root's podman. `None` if one is named that is no socket of this machine.
 pub(crate) fn engine() -> Option<PathBuf> {

@@ -5,10 +5,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
-use registry::{Client, ClientOptions, Credentials, PlainHttp, RegistryAddress, UploadJournal};
+use registry::{
+    Client, ClientOptions, Credentials, EcrApi, PlainHttp, RegistryAddress, Secret, UploadJournal,
+};
 use sources::{CertificateFolders, CertificatePlace};
 
-use crate::args::{RegistryArguments, choose};
+use crate::args::{CreationArguments, RegistryArguments, choose};
 use crate::failure::{Failure, NO_CERTIFICATE};
 use crate::{disk, environment, interrupt, own, verbose};
 
@@ -82,6 +84,49 @@ pub(crate) fn client(
     options.journal = journal();
     options.stop = interrupt::cancel();
     Ok(Client::new(registry, options)?)
+}
+
+/// The same, which creates repositories if that is asked for.
+pub(crate) fn creating_client(
+    registry: &RegistryAddress,
+    arguments: &RegistryArguments,
+    creation: CreationArguments,
+    options: ClientOptions,
+) -> Result<Client, Failure> {
+    let creator = creator(registry, creation)?;
+    client(registry, arguments, ClientOptions { creator, ..options })
+}
+
+/// The API by which a registry creates repositories, if it has one and that is asked for. A registry is one of Amazon ECR
+/// by its host, or because the place of that API is named.
+fn creator(
+    registry: &RegistryAddress,
+    creation: CreationArguments,
+) -> Result<Option<EcrApi>, Failure> {
+    let named = environment::aws();
+    let known = registry::ecr_endpoint(registry.host());
+    let known = known.map(|(region, endpoint)| (region.to_owned(), endpoint));
+    let place = match (known, named.endpoint, named.region) {
+        (Some((region, known)), endpoint, _) => Some((region, endpoint.unwrap_or(known))),
+        (None, Some(endpoint), Some(region)) => Some((region, endpoint)),
+        _ => None,
+    };
+    let Some((region, endpoint)) = place.filter(|_| creation.create_repositories) else {
+        return Ok(None);
+    };
+    let (Some(access_key_id), Some(key)) = (named.access_key_id, named.secret_access_key) else {
+        let none = "`--create-repositories` needs `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`";
+        return Err(Failure::usage(none).hint(
+            "`aws configure export-credentials --format env` prints the variables of your profile",
+        ));
+    };
+    Ok(Some(EcrApi {
+        endpoint,
+        region,
+        access_key_id,
+        secret_access_key: Secret::new(key),
+        session_token: named.session_token.map(Secret::new),
+    }))
 }
 
 /// The certificate authorities that were named, as one text; none if nodes need to know none.

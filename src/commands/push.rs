@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let mapping = Mapping::of(&accepted, arguments.map, &reach);
     let pulls = arguments.pull_registry.as_ref().unwrap_or(address);
     let map = mapping.at(pulls, placement);
-    let client = registries::client(address, &arguments.reach, reach)?;
+    let client = registries::creating_client(address, &arguments.reach, arguments.creation, reach)?;
     cluster::block_on(async {
         let plan = PushPlan::make(&accepted, findings, &client, &request).await?;
         carry_out(plan, &client, arguments, map, output).await
@@ -101,6 +101,7 @@ fn show(plan: &PushSummary) {
         [&plan.registry, &plan.pull_registry],
         [plan.images, plan.referrers],
         [plan.bytes_to_push, plan.bytes],
+        &plan.creates,
     );
     render::lines("note      ", &plan.notes);
 }

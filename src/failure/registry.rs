@@ -42,6 +42,7 @@ const OTHER_IDENTITY: &str = "have the registry's administrator give you a new c
 const RENEW_IDENTITY: &str = "have the registry's administrator renew the client certificate, or correct this machine's clock";
 pub(super) const OTHER_CLOCK: &str =
     "correct the clock of this machine or of the one that issued the certificate";
+const ECR_RIGHTS: &str = "the key in `AWS_ACCESS_KEY_ID` needs the right `ecr:CreateRepository`; or create the repository yourself and run the same command again";
 const TAMPERED: &str = "copy again from the source; if it fails again, treat it as tampering";
 
 impl Judge for Error {
@@ -95,6 +96,7 @@ impl Judge for Error {
             Self::Denied { operation, .. } if operation.is_deletion() => no(MAY_NOT_DELETE),
             Self::Denied { .. } => no(MAY_NOT_PUSH),
             Self::NoRepository { .. } => no(MAKE_IT),
+            Self::RepositoryApi { .. } => no(ECR_RIGHTS),
             Self::NameRefused { .. } => no(LEVELS),
             Self::ReadOnly { .. } => no(READ_ONLY),
             Self::TagKept { .. } => no(TAG_KEPT),
@@ -170,9 +172,9 @@ pub(super) fn taking(why: Refusal, host: &str, repository: &str) -> String {
 
 /// The command or the place that makes a repository.
 fn make_repository(host: &str, repository: &str) -> String {
-    if let Some(region) = region(host) {
+    if let Some((region, _)) = registry::ecr_endpoint(host) {
         return format!(
-            "create it: `aws ecr create-repository --region {region} --repository-name {repository}`"
+            "`--create-repositories` creates it, or `aws ecr create-repository --region {region} --repository-name {repository}`"
         );
     }
     let namespace = repository.split('/').next().unwrap_or(repository);
@@ -189,13 +191,6 @@ pub(super) fn make_project(host: &str, project: &str) -> String {
     format!(
         "create the project `{project}` at https://{host}/harbor/projects, and make the login a developer of it or more"
     )
-}
-
-/// The region of a registry of Amazon ECR: `ACCOUNT.dkr.ecr.REGION.amazonaws.com`, and `.cn` in China.
-fn region(host: &str) -> Option<&str> {
-    let (_, rest) = host.split_once(".dkr.ecr.")?;
-    let (region, rest) = rest.split_once('.')?;
-    matches!(rest, "amazonaws.com" | "amazonaws.com.cn").then_some(region)
 }
 
 impl Judge for IdentityError {

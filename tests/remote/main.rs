@@ -14,6 +14,7 @@ mod server;
 
 mod certificates;
 mod charts;
+mod ecr;
 mod engine;
 mod exports;
 mod guide;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use reqwest::{Method, StatusCode, Url};
 use schemas::Digest;
@@ -14,6 +14,7 @@ use watch::{Cancel, Listener, Tell};
 use crate::address::{DOCKER_HUB, RegistryAddress, RepositoryPath};
 use crate::answer::RegistryAnswer;
 use crate::auth::{Auth, TokenScope};
+use crate::aws::EcrApi;
 use crate::credentials::Credentials;
 use crate::error::{Error, Operation, RegistryVerb};
 use crate::events::Event;
@@ -110,6 +111,8 @@ pub struct ClientOptions {
     pub parts: PartSizes,
     /// The journal that remembers uploads, so that another process can go on with them.
     pub journal: Option<Arc<UploadJournal>>,
+    /// The API by which the registry creates repositories, if it creates none by itself.
+    pub creator: Option<EcrApi>,
     /// Whether a push is to stop: what is under way is finished, and nothing more begun.
     pub stop: Cancel<'static>,
 }
@@ -148,6 +151,7 @@ impl Default for ClientOptions {
             listener: Listener::default(),
             parts: PartSizes::default(),
             journal: None,
+            creator: None,
             stop: Cancel::never(),
         }
     }
@@ -208,6 +212,7 @@ struct ClientState {
     // The registry refuses parts.
     whole: AtomicBool,
     journal: Option<Arc<UploadJournal>>,
+    creator: Option<EcrApi>,
     stop: Cancel<'static>,
 }
 
@@ -237,6 +242,7 @@ impl Client {
                 parts: options.parts,
                 whole: AtomicBool::new(false),
                 journal: options.journal,
+                creator: options.creator,
                 stop: options.stop,
             }),
         })
@@ -357,6 +363,24 @@ impl Client {
     /// Whether a push is to stop.
     pub(crate) fn is_stopped(&self) -> bool {
         self.inner.stop.is_asked()
+    }
+
+    pub(crate) fn creator(&self) -> Option<&EcrApi> {
+        self.inner.creator.as_ref()
+    }
+
+    /// Sends a request to another server as it is.
+    pub(crate) async fn send_elsewhere(
+        &self,
+        operation: &Operation,
+        request: reqwest::Request,
+    ) -> Result<RegistryAnswer, Error> {
+        self.inner.transport.wire.send(operation, request).await
+    }
+
+    /// The time by the clock of TLS.
+    pub(crate) fn now(&self) -> Option<SystemTime> {
+        self.inner.transport.wire.now()
     }
 
     pub(crate) fn journal(&self) -> Option<&UploadJournal> {

@@ -39,6 +39,8 @@ pub(crate) enum RegistryVerb {
     ListRepositories,
     ListReferrers(Digest),
     AskSpace,
+    /// Create a repository by the registry's own API.
+    CreateRepository,
     /// Read a file of a web site, which is no registry.
     ReadFile(String),
 }
@@ -131,6 +133,7 @@ impl fmt::Display for Operation {
             RegistryVerb::ListRepositories => write!(f, "list the repositories of ")?,
             RegistryVerb::ListReferrers(digest) => write!(f, "list what refers to {digest} in ")?,
             RegistryVerb::AskSpace => write!(f, "ask for the free space of ")?,
+            RegistryVerb::CreateRepository => write!(f, "create the repository ")?,
             RegistryVerb::ReadFile(file) => write!(f, "download `{file}` from ")?,
         }
         f.write_str(&self.host)?;
@@ -329,6 +332,14 @@ pub enum Error {
         operation: Box<Operation>,
         /// The registry's own words, shortened.
         message: String,
+    },
+    /// The API that creates repositories refuses to, or cannot be asked.
+    #[error("could not {operation}: {reason}")]
+    RepositoryApi {
+        /// The operation that failed.
+        operation: Box<Operation>,
+        /// The API's own words, shortened.
+        reason: String,
     },
     /// The registry has no repositories of such names.
     #[error("could not {operation}: the registry does not take this name: {message}")]
@@ -558,6 +569,7 @@ impl Error {
             | Self::LoginUnsupported { .. }
             | Self::Denied { .. }
             | Self::NoRepository { .. }
+            | Self::RepositoryApi { .. }
             | Self::NameRefused { .. }
             | Self::TagKept { .. }
             | Self::TagHidden { .. }

@@ -305,6 +305,11 @@ fn registry_words(body: &[u8]) -> String {
             .join("; "),
         Err(_) => String::from_utf8_lossy(body).into_owned(),
     };
+    shortened(&text)
+}
+
+/// Returns the words of a server, bounded, on one line, and without the queries of URLs.
+pub(crate) fn shortened(text: &str) -> String {
     let words = text
         .split(|c: char| c.is_whitespace() || c.is_control())
         .filter(|word| !word.is_empty())

@@ -53,6 +53,11 @@ pub(crate) struct ShownIdentity {
 }
 
 impl ShownIdentity {
+    pub(crate) fn now(&self) -> Option<SystemTime> {
+        let now = self.clock.current_time()?;
+        Some(SystemTime::UNIX_EPOCH + Duration::from_secs(now.as_secs()))
+    }
+
     /// Returns the cause of an error where a server refuses the client certificate.
     pub(crate) fn explain(&self, error: Error) -> Error {
         let Error::CertificateRefused { operation, reason } = error else {
@@ -62,9 +67,7 @@ impl ShownIdentity {
             // Many servers have no word of their own for none at all.
             return Error::CertificateRequired { operation };
         };
-        let now = self.clock.current_time();
-        let now = now.map(|now| SystemTime::UNIX_EPOCH + Duration::from_secs(now.as_secs()));
-        match now.and_then(|now| tls::expiry(certificate, now)) {
+        match self.now().and_then(|now| tls::expiry(certificate, now)) {
             Some(reason) => Error::CertificateExpired { operation, reason },
             None => Error::CertificateRefused { operation, reason },
         }

@@ -14,11 +14,13 @@ mod activity;
 mod address;
 mod answer;
 mod auth;
+mod aws;
 mod blobs;
 mod buffers;
 mod challenge;
 mod client;
 mod credentials;
+mod ecr;
 mod engine;
 mod error;
 mod events;
@@ -65,6 +67,7 @@ pub use ::tls::{ExpiryError, IdentityError};
 pub use address::{
     AddressError, DOCKER_HUB, ImageLocation, Reference, RegistryAddress, RepositoryPath,
 };
+pub use aws::{EcrApi, ecr_endpoint};
 pub use client::{Client, ClientOptions, PartSizes, PlainHttp, Proxies};
 pub use credentials::{Credentials, CredentialsError, Secret, Username, UsernameError};
 pub use engine::{Engine, EngineError, EngineImage};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use reqwest::{Request, Response, Url};
 use tokio::time::Instant;
@@ -86,6 +87,11 @@ impl ClientWire {
             }
             Err(error) => Err(self.explain(from_reqwest(operation, error))),
         }
+    }
+
+    /// The time by the clock of TLS.
+    pub(crate) fn now(&self) -> Option<SystemTime> {
+        self.shown.now()
     }
 
     /// Returns the cause of an error where a server refuses the client certificate.

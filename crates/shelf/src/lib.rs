@@ -63,4 +63,3 @@ pub use readback::{Readback, Repaired};
 pub use record::{Record, RecordedImage};
 pub use served::{ArchiveJudge, Archives, ServeError, Serving, Whole};
 pub use survey::{Missing, Replace, Survey, TargetState, survey};
-pub use uploads::denied;

@@ -12,7 +12,6 @@ use crate::layout::{MirrorPolicy, PathLayout, Placement};
 use crate::obstacle::RegistryObstacle;
 use crate::pushed::Pushed;
 use crate::survey::{Survey, TargetState, survey};
-use crate::uploads::denied;
 
 /// The registry and the layout that a push is asked for.
 #[derive(Clone, Debug)]
@@ -52,6 +51,9 @@ pub struct PushSummary {
     pub bytes: u64,
     /// Bytes that the registry lacks.
     pub bytes_to_push: u64,
+    /// Repositories that do not exist and are created first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub creates: Vec<String>,
     /// What only an import with a cluster brings.
     pub needs_cluster: Vec<String>,
     /// What is worth knowing, and no reason to stop.
@@ -102,10 +104,13 @@ impl PushPlan {
             needs_cluster: needs_cluster(accepted),
             notes: notes(accepted, client, survey.placement),
             findings,
+            creates: Vec::new(),
         };
         // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
-        let denied = denied(client, &survey.job).await?;
+        let denied = survey.open_uploads(client).await?;
         survey.obstacles.extend(denied);
+        let creates = survey.creates.iter().map(ToString::to_string).collect();
+        let summary = PushSummary { creates, ..summary };
         Ok(Self { survey, summary })
     }
 

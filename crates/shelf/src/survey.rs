@@ -76,6 +76,8 @@ pub struct Survey {
     pub job: PushJob,
     /// The placement that the registry records of the version from now on.
     pub placement: Placement,
+    /// The repositories that the push creates first.
+    pub creates: Vec<RepositoryPath>,
     /// The images that it brings.
     images: ImagesByName,
     /// The obstacles in the way.
@@ -83,12 +85,15 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Pushes what the registry lacks.
+    /// Creates the repositories that do not exist, and pushes what the registry lacks.
     pub async fn push(
         &self,
         client: &Client,
         tell: Tell<'_, registry::Event>,
     ) -> Result<PushReport, Error> {
+        for repository in &self.creates {
+            client.create_repository(repository).await?;
+        }
         push_all(client, &self.job, &self.images, tell).await
     }
 }
@@ -105,9 +110,8 @@ pub async fn survey(
         missing,
     } = wanted;
     client.ping().await?;
-    let mut obstacles = Vec::new();
+    let mut obstacles = unfit_layout(accepted, placement);
     let named = ImageName::all(accepted, client.address(), placement, &mut obstacles)?;
-    obstacles.extend(unfit_layout(accepted, placement));
     let has_head = placement.layout != PathLayout::Ref;
     let artifact = || HeadArtifact::of(accepted, client.address(), placement);
     let mut artifact = has_head.then(artifact).transpose()?;
@@ -164,6 +168,7 @@ pub async fn survey(
         total_bytes: all.blobs.iter().map(|blob| blob.size).sum(),
         missing_bytes: lacking.map(|blob| blob.size).sum(),
         job,
+        creates: Vec::new(),
         images: by_name,
         placement,
         obstacles,
@@ -171,12 +176,13 @@ pub async fn survey(
 }
 
 /// Returns why images cannot be placed so, if they cannot: an operator looks for them by their paths.
-fn unfit_layout(accepted: &Accepted, placement: Placement) -> Option<RegistryObstacle> {
+fn unfit_layout(accepted: &Accepted, placement: Placement) -> Vec<RegistryObstacle> {
     let has_operator = accepted.manifest().spec.operator.is_some();
     let is_unfit = has_operator && placement.layout == PathLayout::Flat;
-    is_unfit.then(|| RegistryObstacle::OperatorNeedsPaths {
+    let obstacle = is_unfit.then(|| RegistryObstacle::OperatorNeedsPaths {
         solution_id: accepted.statement().predicate.id.to_string(),
-    })
+    });
+    obstacle.into_iter().collect()
 }
 
 /// Follows the placement that the registry records of the version, where it differs. Returns what is in the way if it

@@ -2,15 +2,42 @@
 
 use std::collections::BTreeSet;
 
-use registry::{Client, KnownContent, PushJob, Refusal, RepositoryPath};
+use registry::{Client, KnownContent, Refusal, RepositoryPath};
 
 use crate::error::Error;
 use crate::obstacle::RegistryObstacle;
+use crate::survey::Survey;
 
-/// Opens the uploads that prove the right to push: the push uses them, or they are given back. What is in the way.
-pub async fn denied(client: &Client, job: &PushJob) -> Result<Vec<RegistryObstacle>, Error> {
-    let repositories = job.manifests.iter().map(|manifest| &manifest.repository);
-    open(client, &job.known, repositories.collect()).await
+impl Survey {
+    /// Opens the uploads that prove the right to push: the push uses them, or they are given back. Returns what is in the
+    /// way. Repositories that do not exist are not, if the client can create them: the push does.
+    pub async fn open_uploads(&mut self, client: &Client) -> Result<Vec<RegistryObstacle>, Error> {
+        let manifests = self.job.manifests.iter();
+        let repositories = manifests.map(|manifest| &manifest.repository);
+        let mut obstacles = open(client, &self.job.known, repositories.collect()).await?;
+        if client.creates_repositories() {
+            obstacles.retain(|obstacle| match absent(obstacle) {
+                Some(repository) => {
+                    self.creates.push(repository);
+                    false
+                }
+                None => true,
+            });
+        }
+        Ok(obstacles)
+    }
+}
+
+/// The repository that does not exist, if that is what is in the way.
+fn absent(obstacle: &RegistryObstacle) -> Option<RepositoryPath> {
+    match obstacle {
+        RegistryObstacle::PushRefused {
+            why: Refusal::NoRepository,
+            repository,
+            ..
+        } => repository.parse().ok(),
+        _ => None,
+    }
 }
 
 /// Opens an upload in each of these repositories, and says why some of them take none.

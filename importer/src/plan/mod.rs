@@ -260,7 +260,9 @@ impl<'a> Plan<'a> {
         }
         plan.summary.unseen = sight.unseen();
         // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
-        let denied = shelf::denied(client, &plan.images.job).await?;
+        let denied = plan.images.open_uploads(client).await?;
+        let created = plan.images.creates.iter();
+        plan.summary.creates = created.map(ToString::to_string).collect();
         let denied = denied.into_iter().map(Obstacle::from);
         plan.obstacles.extend(denied);
         Ok(plan)

@@ -57,6 +57,9 @@ pub struct PlanSummary {
     pub bytes: u64,
     /// Bytes that the registry lacks.
     pub bytes_to_push: u64,
+    /// Repositories that do not exist and are created first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub creates: Vec<String>,
     /// Whether the version is recorded already.
     pub recorded: bool,
     /// The change to each CRD.

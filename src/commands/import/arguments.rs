@@ -17,8 +17,8 @@ use super::super::parameters::ParameterArguments;
 use super::show::Shown;
 use super::then::Then;
 use crate::args::{
-    ArrivalArguments, ChangeArguments, ClusterArguments, IncludedHelmArguments, ProgressArguments,
-    RegistryArguments, TrustArguments, choose, first_given,
+    ArrivalArguments, ChangeArguments, ClusterArguments, CreationArguments, IncludedHelmArguments,
+    ProgressArguments, RegistryArguments, TrustArguments, choose, first_given,
 };
 
 /// What is in front of the address of a registry that can only be read.
@@ -36,6 +36,7 @@ const SERVED: &str = "serve://";
     mut_arg("chart_values", |argument| argument.requires("environment")),
     mut_arg("chart_set", |argument| argument.requires("environment")),
     mut_arg("image_map", |argument| argument.conflicts_with("plan_out")),
+    mut_arg("create_repositories", |argument| argument.conflicts_with("plan_out")),
     mut_arg("wait_for_cluster", |argument| argument.conflicts_with("plan_out")),
     after_help = "\
 Whatever can be checked is checked before anything changes: signatures, the registry and its
@@ -162,6 +163,9 @@ pub(crate) struct Registries {
 
     #[command(flatten)]
     pub(super) placement: PlacementArguments,
+
+    #[command(flatten)]
+    pub(super) creation: CreationArguments,
 
     #[command(flatten)]
     pub(crate) reach: RegistryArguments,

@@ -36,7 +36,7 @@ use super::image_map::{Mapped, Mapping};
 use super::watch::watch;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, events};
+use crate::{cluster, events, registries};
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     arguments.map.set_aside(output);
@@ -52,7 +52,13 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let site = importer::site(&cluster).await?;
         let request = request::request(arguments, &site)?;
         let reach = request::reach(&arguments.registries.reach, &site)?;
-        let client = request::client(&request.registry, &arguments.registries.reach, &site)?;
+        let Registries {
+            reach: asked,
+            creation,
+            ..
+        } = &arguments.registries;
+        let own = reach.clone();
+        let client = registries::creating_client(&request.registry, asked, *creation, own)?;
         let reached = Reached {
             client: &client,
             cluster: &cluster,

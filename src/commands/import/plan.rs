@@ -92,9 +92,15 @@ pub(crate) fn warnings(object: &PlannedObject) -> Vec<String> {
 }
 
 /// Where images are pushed, and where nodes pull them from; how many, and how many bytes of all are missing there.
-pub(crate) fn registry(registries: [&str; 2], counts: [usize; 2], bytes: [u64; 2]) {
+pub(crate) fn registry(
+    registries: [&str; 2],
+    counts: [usize; 2],
+    bytes: [u64; 2],
+    creates: &[String],
+) {
     let mut lines = Lines::default();
     lines.registry(registries, counts, bytes);
+    lines.creates(creates);
     lines.0.iter().for_each(render::line);
 }
 
@@ -174,6 +180,7 @@ impl Lines {
             [plan.images, plan.referrers],
             [plan.bytes_to_push, plan.bytes],
         );
+        self.creates(&plan.creates);
         if plan.placement.layout == PathLayout::Flat {
             self.0.push(FLAT.to_owned());
         }
@@ -222,6 +229,13 @@ impl Lines {
         if pulled != pushed {
             self.0.push(format!("          nodes pull from {pulled}"));
         }
+    }
+
+    /// The repositories that are created first.
+    fn creates(&mut self, repositories: &[String]) {
+        let lines = repositories.iter().map(|it| format!("          {it}"));
+        self.0
+            .extend(headed("create    repositories that do not exist:", lines));
     }
 
     /// What is stored anew, what goes, and what that costs.

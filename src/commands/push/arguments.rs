@@ -6,7 +6,7 @@ use clap::Args;
 use registry::RegistryAddress;
 use shelf::Placement;
 
-use crate::args::{ProgressArguments, RegistryArguments, SignatureArguments};
+use crate::args::{CreationArguments, ProgressArguments, RegistryArguments, SignatureArguments};
 use crate::commands::image_map::{LayoutArguments, MapArguments, MirrorArguments};
 use crate::commands::import::ImageRegistry;
 
@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
 
     #[command(flatten)]
     mirrors: MirrorArguments,
+
+    #[command(flatten)]
+    pub(super) creation: CreationArguments,
 
     #[command(flatten)]
     pub(super) reach: RegistryArguments,
