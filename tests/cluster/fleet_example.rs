@@ -70,7 +70,8 @@ fn example() -> Vec<Block> {
 /// Runs a command of the page. The members have no nodes that could pull an image.
 fn run_here(site: &Site, command: &str) -> String {
     let with = "--ca-file site-ca.pem";
-    let line = if command.starts_with("solution fleet") {
+    let changing = ["solution fleet apply", "solution fleet rollback"];
+    let line = if changing.iter().any(|verb| command.starts_with(verb)) {
         command.replace(with, &format!("{with} --no-pull-proof --timeout 20"))
     } else {
         command.to_owned()
