@@ -169,7 +169,7 @@ fn tests_that_the_documents_name_are_there() {
     for directory in ["tests", "importer/src"] {
         tests_in(Path::new(directory), &mut tests);
     }
-    let text = fs::read_to_string("docs/testing.md").unwrap();
+    let text = fs::read_to_string("docs/development/testing.md").unwrap();
     let section = text.split("## Acceptance").nth(1).unwrap();
     let section = section.split("\n## ").next().unwrap();
     let code = section.split('`').skip(1).step_by(2);
@@ -195,7 +195,7 @@ fn tests_of_attacks_that_the_documents_name_are_there() {
     ] {
         tests_in(Path::new(directory), &mut tests);
     }
-    let text = fs::read_to_string("docs/testing.md").unwrap();
+    let text = fs::read_to_string("docs/development/testing.md").unwrap();
     let section = text.split("## Beyond the archive").nth(1).unwrap();
     let section = section.split("## Fuzz targets").next().unwrap();
     let rows = section.lines().filter(|line| line.starts_with("| "));

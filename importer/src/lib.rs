@@ -2,7 +2,7 @@
 //!
 //! Only a [`validator::Accepted`] can be imported, only a plan without obstacles can be applied, and the cluster is
 //! touched only when every image is in place. This crate knows what a site records, plans and runs. It must not know how an
-//! image is laid out, how a signature is checked, or how a blob comes to a registry. docs/import.md tells what is written,
+//! image is laid out, how a signature is checked, or how a blob comes to a registry. docs/concepts/import.md tells what is written,
 //! under which names and in which order.
 //!
 //! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` and `history`

@@ -123,7 +123,7 @@ pub const SAVED_IMAGES: Kind = List(&[
     ("LayerSources", Map(DESCRIPTOR)),
 ]);
 
-/// An in-toto Statement v1 with the predicate of an archive (`docs/format.md`, 8). A subject is a `ResourceDescriptor`.
+/// An in-toto Statement v1 with the predicate of an archive (`docs/reference/format.md`, 8). A subject is a `ResourceDescriptor`.
 pub(crate) const STATEMENT: Kind = Struct(&[
     ("_type", Plain),
     (

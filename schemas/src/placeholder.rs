@@ -1,5 +1,5 @@
 //! Placeholders in the objects that a Solution carries as they are (`spec.manifests`): what only the site knows. The one
-//! place that knows their grammar (docs/format-manifests.md, 4). The packager writes and checks with it, the importer expands.
+//! place that knows their grammar (docs/reference/format-manifests.md, 4). The packager writes and checks with it, the importer expands.
 //!
 //! An operator's command, arguments and environment have the smaller grammar of format 1 (`split_expansions`).
 

@@ -149,7 +149,7 @@ pub enum StatementError {
     Id(#[source] NameError),
 }
 
-/// The statement in the order of `docs/format.md`. One that is read has a predicate that is looked at later.
+/// The statement in the order of `docs/reference/format.md`. One that is read has a predicate that is looked at later.
 #[derive(Serialize, Deserialize)]
 struct RawStatement<P> {
     #[serde(rename = "_type")]

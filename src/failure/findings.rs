@@ -6,7 +6,7 @@ use validator::{JudgingFault, UnusablePolicy};
 
 use super::{Failure, Outcome};
 
-const WARNINGS: &str = "only warnings can be judged, and none of the groups signature, integrity and container; `docs/findings.md` lists every id";
+const WARNINGS: &str = "only warnings can be judged, and none of the groups signature, integrity and container; `docs/reference/findings.md` lists every id";
 
 /// A flag asks for what there is not, or for what nothing may judge.
 pub(crate) fn misjudged(flag: &'static str) -> impl FnOnce(JudgingFault) -> Failure {

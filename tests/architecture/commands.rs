@@ -26,7 +26,7 @@ const SPOKEN: &[(&str, &str)] = &[
 const NOTES: &str = "what it writes is NOTES.md and the comments of a drafted solution.yaml";
 
 const FINDINGS: &str =
-    "docs/findings.md is made of it: what to do stands beside the id, for every tool";
+    "docs/reference/findings.md is made of it: what to do stands beside the id, for every tool";
 
 /// Lines of code that a file of a command may have: arguments, one request, one call, one rendering.
 const LINES: usize = 120;
@@ -79,7 +79,7 @@ fn lines_of_code(text: &str) -> usize {
 #[test]
 fn libraries_do_not_speak_the_command_line() {
     let reference =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/cli-reference.md"));
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/cli.md"));
     let reference = reference.unwrap();
     let options = reference
         .lines()

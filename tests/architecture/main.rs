@@ -1,4 +1,4 @@
-//! What docs/architecture.md draws and CONTRIBUTING.md asks for, compared with the sources.
+//! What docs/development/architecture.md draws and CONTRIBUTING.md asks for, compared with the sources.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,4 +1,4 @@
-//! The direction of dependencies, as docs/architecture.md draws it, compared with what cargo sees; and what may be depended
+//! The direction of dependencies, as docs/development/architecture.md draws it, compared with what cargo sees; and what may be depended
 //! on at all. A new arrow needs a line here, and so a reason in review.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -285,7 +285,7 @@ fn packages_know_only_what_lies_below_them() {
         for dependency in graph.direct[*package].intersection(&graph.workspace) {
             assert!(
                 allowed.contains(&dependency.as_str()),
-                "{package} must not depend on {dependency}: see docs/architecture.md"
+                "{package} must not depend on {dependency}: see docs/development/architecture.md"
             );
         }
         for dependency in *allowed {

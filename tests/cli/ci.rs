@@ -1,4 +1,4 @@
-//! The jobs of docs/developers/ci.md: each is what its system reads, and its lines do what the page says.
+//! The jobs of docs/how-to/publish/ci.md: each is what its system reads, and its lines do what the page says.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::common::{Answer, Desk, programs};
 use crate::review::desk;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/developers/ci.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/how-to/publish/ci.md");
 
 /// A file that the page shows.
 struct Shown {

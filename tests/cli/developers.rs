@@ -1,4 +1,4 @@
-//! Every command of docs/developers that needs no cluster, run one after the other as the pages tell a publisher to.
+//! Every command of docs/how-to/publish that needs no cluster, run one after the other as the pages tell a publisher to.
 
 use std::process::Command;
 
@@ -32,7 +32,7 @@ fn a_publisher_can_follow_the_pages() {
         let shell = shell.env_clear().env("HOME", desk.path("."));
         Answer::of(shell.env("PATH", &path))
     };
-    let hermetic = pages("developers/").into_iter();
+    let hermetic = pages("how-to/publish/").into_iter();
     for page in hermetic.filter(|page| !page.ends_with("monitor.md")) {
         for command in commands(&page) {
             let answer = run(&command);

@@ -170,7 +170,7 @@ const FINDINGS_HEAD: &str = "\
 # Findings
 
 What `solution validate` can find, in the order in which it reports; `pack` and `import` find the same. An *error* refuses \
-the archive (exit code 1); a *warning* does not, unless a [publisher's policy](developers/ci.md#a-policy-for-findings) \
+the archive (exit code 1); a *warning* does not, unless a [publisher's policy](../how-to/publish/ci.md#a-policy-for-findings) \
 says so. Ids are stable: a script may rely on them (`--output json`, field \
 `findings`). What can be in the way of a change are [obstacles](obstacles.md). Renewed from the code by `UPDATE=1 cargo \
 test --test cli`.
@@ -198,7 +198,7 @@ fn about(group: &str) -> &'static str {
         "programs" => "`bin/`: the programs that an archive includes for sites that have none.",
         "practice" => "What works, but is better done differently.",
         "vulnerabilities" => {
-            "What a database knows against the packages of images, with `validate --vulnerabilities`. Only a policy refuses by it ([how](inventory.md))."
+            "What a database knows against the packages of images, with `validate --vulnerabilities`. Only a policy refuses by it ([how](../how-to/publish/sboms.md))."
         }
         other => panic!("group {other} has no words"),
     }
@@ -274,17 +274,17 @@ fn compare(name: &str, now: &str) {
 
 #[test]
 fn the_command_reference_is_what_help_says() {
-    compare("cli-reference.md", &reference());
+    compare("reference/cli.md", &reference());
 }
 
 #[test]
 fn the_list_of_findings_is_the_validators() {
-    compare("findings.md", &findings());
+    compare("reference/findings.md", &findings());
 }
 
 #[test]
 fn the_list_of_obstacles_is_the_importers() {
-    compare("obstacles.md", &obstacles());
+    compare("reference/obstacles.md", &obstacles());
 }
 
 #[test]

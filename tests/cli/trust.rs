@@ -154,10 +154,10 @@ fn a_policy_counts_for_its_solutions_only_and_the_closest_one_counts() {
     );
 }
 
-/// The policy of docs/signing.md, written by hand as it stands there.
+/// The policy of docs/how-to/publish/signing.md, written by hand as it stands there.
 #[test]
 fn the_guides_policy_is_one() {
-    let guide = include_str!("../../docs/signing.md");
+    let guide = include_str!("../../docs/how-to/publish/signing.md");
     let (_, policy) = guide.split_once("\n```yaml\n").unwrap();
     let (policy, _) = policy.split_once("```").unwrap();
     let desk = Desk::with_archive();

@@ -2,7 +2,7 @@
 //! real cluster, each with what upstream's only suppose: the pod is gone, the image comes from the registry when the node
 //! has lost it, and in the end nothing is there that was not there before.
 //!
-//! `docs/testing.md` says which test shows which scenario.
+//! `docs/development/testing.md` says which test shows which scenario.
 
 mod isolation;
 mod node;

@@ -1,4 +1,4 @@
-//! Every command of docs/operations, run one after the other as the pages tell an administrator to.
+//! Every command of docs/how-to/operate, run one after the other as the pages tell an administrator to.
 
 use std::fs;
 use std::process::Command;
@@ -59,7 +59,7 @@ fn an_administrator_can_follow_the_pages() {
     site.forget_signers();
     desk(&site);
     let before = beside_records(&site);
-    for page in pages("operations/") {
+    for page in pages("how-to/operate/") {
         for command in commands(&page) {
             let answer = run(&site, &command);
             let page = page.display();

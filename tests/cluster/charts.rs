@@ -195,7 +195,7 @@ fn a_new_user_can_follow_the_pages() {
     fs::remove_file(site.desk.path("publisher.key")).unwrap();
     fs::remove_file(site.desk.path("publisher.pub")).unwrap();
     let registry = upstream(&site);
-    let pages = pages("first/");
+    let pages = pages("getting-started/");
     assert_eq!(pages.len(), 3, "{pages:?}");
     let all: Vec<String> = pages.iter().flat_map(|page| commands(page)).collect();
     let last = fs::read_to_string(&pages[2]).unwrap();

@@ -1,4 +1,4 @@
-//! The example of docs/fleets.md on four real API servers, as its reader runs it.
+//! The example of docs/how-to/operate/fleets.md on four real API servers, as its reader runs it.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use crate::fleet_charts::tell_network;
 use crate::fleet_waves::Controllers;
 use crate::site::{Site, variable};
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/fleets.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/how-to/operate/fleets.md");
 
 const CLUSTERS: [&str; 4] = ["berlin", "madrid", "paris", "rome"];
 

@@ -7,7 +7,7 @@ use crate::common::programs;
 use crate::site::{Site, eventually, variable};
 
 /// The page whose Job is run.
-const PAGE: &str = include_str!("../../docs/operations/inside.md");
+const PAGE: &str = include_str!("../../docs/how-to/operate/in-cluster.md");
 
 /// The namespace of the account whose rights the tests print.
 const NAMESPACE: &str = "default";

@@ -98,7 +98,7 @@ fn metrics_are_collected_where_the_cluster_can() {
         ""
     );
 
-    for page in pages("developers/monitor.md") {
+    for page in pages("how-to/publish/monitor.md") {
         for command in commands(&page) {
             let answer = run(&site, &command);
             assert_eq!(answer.code, 0, "{command}\n{answer:?}");

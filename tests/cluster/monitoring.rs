@@ -14,7 +14,7 @@ use crate::prometheus::Prometheus;
 use crate::site::{Site, eventually};
 
 /// The page whose rules and dashboard are tried.
-const PAGE: &str = include_str!("../../docs/developers/monitor.md");
+const PAGE: &str = include_str!("../../docs/how-to/publish/monitor.md");
 
 /// The source tree of the alerts about Solutions.
 const ALERTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/solutions/alerts");

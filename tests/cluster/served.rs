@@ -69,7 +69,7 @@ fn here(command: &str) -> String {
 fn a_site_without_a_registry_can_follow_the_page() {
     let site = Site::new("served");
     book::desk(&site);
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/serve.md");
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/operate/serve.md");
     let mut served = None;
     let all = commands(&page);
     for command in &all {

@@ -1,4 +1,4 @@
-"""What an archive has beyond images, read a second time by the words of docs/format-programs.md, format-referrers.md,
+"""What an archive has beyond images, read a second time by the words of docs/reference/format-programs.md, format-referrers.md,
 format-operator-template.md and format-prerequisites.md alone.
 
     capabilities.py TREE

@@ -1,4 +1,4 @@
-"""The Helm charts of an archive, read a second time by the words of docs/format-charts.md alone.
+"""The Helm charts of an archive, read a second time by the words of docs/reference/format-charts.md alone.
 
     charts.py TREE
 

@@ -1,4 +1,4 @@
-//! The Helm charts of an archive as another reader understands them, which was written from docs/format-charts.md.
+//! The Helm charts of an archive as another reader understands them, which was written from docs/reference/format-charts.md.
 
 use crate::manifests::assert_read;
 

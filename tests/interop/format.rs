@@ -1,4 +1,4 @@
-//! What follows from the files is derived a second time, from the words and templates of docs/format.md, without the
+//! What follows from the files is derived a second time, from the words and templates of docs/reference/format.md, without the
 //! project's code.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -28,8 +28,8 @@ fn a_chart_finds_each_image_in_the_map() {
         "chart/Chart.yaml",
         "apiVersion: v2\nname: chart\nversion: 1.0.0\n",
     );
-    // The line of docs/registries.md, for each image.
-    let docs = include_str!("../../docs/registries.md");
+    // The line of docs/how-to/operate/registries.md, for each image.
+    let docs = include_str!("../../docs/how-to/operate/registries.md");
     let line = docs.lines().find(|line| line.starts_with("image: {{"));
     let named = |image: &Value| {
         let (name, _) = image["image"].as_str().unwrap().rsplit_once(':').unwrap();

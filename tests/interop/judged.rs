@@ -35,10 +35,10 @@ const PACKAGES: [(&str, &str); 13] = [
 ];
 
 /// The format, as it is written down.
-pub(crate) const FORMAT: &str = include_str!("../../docs/format.md");
+pub(crate) const FORMAT: &str = include_str!("../../docs/reference/format.md");
 
 /// The guide to signing, whose lines the tests run.
-pub(crate) const SIGNING: &str = include_str!("../../docs/signing.md");
+pub(crate) const SIGNING: &str = include_str!("../../docs/how-to/publish/signing.md");
 
 /// Where the statement lies, in bytes; the list follows.
 pub(crate) const STATEMENT: std::ops::Range<usize> = 65_536..131_072;

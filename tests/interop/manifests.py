@@ -1,4 +1,4 @@
-"""The sets of objects of an archive, read a second time by the words of docs/format-manifests.md alone.
+"""The sets of objects of an archive, read a second time by the words of docs/reference/format-manifests.md alone.
 
     manifests.py TREE
 

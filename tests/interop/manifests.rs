@@ -1,4 +1,4 @@
-//! The sets of objects of an archive as another reader expands them, which was written from docs/format-manifests.md.
+//! The sets of objects of an archive as another reader expands them, which was written from docs/reference/format-manifests.md.
 
 use std::io::Read as _;
 use std::path::Path;

@@ -1,5 +1,5 @@
 //! The image of the program that `make dist` makes, as skopeo and tar see it. The packages that need cargo's tools are made
-//! by hand (docs/install.md).
+//! by hand (docs/getting-started/install.md).
 
 use std::process::Command;
 

@@ -1,15 +1,15 @@
-//! Signatures are made and checked with OpenSSL alone, by the very lines of `README.txt` and of docs/format.md.
+//! Signatures are made and checked with OpenSSL alone, by the very lines of `README.txt` and of docs/reference/format.md.
 
 use std::fs;
 use std::path::Path;
 
 use crate::judged::{ARCHIVE, FORMAT, Judged, STATEMENT, ask, must, text};
 
-/// The lines of docs/format.md in the block below a heading.
+/// The lines of docs/reference/format.md in the block below a heading.
 fn block(heading: &str) -> String {
     let start = FORMAT
         .find(&format!("\n{heading}\n"))
-        .unwrap_or_else(|| panic!("docs/format.md has no `{heading}`"));
+        .unwrap_or_else(|| panic!("docs/reference/format.md has no `{heading}`"));
     let (_, block) = FORMAT[start..].split_once("```sh\n").unwrap();
     block.split_once("```").unwrap().0.to_owned()
 }
@@ -142,7 +142,7 @@ fn counter_signatures_are_checked_one_by_one() {
     assert_eq!(publisher.len(), 1);
     assert_eq!(reviewer.len(), 1);
     assert_ne!(publisher, reviewer);
-    // The lines of docs/format.md find the signature of a key by the key's id.
+    // The lines of docs/reference/format.md find the signature of a key by the key's id.
     let format = block("## 12. By hand");
     for key in ["publisher.pub", "reviewer.pub"] {
         assert!(accepts(&judged, &format, key), "{key}");

@@ -163,18 +163,18 @@ fn openssl_signs_in_place_of_a_device() {
     desk.report(&both, 0);
 }
 
-/// The lines of docs/signing.md in the first block that holds these words.
+/// The lines of docs/how-to/publish/signing.md in the first block that holds these words.
 fn lines_with(words: &str) -> String {
     let blocks = SIGNING.split("\n```\n");
     blocks
         .skip(1)
         .step_by(2)
         .find(|block| block.contains(words))
-        .unwrap_or_else(|| panic!("docs/signing.md has no block with `{words}`"))
+        .unwrap_or_else(|| panic!("docs/how-to/publish/signing.md has no block with `{words}`"))
         .to_owned()
 }
 
-/// Runs lines of docs/signing.md on a copy of the archive, where `solution` is the program.
+/// Runs lines of docs/how-to/publish/signing.md on a copy of the archive, where `solution` is the program.
 fn follow(desk: &Desk, lines: &str) {
     followed(desk, lines).success();
 }
@@ -320,7 +320,7 @@ fn cosign(directory: &Path, envelope: &str, key: &str, file: &str) -> bool {
     let program = Answer::of(Command::new(program).args(["cosign", "--path"])).success();
     let lines = SIGNING
         .split_once("cosign verify-blob-attestation")
-        .expect("docs/signing.md has the line")
+        .expect("docs/how-to/publish/signing.md has the line")
         .1;
     let (arguments, _) = lines.split_once("```").unwrap();
     let arguments = arguments
@@ -335,7 +335,7 @@ fn cosign(directory: &Path, envelope: &str, key: &str, file: &str) -> bool {
     ask(directory, "sh", &["-e", "-c", &line]).good
 }
 
-/// By the very line of docs/signing.md.
+/// By the very line of docs/how-to/publish/signing.md.
 #[test]
 fn cosign_accepts_the_envelope_and_nothing_else() {
     let judged = Judged::example();

@@ -1,4 +1,4 @@
-//! `docs/pack-an-operator.md`, followed to the letter by somebody who has nothing but the program: its commands are run as
+//! `docs/how-to/publish/releases.md`, followed to the letter by somebody who has nothing but the program: its commands are run as
 //! they stand. Only the release's address, the operator's name and the registry are those of the test.
 
 use std::fmt::Write as _;
@@ -66,7 +66,7 @@ fn the_guide_leads_from_a_release_to_a_valid_archive() {
     }
     desk.write("published/bundle.yaml", &release);
 
-    let guide = std::fs::read_to_string(root.join("docs/pack-an-operator.md")).unwrap();
+    let guide = std::fs::read_to_string(root.join("docs/how-to/publish/releases.md")).unwrap();
     let script = commands(&guide);
     let address = script
         .lines()

@@ -1,4 +1,4 @@
-//! The unit of systemd and the static pod that docs/serve has: both are what they are taken for, and what they start serves.
+//! The unit of systemd and the static pod that docs/how-to/operate/serve has: both are what they are taken for, and what they start serves.
 
 use std::fs;
 use std::path::Path;
@@ -14,7 +14,7 @@ const PROGRAM: &str = "/usr/local/bin/solution";
 const ARCHIVES: &str = "/srv/solutions";
 
 fn shipped(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/serve");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/how-to/operate/serve");
     fs::read_to_string(folder.join(name)).unwrap()
 }
 

@@ -1,4 +1,4 @@
-//! Checks of `charts/`: the Helm charts of an archive (docs/format-charts.md).
+//! Checks of `charts/`: the Helm charts of an archive (docs/reference/format-charts.md).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -38,7 +38,7 @@ impl fmt::Display for SourcePlace {
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// The kind of it: one of docs/findings.md.
+    /// The kind of it: one of docs/reference/findings.md.
     pub id: &'static str,
     /// How much it weighs.
     pub severity: Severity,

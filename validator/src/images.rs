@@ -101,7 +101,7 @@ pub(crate) fn check(
 }
 
 /// Checks that there are referrers and foreign layers where the statement requires readers to know of them. Where there
-/// are referrers, not every statement requires that (docs/format-referrers.md); where there are foreign layers, each does.
+/// are referrers, not every statement requires that (docs/reference/format-referrers.md); where there are foreign layers, each does.
 pub(crate) fn check_capabilities(
     images: &ArchiveImages,
     requires: &[Capability],

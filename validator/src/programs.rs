@@ -1,4 +1,4 @@
-//! Checks of the programs that an archive includes (docs/format-programs.md). None of them is run.
+//! Checks of the programs that an archive includes (docs/reference/format-programs.md). None of them is run.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Checks of `manifests/`: the sets of objects that a site applies as they are (docs/format-manifests.md).
+//! Checks of `manifests/`: the sets of objects that a site applies as they are (docs/reference/format-manifests.md).
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What an archive can have beyond format 1, each with the capability that its readers must know (docs/format.md, 11).
+//! What an archive can have beyond format 1, each with the capability that its readers must know (docs/reference/format.md, 11).
 
 use schemas::{Capability, SolutionSpec};
 
@@ -23,24 +23,24 @@ const DRAFT: &str = "-0.1.0";
 /// Something that an archive has beyond format 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Feature {
-    /// Helm charts (docs/format-charts.md).
+    /// Helm charts (docs/reference/format-charts.md).
     Charts,
     /// Helm charts whose files are read as Helm reads them, in place of [`Self::Charts`].
     ChartsAsHelm,
-    /// Layers of images that have addresses elsewhere too (docs/format-foreign-layers.md).
+    /// Layers of images that have addresses elsewhere too (docs/reference/format-foreign-layers.md).
     ForeignLayers,
-    /// Objects that are applied as they are (docs/format-manifests.md).
+    /// Objects that are applied as they are (docs/reference/format-manifests.md).
     Manifests,
-    /// The part of an operator's Deployment beneath what an import sets of it (docs/format-operator-template.md).
+    /// The part of an operator's Deployment beneath what an import sets of it (docs/reference/format-operator-template.md).
     OperatorTemplate,
-    /// What has to be there before it is deployed (docs/format-prerequisites.md). An archive that has no images needs it
+    /// What has to be there before it is deployed (docs/reference/format-prerequisites.md). An archive that has no images needs it
     /// too: readers of before its time expect some.
     Prerequisites,
-    /// Programs for the site, among the images (docs/format-programs.md).
+    /// Programs for the site, among the images (docs/reference/format-programs.md).
     Programs,
     /// Programs for the site below `bin/`: what only a draft had.
     ProgramsInHead,
-    /// Signatures and other referrers beside images that something names by name alone (docs/format-referrers.md).
+    /// Signatures and other referrers beside images that something names by name alone (docs/reference/format-referrers.md).
     Referrers,
 }
 

@@ -163,7 +163,7 @@ fn path(text: &str) -> ArchivePath {
         .expect("image names, tags and digests are made of path components, and few enough")
 }
 
-/// `manifests/<set>/<NNNN>-<kind>-<name>.yaml` of the object at a place in its set, from 1 (docs/format-manifests.md, 1).
+/// `manifests/<set>/<NNNN>-<kind>-<name>.yaml` of the object at a place in its set, from 1 (docs/reference/format-manifests.md, 1).
 #[must_use]
 pub fn object_path(set: &SetName, place: usize, kind: &str, name: &str) -> ArchivePath {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-');

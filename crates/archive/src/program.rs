@@ -1,4 +1,4 @@
-//! Programs for the site: artifacts among the images (docs/format-programs.md), and files in the head of archives that
+//! Programs for the site: artifacts among the images (docs/reference/format-programs.md), and files in the head of archives that
 //! only a site keeps.
 
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-"""Format 1 a second time, written from docs/format.md alone. The image around the files is written by
-crates/iso9660/tests/reference.py, from docs/format-image.md alone.
+"""Format 1 a second time, written from docs/reference/format.md alone. The image around the files is written by
+crates/iso9660/tests/reference.py, from docs/reference/format-image.md alone.
 
 usage: reference.py STORE KEYS... < DESCRIPTION > ARCHIVE
 

@@ -9,7 +9,7 @@ use crate::Timestamp;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
-    /// Layout 1, as docs/format-image.md describes it.
+    /// Layout 1, as docs/reference/format-image.md describes it.
     V1,
 }
 

@@ -8,7 +8,7 @@
 //!
 //! This crate knows sectors, descriptors and records. It must not know what a Solution is, hash anything, or print.
 //!
-//! Open `plan.rs` first, with docs/format-image.md beside it, the normative description of the bytes; `format.rs` has their
+//! Open `plan.rs` first, with docs/reference/format-image.md beside it, the normative description of the bytes; `format.rs` has their
 //! places.
 
 mod compare;

@@ -1,4 +1,4 @@
-"""Layout 1 a second time, written from docs/format-image.md alone.
+"""Layout 1 a second time, written from docs/reference/format-image.md alone.
 
 Reads lines from stdin: `volume ID`, `set TEXT`, `time SECONDS`, then `head|body SIZE CONTENT PATH` (CONTENT is `-` for
 none). Writes the metadata of the image to the file named on the command line, with zeros for data.

@@ -151,7 +151,7 @@ impl Expansion {
         let named: Vec<_> = named
             .take_while(|(place, _)| place.name == choice.name)
             .collect();
-        // Signatures and other referrers count only where there is nothing else (docs/format-referrers.md).
+        // Signatures and other referrers count only where there is nothing else (docs/reference/format-referrers.md).
         let mut meant = named
             .iter()
             .filter(|(place, _)| named.len() == 1 || place.tag.subject().is_none());

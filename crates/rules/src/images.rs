@@ -7,7 +7,7 @@ use schemas::{ImageName, ImagePlace, ImageReference};
 use super::Problem;
 
 /// The images of each name. `$(image:NAME)` means the only one; and if there are more, the only one that is no signature or
-/// other referrer by its tag (docs/format-referrers.md).
+/// other referrer by its tag (docs/reference/format-referrers.md).
 #[derive(Debug)]
 pub struct ImagesByName<'a>(BTreeMap<&'a ImageName, BTreeSet<&'a ImagePlace>>);
 

@@ -1,4 +1,4 @@
-//! SBOMs in an archive: the manifest by which one refers to an image (docs/format-referrers.md), and which images have one.
+//! SBOMs in an archive: the manifest by which one refers to an image (docs/reference/format-referrers.md), and which images have one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

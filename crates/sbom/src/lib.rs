@@ -1,4 +1,4 @@
-//! SBOMs of images (docs/inventory.md): `syft` makes them, each in the same bytes for the same image; they lie in an archive
+//! SBOMs of images (docs/how-to/publish/sboms.md): `syft` makes them, each in the same bytes for the same image; they lie in an archive
 //! as referrers of what they are about; and `grype` says by a database which vulnerabilities they have.
 //!
 //! This crate knows both programs, the two forms of SBOMs, and the manifest by which one is carried. It must not know where

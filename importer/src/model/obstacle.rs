@@ -1,7 +1,7 @@
 //! The obstacles to a change of a cluster. The fix for each is said by whoever shows it.
 //!
 //! Each has an id, which is the name of its variant in kebab case, and fields: programs read these instead of the words.
-//! `docs/obstacles.md` is made of the types here, so what is said of a variant is what people read of its id.
+//! `docs/reference/obstacles.md` is made of the types here, so what is said of a variant is what people read of its id.
 
 mod above;
 mod missing;

@@ -20,7 +20,7 @@ use crate::failure::{Failure, Outcome};
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 The list is what `sha256sum` writes. The signatures are in `<LIST>.dsse.json` beside it, which openssl can check too:
-docs/signing.md.
+docs/how-to/publish/signing.md.
 
 Examples:
   sha256sum *.deb *.rpm > SHA256SUMS

@@ -11,7 +11,7 @@ use crate::commands::give;
 use crate::failure::Outcome;
 use crate::render;
 
-/// The format of archives (docs/format.md).
+/// The format of archives (docs/reference/format.md).
 const ARCHIVE_FORMAT: u32 = 1;
 
 /// Show the version of this program, and the formats and capabilities that it reads and writes

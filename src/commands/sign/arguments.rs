@@ -17,7 +17,7 @@ A signature in a plan file (`--plan-out` of `solution import`, `deploy`, `activa
 
 A key in a device (HSM, smart card, key service) signs what --payload-out writes, as the raw \
 message of Ed25519; --attach checks the signature with the public key and adds it. \
-docs/signing.md describes every step.
+docs/how-to/publish/signing.md describes every step.
 
 Examples:
   solution sign app.iso --key reviewer.key

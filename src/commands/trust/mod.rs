@@ -22,7 +22,7 @@ use crate::trust::{self, Scope, Stored};
 #[command(after_help = "\
 A policy is a file, <name>.yaml, in /etc/solution/trust.d or ~/.config/solution/trust.d, which may \
 also be written by hand. For each Solution one policy counts: the one with the closest pattern. \
-docs/signing.md has the rules.
+docs/how-to/publish/signing.md has the rules.
 
 Examples:
   solution trust add acme --key acme.pub --solutions 'acme-*'

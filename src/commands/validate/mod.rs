@@ -25,7 +25,7 @@ use crate::{environment, render};
 /// Check an archive: signatures, every byte, manifest, images, operator files
 #[derive(Args, Debug)]
 #[command(after_help = "\
-All findings are shown, each with its id and what to do. docs/findings.md lists the ids.
+All findings are shown, each with its id and what to do. docs/reference/findings.md lists the ids.
 
 Examples:
   solution validate app.iso --key publisher.pub

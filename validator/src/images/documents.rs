@@ -158,7 +158,7 @@ impl Visit for Documents<'_> {
             self.configurations.insert(digest, read);
         }
         let known = self.configurations.get(&digest).and_then(Option::as_ref);
-        // Of another's nothing is required (docs/format.md, 4): attestations and signatures run on nothing.
+        // Of another's nothing is required (docs/reference/format.md, 4): attestations and signatures run on nothing.
         let known = known.filter(|_| manifest.is_image());
         Ok(known.and_then(|known| config::platform(known, path, entry, manifest, self.findings)))
     }

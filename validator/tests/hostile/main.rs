@@ -35,7 +35,7 @@ fn the_table_of_forgeries_is_complete() {
         .skip(1)
         .map(|text| text.split('(').next().unwrap())
         .collect();
-    let docs = include_str!("../../../docs/testing.md");
+    let docs = include_str!("../../../docs/development/testing.md");
     let table = docs.split("| forgery | test |\n").nth(1).unwrap();
     let table = table.split("\n\n").next().unwrap();
     let named: BTreeSet<&str> = table.split('`').skip(1).step_by(2).collect();

@@ -192,7 +192,8 @@ fn an_expression_may_give_all_values_of_which_those_of_others_are_left() {
 /// The first example of the page, as it stands there.
 #[test]
 fn the_page_says_what_expressions_give() {
-    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/fleets.md");
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs/how-to/operate/fleets.md");
     let page = std::fs::read_to_string(page).unwrap();
     let (_, page) = page.split_once("\n## Expressions\n").unwrap();
     let example = page.split("```yaml\n").nth(1).unwrap();

@@ -1,5 +1,5 @@
 //! Forgeries: each is consistent in all but one thing, so that only one check can catch it, and most are shown to work on a
-//! reader that does not compare. The table in docs/testing.md lists them.
+//! reader that does not compare. The table in docs/development/testing.md lists them.
 
 mod around;
 mod descriptors;
