@@ -32,7 +32,7 @@ test-interop: ## Foreign programs judge keys, images and archives
 	cargo test --workspace --test charts --test foreign --test helm --test reference --test openssl --test signed \
 	    --test skopeo --test interop
 
-test-kernel: ## Debian's kernel mounts archives in an emulated machine, and this one by `solution mount` (as root)
+test-kernel: ## Debian's kernel mounts archives in an emulated machine, and this one by `solution archive mount` (as root)
 	cargo test --workspace --test kernel
 
 test-registry: ## Pushing and pulling against a real registry, and packing from it and from podman

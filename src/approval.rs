@@ -13,7 +13,6 @@ use crate::{keys, render};
 
 /// Who must have signed a plan.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Approval")]
 pub(crate) struct ApprovalArguments {
     /// A public key (PEM) that must have signed the plan; may be repeated, then all must have
     #[arg(long, value_name = "PUB", requires = "plan")]

@@ -83,7 +83,6 @@ impl Format {
 
 /// How findings are judged and shown, by the verbs that have some.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Findings")]
 pub(crate) struct FindingsArguments {
     /// Show only findings with these ids and of these groups, and every error
     #[arg(long, value_name = "ID|GROUP", value_delimiter = ',')]
@@ -115,7 +114,6 @@ pub(crate) struct FindingsArguments {
 
 /// Files for review tools, whatever standard output shows.
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Findings")]
 pub(crate) struct ReportFiles {
     /// Write the findings to this file as SARIF too; a file that is there is replaced
     #[arg(long, value_name = "FILE")]
@@ -149,7 +147,6 @@ impl FromStr for IgnoredId {
 
 /// Which cluster.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Cluster")]
 pub(crate) struct ClusterArguments {
     /// The kubeconfig file [default: the files in KUBECONFIG, else ~/.kube/config, else in a pod its own account]
     #[arg(long, value_name = "FILE")]
@@ -178,7 +175,6 @@ impl DryRunArguments {
 /// How a cluster is changed: how long is waited, for somebody else who changes it and for the cluster itself, and who
 /// signs the receipt.
 #[derive(Args, Debug, Default)]
-#[command(next_help_heading = "Cluster")]
 pub(crate) struct ChangeArguments {
     /// Wait while somebody else changes the environment or the cluster, for at most SECONDS (`--wait=60`), or an hour if
     /// none are given
@@ -221,7 +217,6 @@ impl ChangeArguments {
 
 /// Whether charts are installed by what an archive includes.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Cluster")]
 pub(crate) struct IncludedHelmArguments {
     /// Install charts by the `helm` that the archive includes: the publisher's program, which then runs on this machine
     /// with all of your rights, here and in the cluster; it must be, byte for byte, what was signed
@@ -241,7 +236,6 @@ const WAIT: Duration = Duration::from_mins(5);
 
 /// How long is waited for the cluster.
 #[derive(Args, Debug, Default)]
-#[command(next_help_heading = "Cluster")]
 pub(crate) struct TimeoutArguments {
     /// Seconds that the cluster may take: to answer what is only read, else to become as asked (CRDs served, operators
     /// and charts ready, objects deleted). Without it, each wait takes 300 seconds at most, and a chart what its archive
@@ -299,7 +293,6 @@ pub(crate) struct RemovalArguments {
 
 /// How registries are reached.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Registry")]
 pub(crate) struct RegistryArguments {
     /// A certificate authority (PEM) that signed the registry's certificate
     #[arg(long, value_name = "FILE")]
@@ -318,7 +311,6 @@ pub(crate) struct RegistryArguments {
 
 /// Whether repositories are created.
 #[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "Registry")]
 pub(crate) struct CreationArguments {
     /// Create repositories that do not exist, where the registry has an API for it: Amazon ECR, with the key of
     /// `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. The plan lists them. Other registries are not affected
@@ -328,7 +320,6 @@ pub(crate) struct CreationArguments {
 
 /// The mirrors that registries are reached by.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Registry")]
 pub(crate) struct MirrorArguments {
     /// Ask MIRROR for what images and charts name at the registry HOST, such as a pull-through cache; may be repeated, once
     /// for each registry. Digests are checked as always, and names stay what they are. `docker.io` is Docker Hub
@@ -363,7 +354,6 @@ pub(crate) struct ProgressArguments {
 
 /// Whether a cluster that is away is waited for.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Cluster")]
 pub(crate) struct ArrivalArguments {
     /// Wait for a cluster that is coming up, for at most SECONDS (`--wait-for-cluster=900`), or 600 if none are given:
     /// for its API server, and for its nodes to be Ready before whatever needs the network for pods
@@ -396,7 +386,6 @@ pub(crate) struct LoginFileArguments {
 
 /// Whose signatures count.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Trust")]
 pub(crate) struct TrustArguments {
     /// A public key (PEM) whose signature counts; may be repeated, then --threshold says how many are needed
     /// [default: the policy for the Solution, see `solution trust`]
@@ -410,7 +399,6 @@ pub(crate) struct TrustArguments {
 
 /// Whose signatures count, and which archive needs none.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Trust")]
 pub(crate) struct SignatureArguments {
     #[command(flatten)]
     pub(crate) trust: TrustArguments,

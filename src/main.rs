@@ -29,6 +29,7 @@ mod progress;
 mod registries;
 mod render;
 mod review;
+mod spelling;
 mod terminal;
 mod trust;
 mod usage;
@@ -79,10 +80,8 @@ fn delivered(outcome: Outcome) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory as _;
-
     #[test]
     fn the_command_line_is_consistent() {
-        super::commands::Cli::command().debug_assert();
+        super::commands::command().debug_assert();
     }
 }

@@ -25,8 +25,12 @@ pub(crate) fn as_typed(command: Command, started: Option<&OsString>) -> Command 
 /// The same verbs, with texts in which commands begin as they are typed.
 fn reworded(command: Command) -> Command {
     let (short, long) = (words(command.get_about()), words(command.get_long_about()));
-    let after = words(command.get_after_help());
-    let command = command.about(short).long_about(long).after_help(after);
+    let (after, after_long) = (
+        words(command.get_after_help()),
+        words(command.get_after_long_help()),
+    );
+    let command = command.about(short).long_about(long);
+    let command = command.after_help(after).after_long_help(after_long);
     let command = command.mut_args(|argument| {
         let (short, long) = (words(argument.get_help()), words(argument.get_long_help()));
         argument.help(short).long_help(long)

@@ -2,15 +2,16 @@
 
 use std::ffi::OsString;
 
+use clap::FromArgMatches as _;
 use clap::error::ErrorKind;
-use clap::{CommandFactory as _, FromArgMatches as _};
+use clap::error::{ContextKind, ContextValue};
 use schemas::printable;
 
 use crate::args::Output;
-use crate::commands::Cli;
+use crate::commands::{self, Cli};
 use crate::failure::Failure;
 use crate::hints::Verb;
-use crate::{plugin, render};
+use crate::{plugin, spelling};
 
 /// A command line.
 pub(crate) enum Typed {
@@ -25,16 +26,9 @@ pub(crate) enum Typed {
 /// Reads the command line.
 pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
     let typed: Vec<OsString> = typed.into_iter().collect();
-    let respelled = respelled(&typed);
-    let is_respelled = respelled.is_some();
-    let typed = respelled.unwrap_or(typed);
+    let typed = spelling::current(typed);
     let error = match parse(&typed) {
-        Ok((cli, verb)) => {
-            if is_respelled && cli.output.output() == Output::Human {
-                render::note("note: an import without a cluster is `solution push` now");
-            }
-            return Typed::Command(Box::new(cli), verb);
-        }
+        Ok((cli, verb)) => return Typed::Command(Box::new(cli), verb),
         Err(error) => error,
     };
     let output = wished(&typed);
@@ -51,27 +45,9 @@ pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
     }
 }
 
-/// The words for `solution push`, of a command line that spells it as it was spelled before it was a verb.
-fn respelled(typed: &[OsString]) -> Option<Vec<OsString>> {
-    let options = typed.iter().take_while(|word| *word != "--");
-    let old = options.clone().position(|word| word == "--no-cluster")?;
-    let words = options.clone().enumerate().skip(1);
-    let is_value = |at: usize| typed[at - 1] == "--output";
-    let mut words =
-        words.filter(|(at, word)| !word.to_string_lossy().starts_with('-') && !is_value(*at));
-    let (verb, word) = words.next()?;
-    if word != "import" {
-        return None;
-    }
-    let mut typed = typed.to_vec();
-    typed[verb] = "push".into();
-    typed.remove(old);
-    Some(typed)
-}
-
 /// What these words ask for; the first is the program, as it was started.
 fn parse(typed: &[OsString]) -> Result<(Cli, Verb), clap::Error> {
-    let mut command = plugin::as_typed(Cli::command(), typed.first());
+    let mut command = plugin::as_typed(commands::command(), typed.first());
     let matches = command.try_get_matches_from_mut(typed)?;
     let verb = Verb::of(&command, &matches);
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
@@ -99,8 +75,20 @@ fn again(typed: &[OsString]) -> Option<clap::Error> {
     parse(&shown.collect::<Vec<_>>()).err()
 }
 
-/// The first paragraph is what is wrong, with what it is about on lines of their own; each line of the others is a hint.
+/// A command that does not exist is answered with the one that does what people mean by it. Of other errors, the first
+/// paragraph is the cause with its objects on lines of their own, and each line of the others is a hint.
 fn failure(error: &clap::Error) -> Failure {
+    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
+        let similar = match error.get(ContextKind::SuggestedSubcommand) {
+            Some(ContextValue::Strings(similar)) => similar.as_slice(),
+            _ => &[],
+        };
+        let failure = Failure::usage(format!("`solution {word}` does not exist"));
+        let suggestion = spelling::suggestion(word, similar).into_iter();
+        return suggestion
+            .fold(failure, Failure::hint)
+            .hint("`solution --help` lists the commands");
+    }
     let text = error.render().to_string();
     let (what, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
     let mut lines = what.lines().map(str::trim);
@@ -164,26 +152,6 @@ mod tests {
             lines[0],
             "error: invalid value 'xml' for '--output <FORMAT>' [possible values: human, json]"
         );
-    }
-
-    #[test]
-    fn what_was_once_a_flag_of_import_is_the_verb_push() {
-        let words = |line: &str| -> Vec<OsString> { line.split(' ').map(OsString::from).collect() };
-        for (typed, read) in [
-            (
-                "solution import a.iso --no-cluster --key k",
-                Some("solution push a.iso --key k"),
-            ),
-            (
-                "solution --output json import --no-cluster a.iso",
-                Some("solution --output json push a.iso"),
-            ),
-            ("solution import a.iso -- --no-cluster", None),
-            ("solution registry prune --no-cluster", None),
-            ("solution import a.iso", None),
-        ] {
-            assert_eq!(respelled(&words(typed)), read.map(words), "{typed}");
-        }
     }
 
     #[test]

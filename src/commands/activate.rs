@@ -1,4 +1,4 @@
-//! `solution activate`: makes an imported version the one whose CRDs are in the cluster.
+//! `solution crds activate`: makes an imported version the one whose CRDs are in the cluster.
 
 use clap::Args;
 use importer::{Adopt, Goal, Migrate, Verb};
@@ -19,17 +19,17 @@ is refused, and so is one by which an existing object would lose a field, or no 
 
 Deploying leaves CRDs of a newer version as they are. This command goes back to those of an older
 one, if no operator of a newer version is deployed and no custom resource loses anything.
-`solution deactivate` removes the CRDs.
+`solution crds deactivate` removes the CRDs.
 
 With --migrate, a CRD may drop an API version: custom resources are stored anew in the new CRD's
 storage version first. Refused while an operator runs that may need what goes. Versions that need
 it cannot be returned to. If it is interrupted, running it again completes it.
 
 Examples:
-  solution activate example
-  solution activate example 1.0.0 --dry-run
-  solution activate example --adopt crds
-  solution activate example 2.0.0 --migrate --dry-run")]
+  solution crds activate example
+  solution crds activate example 1.0.0 --dry-run
+  solution crds activate example --adopt crds
+  solution crds activate example 2.0.0 --migrate --dry-run")]
 pub(crate) struct Arguments {
     /// The Solution's name
     solution: SolutionName,

@@ -3,10 +3,9 @@
 use clap::{Parser, Subcommand};
 
 use super::{
-    activate, apply, at_registry, checksums, deactivate, delete, deploy, diff, environment, export,
-    fleet, history, import, init, inspect, keygen, login, logout, look, mirrors, pack, postrender,
-    preflight, program, push, rbac, receipt, render, rollback, serve, sign, site, status,
-    support_bundle, trust, undeploy, unimport, validate, values,
+    apply, at_registry, checksums, crds, delete, deploy, diff, environment, fleet, history, import,
+    init, inspect, keygen, look, pack, postrender, program, receipt, render, rollback, sign, site,
+    status, support_bundle, trust, undeploy, unimport, validate,
 };
 use crate::args::{Format, choose};
 use crate::interrupt::Hangup;
@@ -33,12 +32,19 @@ pub(crate) struct Cli {
         global = true,
         value_enum,
         default_value_t,
-        value_name = "FORMAT"
+        value_name = "FORMAT",
+        display_order = 998
     )]
     pub(crate) output: Format,
 
     /// Show each request to a registry or cluster on standard error: method, URL, status, milliseconds
-    #[arg(short, long, global = true)]
+    #[arg(
+        short,
+        long,
+        global = true,
+        hide_short_help = true,
+        display_order = 999
+    )]
     pub(super) verbose: bool,
 
     #[command(subcommand)]
@@ -47,51 +53,43 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Keygen(keygen::Arguments),
     Init(init::Arguments),
     Pack(pack::Arguments),
-    Validate(validate::Arguments),
     Sign(sign::Arguments),
+    Keygen(keygen::Arguments),
+    Validate(validate::Arguments),
+    Inspect(inspect::Arguments),
+    Compare(Box<look::compare::Arguments>),
+    #[command(subcommand)]
+    Archive(look::Command),
+    Import(Box<import::Arguments>),
+    Deploy(Box<deploy::Arguments>),
+    Status(status::Arguments),
+    Diff(Box<diff::Arguments>),
+    History(history::Arguments),
+    Rollback(Box<rollback::Arguments>),
+    Undeploy(undeploy::Arguments),
+    Delete(delete::Arguments),
+    #[command(subcommand)]
+    Site(site::Command),
     #[command(subcommand)]
     Trust(trust::Command),
-    Inspect(inspect::Arguments),
-    #[command(flatten)]
-    Look(look::Command),
-    Values(values::Arguments),
-    Login(login::Arguments),
-    Logout(logout::Arguments),
-    Preflight(Box<preflight::Arguments>),
-    Import(Box<import::Arguments>),
-    Push(Box<push::Arguments>),
-    Activate(Box<activate::Arguments>),
-    Apply(Box<apply::Arguments>),
-    Deploy(Box<deploy::Arguments>),
-    Rollback(Box<rollback::Arguments>),
-    Diff(Box<diff::Arguments>),
-    Render(Box<render::Arguments>),
-    Unimport(Box<unimport::Arguments>),
-    Export(Box<export::Arguments>),
+    #[command(subcommand)]
+    Environment(environment::Command),
     #[command(subcommand)]
     Registry(at_registry::Command),
-    Status(status::Arguments),
+    #[command(subcommand)]
+    Crds(crds::Command),
+    #[command(subcommand)]
+    Fleet(fleet::Command),
+    Apply(Box<apply::Arguments>),
+    Render(Box<render::Arguments>),
+    Unimport(Box<unimport::Arguments>),
     SupportBundle(support_bundle::Arguments),
-    History(history::Arguments),
     #[command(subcommand)]
     Receipt(receipt::Command),
     #[command(subcommand)]
     Checksums(checksums::Command),
-    Undeploy(undeploy::Arguments),
-    Deactivate(deactivate::Arguments),
-    Delete(delete::Arguments),
-    #[command(subcommand)]
-    Environment(environment::Command),
-    Rbac(Box<rbac::Arguments>),
-    #[command(subcommand)]
-    Site(site::Command),
-    #[command(subcommand)]
-    Fleet(fleet::Command),
-    Mirrors(mirrors::Arguments),
-    Serve(Box<serve::Arguments>),
     #[command(flatten)]
     Program(program::Command),
     #[command(hide = true)]
@@ -102,7 +100,7 @@ impl Command {
     /// What becomes of it when its terminal is closed.
     pub(crate) fn hangup(&self) -> Hangup {
         choose(
-            matches!(self, Self::Serve(_)),
+            matches!(self, Self::Registry(at_registry::Command::Serve(_))),
             Hangup::Reloads,
             Hangup::Ends,
         )

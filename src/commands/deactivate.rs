@@ -1,4 +1,4 @@
-//! `solution deactivate`: removes the CRDs of a Solution.
+//! `solution crds deactivate`: removes the CRDs of a Solution.
 
 use clap::Args;
 use importer::Change;
@@ -16,9 +16,9 @@ Refused while custom resources exist, and while anything in any namespace runs w
 Solution: all of it is listed. With --even-if-used, custom resources are deleted with their CRDs.
 
 Examples:
-  solution deactivate example --dry-run
-  solution deactivate example --yes
-  solution deactivate example --even-if-used example")]
+  solution crds deactivate example --dry-run
+  solution crds deactivate example --yes
+  solution crds deactivate example --even-if-used example")]
 pub(crate) struct Arguments {
     /// The Solution's name
     solution: SolutionName,

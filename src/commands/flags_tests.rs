@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clap::{Arg, Command, CommandFactory as _};
+use clap::{Arg, Command};
 
 /// What a flag is: its short form, and what its value is called.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ fn flags<'a>(
 
 #[test]
 fn a_flag_looks_the_same_in_every_verb() {
-    let program = super::Cli::command();
+    let program = super::command();
     let mut found = BTreeMap::new();
     flags(&program, "", &mut found);
     let shared = found.iter().filter(|(_, verbs)| verbs.len() > 1);

@@ -1,4 +1,4 @@
-//! `solution login`: a login that was tried, for everything that reads the files of docker and podman.
+//! `solution registry login`: a login that was tried, for everything that reads the files of docker and podman.
 
 use std::path::PathBuf;
 
@@ -25,9 +25,9 @@ would write, where the next command finds it, or given to the credential helper 
 The password is asked for at the terminal, or read from standard input.
 
 Examples:
-  solution login registry.example
-  solution login registry.example:5000/team --username robot --password-stdin < password
-  solution login pull.site:5000 --ca-file site.pem --authfile nodes.json")]
+  solution registry login registry.example
+  solution registry login registry.example:5000/team --username robot --password-stdin < password
+  solution registry login pull.site:5000 --ca-file site.pem --authfile nodes.json")]
 pub(crate) struct Arguments {
     /// The registry, `HOST[:PORT]`, or a part of it, `HOST[:PORT]/PATH`
     #[arg(value_name = "HOST")]

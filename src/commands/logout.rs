@@ -1,4 +1,4 @@
-//! `solution logout`: a login goes from where it is kept.
+//! `solution registry logout`: a login goes from where it is kept.
 
 use std::path::PathBuf;
 
@@ -20,8 +20,8 @@ The login goes from the first file that has one, or from the credential helper t
 Without a login for the registry the answer is no (exit code 1). Nothing is said to the registry.
 
 Examples:
-  solution logout registry.example
-  solution logout --all --authfile nodes.json")]
+  solution registry logout registry.example
+  solution registry logout --all --authfile nodes.json")]
 pub(crate) struct Arguments {
     /// The registry, `HOST[:PORT]`, or a part of it, `HOST[:PORT]/PATH`
     #[arg(value_name = "HOST", required_unless_present = "all")]

@@ -1,4 +1,4 @@
-//! `solution mirrors`: what nodes must be told, so that images are pulled from the site's registry under other names.
+//! `solution registry mirrors`: what nodes must be told, so that images are pulled from the site's registry under other names.
 
 mod arguments;
 

@@ -8,6 +8,7 @@ mod carried;
 mod change;
 mod checksums;
 mod cli;
+mod crds;
 mod deactivate;
 mod delete;
 mod deploy;
@@ -19,6 +20,7 @@ mod export;
 mod flags_tests;
 mod fleet;
 mod formats;
+mod help;
 mod hindered;
 mod history;
 mod image_map;
@@ -65,6 +67,7 @@ mod written;
 use serde::Serialize;
 
 pub(crate) use self::cli::{Cli, Command};
+pub(crate) use self::help::command;
 pub(crate) use self::written::Files;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
@@ -91,21 +94,16 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Sign(arguments) => sign::run(&arguments, output),
         Command::Trust(command) => trust::run(command, output),
         Command::Inspect(arguments) => inspect::run(&arguments, output),
-        Command::Look(command) => look::run(&command, output),
-        Command::Values(arguments) => values::run(&arguments, output),
-        Command::Login(arguments) => login::run(&arguments, output),
-        Command::Logout(arguments) => logout::run(&arguments, output),
-        Command::Preflight(arguments) => preflight::run(&arguments, output),
+        Command::Compare(arguments) => look::compare::run(&arguments, output),
+        Command::Archive(command) => look::run(&command, output),
+        Command::Crds(command) => crds::run(command, output),
         Command::Import(arguments) => import::run(&arguments, output),
-        Command::Push(arguments) => push::run(&arguments, output),
-        Command::Activate(arguments) => activate::run(&arguments, output),
         Command::Apply(arguments) => apply::run(&arguments, output),
         Command::Deploy(arguments) => deploy::run(&arguments, output),
         Command::Rollback(arguments) => rollback::run(&arguments, output),
         Command::Diff(arguments) => diff::run(&arguments, output),
         Command::Render(arguments) => render::run(&arguments, output),
         Command::Unimport(arguments) => arguments.run(output),
-        Command::Export(arguments) => export::run(&arguments, output),
         Command::Registry(command) => at_registry::run(command, output),
         Command::Status(arguments) => status::run(&arguments, output),
         Command::SupportBundle(arguments) => support_bundle::run(&arguments, output),
@@ -113,14 +111,10 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Receipt(command) => receipt::run(&command, output),
         Command::Checksums(command) => checksums::run(&command, output),
         Command::Undeploy(arguments) => arguments.run(output),
-        Command::Deactivate(arguments) => arguments.run(output),
         Command::Delete(arguments) => delete::run(&arguments, output),
         Command::Environment(command) => environment::run(command, output),
-        Command::Rbac(arguments) => rbac::run(&arguments, output),
         Command::Site(command) => site::run(command, output),
         Command::Fleet(command) => fleet::run(&command, output),
-        Command::Mirrors(arguments) => mirrors::run(&arguments, output),
-        Command::Serve(arguments) => serve::run(*arguments, output),
         Command::Program(command) => program::run(&command, output),
         Command::Postrender(arguments) => postrender::run(&arguments),
     }

@@ -20,7 +20,6 @@ use crate::failure::Failure;
 pub(crate) struct ParameterArguments(GivenParameters);
 
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Parameters")]
 struct GivenParameters {
     /// Choose the value of a parameter, which stays until it is chosen again; not for sensitive ones
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]

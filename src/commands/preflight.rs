@@ -1,4 +1,4 @@
-//! `solution preflight`: what a registry can do, before anything is pushed.
+//! `solution registry check`: what a registry can do, before anything is pushed.
 
 pub(super) mod shown;
 mod words;
@@ -35,16 +35,16 @@ With an archive, its own repositories are tried, and tags that exist with anothe
 place. If the registry limits the levels of a repository's name, the limit is shown. No cluster is asked.
 
 Examples:
-  solution preflight --registry registry.site/apps
-  solution preflight app.iso --key publisher.pub --registry registry.site:5000/apps
-  solution preflight --registry registry.site --cert-dir certs --output json"
+  solution registry check --registry registry.site/apps
+  solution registry check app.iso --key publisher.pub --registry registry.site:5000/apps
+  solution registry check --registry registry.site --cert-dir certs --output json"
 )]
 pub(crate) struct Arguments {
     /// The archive that is to be imported: a file, or the device of a disc
     archive: Option<PathBuf>,
 
     /// Where images are to be pushed
-    #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
+    #[arg(long, value_name = "HOST[/PREFIX]")]
     registry: RegistryAddress,
 
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `solution push`: the registry gets the images of an archive, and no cluster is asked or told.
+//! `solution registry push`: the registry gets the images of an archive, and no cluster is asked or told.
 
 mod arguments;
 

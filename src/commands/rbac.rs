@@ -1,4 +1,4 @@
-//! `solution rbac`: the roles that give a person exactly what verbs need.
+//! `solution site rbac`: the roles that give a person exactly what verbs need.
 
 mod arguments;
 mod charts;

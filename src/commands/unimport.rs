@@ -20,7 +20,7 @@ const NOT_FREED: &str = "`--images` deletes them there as well, as long as the v
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Refused while it is deployed, and while its CRDs are in the cluster: `solution undeploy` and
-`solution deactivate` come first, or another version is activated.
+`solution crds deactivate` come first, or another version is activated.
 
 Refused, too, while anything in any namespace runs with its images, or custom resources of its CRDs
 exist: all of it is listed, and stays with --even-if-used.

@@ -63,7 +63,7 @@ pub(crate) fn mounting(error: MountError) -> Failure {
     let hint = match &error {
         MountError::Directory { .. } => "name a directory that is there",
         MountError::Mount { .. } => {
-            "FUSE takes /dev/fuse (`modprobe fuse`), and `fusermount3` (package fuse3) for whoever is not root; `solution extract` takes neither"
+            "FUSE takes /dev/fuse (`modprobe fuse`), and `fusermount3` (package fuse3) for whoever is not root; `solution archive extract` takes neither"
         }
         MountError::Serve { .. } | MountError::Unmount { .. } => {
             "see what uses it with `fuser -vm`; `umount` takes it away, or `fusermount3 -u` for whoever is not root"

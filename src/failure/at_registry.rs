@@ -19,12 +19,12 @@ const NONE_KEPT: &str = "check the registry with its prefix, the name and the ve
 const KEEPS_MUCH: &str = "nothing is deleted as long as not all of it can be looked at; the registry's administrator can delete what nobody needs";
 const FROM_MEDIUM: &str =
     "import the archive once more from its medium: only what is missing is pushed";
-const SERVE_IT: &str = "serve this very archive there with `solution serve`; without `serve://`, what is missing is pushed";
+const SERVE_IT: &str = "serve this very archive there with `solution registry serve`; without `serve://`, what is missing is pushed";
 const OTHER_TAG: &str =
     "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
 pub(super) const SAME: &str = "ask the publisher for an archive in which each has its own";
 const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
-const BY_SOLUTION: &str = "`--repository-layout solution` gives each image a place of its own, and `solution mirrors` tells nodes of them";
+const BY_SOLUTION: &str = "`--repository-layout solution` gives each image a place of its own, and `solution registry mirrors` tells nodes of them";
 const PATHS: &str = "use `--repository-layout solution`, with `--no-mirrors` and a prefix of few levels if the registry limits the levels of names";
 const BY_ADDRESS: &str = "use the addresses that `--image-map` prints, or `--repository-layout solution`; CRI-O, k3s and OpenShift can be told of these names";
 const BY_HAND: &str = "`--image-map table` and `--image-map helm` have all images";

@@ -17,24 +17,23 @@ pub(super) const SKIP_REMOVE_SETS: &str = "mend what is wrong and run the same c
 const OTHER_NAMESPACE: &str = "choose another namespace with `--namespace`";
 const ADOPT_NAMESPACE: &str =
     "choose another with `--namespace`, or take it over with `--adopt namespace`";
-const HAVE_IT_GRANTED: &str = "have it granted: `solution rbac` prints the roles, and `solution import --dry-run --missing-rights FILE` writes those that are missing; or use another context with `--context`";
+const HAVE_IT_GRANTED: &str = "have it granted: `solution site rbac` prints the roles, and `solution import --dry-run --missing-rights FILE` writes those that are missing; or use another context with `--context`";
 const NO_PODS: &str =
-    "have it granted (`solution rbac` prints the roles); `--no-pull-proof` deploys without";
-const HOLD_IT: &str = "have it granted (`solution rbac ARCHIVE` prints the roles), or import as a user who may `escalate` and `bind` roles";
+    "have it granted (`solution site rbac` prints the roles); `--no-pull-proof` deploys without";
+const HOLD_IT: &str = "have it granted (`solution site rbac ARCHIVE` prints the roles), or import as a user who may `escalate` and `bind` roles";
 const SHORTER: &str = "remove versions that nobody needs with `solution unimport`, or have the publisher shorten the manifest";
 const UNSIGNED: &str = "ask the publisher for a signed archive; `--forget-signers` accepts this one, and forgets who signed before";
 const OTHER_SIGNERS: &str = "ask the publisher, through another channel, whether the keys changed; `--change-signers` accepts the new ones";
 const NO_LOGIN: &str =
-    "write one with `solution login HOST --authfile FILE`, with the host as nodes know it";
-const DROPPED: &str = "objects and operators that use it would break: import a version that still serves it, or store its objects anew and let it go with `solution activate NAME VERSION --migrate`";
-const MIGRATE: &str = "`solution activate NAME VERSION --migrate` stores the objects anew first; versions that need what goes cannot be returned to then";
-const FIXED: &str =
-    "ask the publisher; `solution deactivate` removes the CRD once no object of its kind is left";
+    "write one with `solution registry login HOST --authfile FILE`, with the host as nodes know it";
+const DROPPED: &str = "objects and operators that use it would break: import a version that still serves it, or store its objects anew and let it go with `solution crds activate NAME VERSION --migrate`";
+const MIGRATE: &str = "`solution crds activate NAME VERSION --migrate` stores the objects anew first; versions that need what goes cannot be returned to then";
+const FIXED: &str = "ask the publisher; `solution crds deactivate` removes the CRD once no object of its kind is left";
 const LOSES: &str = "change these objects so that they fit, or delete them; an older version can also be deployed with newer CRDs that serve what it needs";
 const NEEDED: &str = "upgrade it there to the version whose CRDs are active, or undeploy it; then run the same command again";
 const NO_CRDS: &str =
     "deploy it in an environment with `solution deploy`: it does not need to be active";
-const ONLY_NEWER: &str = "an older version can be deployed with newer CRDs that serve what it needs; `solution deactivate` removes them once nothing uses them";
+const ONLY_NEWER: &str = "an older version can be deployed with newer CRDs that serve what it needs; `solution crds deactivate` removes them once nothing uses them";
 const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";
 const NOT_OURS: &str = "choose another namespace with `--namespace`, or remove the object if nobody needs it; `--adopt objects` takes over one that the archive carries as it is";
 const ELSEWHERE: &str = "only one environment can have objects of these names: deploy there, or undeploy it there first";
@@ -58,8 +57,8 @@ const IMPORTED_ANEW: &str = "import the archive that ran with `--replace`; or `s
 const NO_HELM: &str = "install helm 4, and name it with `--helm FILE` or `HELM` where it is not on the path; `--use-included-helm` runs one that the archive includes (`solution inspect`); or leave out `--environment`: the registry then offers each chart as `oci://`";
 const NO_INCLUDED_HELM: &str = "install helm 4 here, and leave `--use-included-helm` out; a publisher includes one with `solution pack --include-helm`";
 const UNSIGNED_HELM: &str = "ask the publisher for a signed archive, or install helm 4 from elsewhere and name it with `--helm`";
-const RENDERING: &str = "see whether the chart is for this version of Kubernetes; `helm template` with the files in the archive's `charts/` (`solution cat`) shows the same";
-const CHART_VALUES: &str = "give others with `--chart-set RELEASE:PATH=VALUE`, or in the site's file; `solution values ARCHIVE` shows what the chart offers, and `values.schema.json` lies in its `chart.tgz` (`solution cat`)";
+const RENDERING: &str = "see whether the chart is for this version of Kubernetes; `helm template` with the files in the archive's `charts/` (`solution archive cat`) shows the same";
+const CHART_VALUES: &str = "give others with `--chart-set RELEASE:PATH=VALUE`, or in the site's file; `solution archive values ARCHIVE` shows what the chart offers, and `values.schema.json` lies in its `chart.tgz` (`solution archive cat`)";
 const NOT_CARRIED: &str = "the publisher has to pack the chart with these images; `solution pack --add-images` finds them, and `render` names further values";
 const TURNED_ON: &str = "choose another value, or have the publisher pack the chart with the images that this one needs (`render` names such values)";
 const FORBIDDEN: &str = "ask the publisher to leave it out, or to turn it off by a value of the chart; `solution inspect` says who that is";
@@ -352,7 +351,7 @@ fn make_namespace(namespace: &str) -> String {
 /// What who administers the cluster is to be asked for.
 fn ask(above: &Above) -> String {
     let what = match above {
-        Above::CrdInactive { .. } => "activate this version: `solution activate NAME VERSION`",
+        Above::CrdInactive { .. } => "activate this version: `solution crds activate NAME VERSION`",
         Above::CarriesObjects { .. } | Above::ClusterObject { .. } => {
             "deploy it: `solution deploy NAME VERSION --environment NAME`"
         }
@@ -370,7 +369,7 @@ fn undeploy_first(solution: &SolutionName, environment: &EnvironmentName) -> Str
 
 fn deactivate_first(solution: &SolutionName) -> String {
     format!(
-        "activate another version with `solution activate {solution} VERSION`, or `solution deactivate {solution}` first"
+        "activate another version with `solution crds activate {solution} VERSION`, or `solution crds deactivate {solution}` first"
     )
 }
 
@@ -426,7 +425,7 @@ pub(crate) fn site_problem(problem: &SiteProblem) -> String {
         }
         SiteProblem::Parameter { unfit, .. } => fitting(unfit),
         SiteProblem::Values { release, .. } => format!(
-            "`solution values ARCHIVE` shows what the chart offers; `values.schema.json` lies in charts/{release}/chart.tgz (`solution cat`)"
+            "`solution archive values ARCHIVE` shows what the chart offers; `values.schema.json` lies in charts/{release}/chart.tgz (`solution archive cat`)"
         ),
     })
 }

@@ -58,7 +58,7 @@ pub(crate) fn not_for_others(why: &NotForOthers) -> &'static str {
 pub(crate) fn hub(error: HubError) -> Failure {
     match error {
         HubError::Cluster(error @ deployer::Error::Forbidden { .. }) => Failure::no(error)
-            .hint("`solution rbac --verb fleet-hub` prints the roles of who uses it"),
+            .hint("`solution site rbac --verb fleet-hub` prints the roles of who uses it"),
         HubError::Cluster(error) => importer::Error::from(error).into(),
         HubError::Unprepared => {
             Failure::no(error).hint("`solution fleet init --hub CONTEXT` puts its CRD there")

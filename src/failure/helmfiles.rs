@@ -23,9 +23,9 @@ impl Judge for HelmfileError {
             Problem::Chart(_) => no(
                 "list its repository with its `url`; or download the chart, with its dependencies in it, and write its path: `./DIR` or a `.tgz`",
             ),
-            Problem::Login => {
-                no("take it out of there; `solution login` writes it where it is looked for")
-            }
+            Problem::Login => no(
+                "take it out of there; `solution registry login` writes it where it is looked for",
+            ),
             Problem::Values(_) => no("name each file by its path, after downloading it"),
             Problem::Secret => no(
                 "an archive must hold no secrets: have the chart use a Secret that is made at the site, and take these values out, for example in an environment of their own, which `--helmfile-environment` names",

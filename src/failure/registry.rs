@@ -18,13 +18,13 @@ const NO_CATALOG: &str = "have the registry's administrator let this login list 
 /// Where nothing more may be stored.
 pub(super) const QUOTA: &str = "have the quota raised, or free some of it: `solution unimport --images` removes versions that nobody needs, and the registry's garbage collector what they leave";
 const MAKE_IT: &str = "have the registry's administrator create the repository, or allow this login to create repositories by pushing";
-pub(super) const LEVELS: &str = "name a prefix with fewer levels in `--registry`, or none; `--no-mirrors` leaves out the names below `mirror/`, and `--repository-layout flat` gives each image one level below the prefix; `--repository-layout ref` of `solution push` gives images the paths of their references";
+pub(super) const LEVELS: &str = "name a prefix with fewer levels in `--registry`, or none; `--no-mirrors` leaves out the names below `mirror/`, and `--repository-layout flat` gives each image one level below the prefix; `--repository-layout ref` of `solution registry push` gives images the paths of their references";
 const TAG_KEPT: &str = "the tag was pushed by someone else, and the registry is configured never to move a tag: find out whose it is, or choose another prefix in `--registry`";
 const TAG_HIDDEN: &str = "have the registry's administrator give this login the right to pull from the repository as well, then run the same command again: the tag was not moved, and only what is missing is pushed";
 const READ_ONLY: &str = "wait for the end of the registry's maintenance, or name a registry in `--registry` that takes images: a cache of another registry does not";
 const READ_ITS_LOG: &str =
     "check the registry's log for the reason, and the name and prefix in `--registry`";
-const WHAT_IT_TAKES: &str = "`solution preflight --registry HOST[/PREFIX]` shows what the registry takes, and its log why it refused this";
+const WHAT_IT_TAKES: &str = "`solution registry check --registry HOST[/PREFIX]` shows what the registry takes, and its log why it refused this";
 const PULL_AGAIN: &str = "run the same command again: only what is missing is downloaded";
 const DELETE_AGAIN: &str = "run the same command again: what is left is deleted then";
 const PUSH_AGAIN: &str = "run the same command again: only what is missing is pushed";
@@ -85,7 +85,7 @@ impl Judge for Error {
                 no("check the host and the port: an OCI registry answers below /v2/")
             }
             Self::LoginRequired { .. } => no(
-                "log in with `solution login`, `docker login` or `podman login`, or name the file that holds the login",
+                "log in with `solution registry login`, `docker login` or `podman login`, or name the file that holds the login",
             ),
             Self::LoginRefused { .. } => {
                 no("log in again: the user name, password or token is wrong or has expired")
@@ -123,7 +123,7 @@ impl Judge for Error {
                 PUSH_AGAIN
             }),
             Self::Refused { status: 413, .. } => no(
-                "raise the maximum body size of the proxy in front of the registry (nginx: `client_max_body_size`); `solution preflight` shows what it takes",
+                "raise the maximum body size of the proxy in front of the registry (nginx: `client_max_body_size`); `solution registry check` shows what it takes",
             ),
             Self::Refused { operation, .. } if !operation.is_pull() && !operation.is_deletion() => {
                 no(WHAT_IT_TAKES)
@@ -132,7 +132,7 @@ impl Judge for Error {
                 "correct `https_proxy`, `http_proxy` or `all_proxy`: URLs such as http://proxy.site:3128",
             ),
             Self::LoginUnsupported { .. } => no(
-                "log in with a user name and a password, by `solution login`; if the registry's token server is at fault, tell its administrator",
+                "log in with a user name and a password, by `solution registry login`; if the registry's token server is at fault, tell its administrator",
             ),
             Self::BadAnswer { .. } => no(
                 "tell the registry's administrator: a proxy in front of it often changes addresses, and must pass on `Host` and `X-Forwarded-Proto`",

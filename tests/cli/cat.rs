@@ -1,4 +1,4 @@
-//! `solution cat`: one file of an archive.
+//! `solution archive cat`: one file of an archive.
 
 use std::io::Read as _;
 use std::os::unix::fs::FileExt as _;
@@ -76,7 +76,10 @@ fn what_is_not_there_is_said_with_what_is() {
     for (path, words) in [
         (
             "nowhere",
-            &["has no file `nowhere`", "hint: `solution ls -R` lists"][..],
+            &[
+                "has no file `nowhere`",
+                "hint: `solution archive ls -R` lists",
+            ][..],
         ),
         (
             "role.yaml",
@@ -98,7 +101,7 @@ fn what_is_not_there_is_said_with_what_is() {
             "../manifest.yaml",
             &["has no file", "hint: there is `manifest.yaml`"],
         ),
-        ("", &["has no file ``", "solution ls -R"]),
+        ("", &["has no file ``", "solution archive ls -R"]),
     ] {
         let answer = desk.solution(&["cat", "example.iso", path]);
         assert_eq!(answer.stdout, "", "{answer:?}");

@@ -1,4 +1,4 @@
-//! `solution ls` and `solution extract`: an archive as a folder.
+//! `solution archive ls` and `solution archive extract`: an archive as a folder.
 
 use std::fs;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _, symlink};

@@ -66,7 +66,7 @@ fn other_tools_get_their_form_and_nothing_else() {
         let files = json["imageMapFiles"].as_array().unwrap();
         assert!(text.ends_with(files[0]["text"].as_str().unwrap()), "{text}");
     }
-    // The rule for nodes is that of `solution mirrors`.
+    // The rule for nodes is that of `solution registry mirrors`.
     let flags = [
         "mirrors",
         "--archive",

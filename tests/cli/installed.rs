@@ -25,7 +25,7 @@ fn run(desk: &Desk, program: &str, arguments: &[&str]) -> Answer {
 fn bash_completes_verbs_options_and_values() {
     let desk = Desk::installed();
     for (words, candidates) in [
-        (&["solution", "un"][..], "unimport\nundeploy\n"),
+        (&["solution", "un"][..], "undeploy\nunimport\n"),
         (&["solution", "environment", "cr"], "create\n"),
         (&["solution", "pack", "--compr"], "--compression\n"),
         (
@@ -49,11 +49,11 @@ fn bash_completes_verbs_options_and_values() {
 fn kubectl_is_told_the_candidates_and_leaves_files_to_the_shell() {
     let desk = Desk::installed();
     for (words, candidates) in [
-        (&["un"][..], "unimport\nundeploy\n:0\n"),
+        (&["un"][..], "undeploy\nunimport\n:0\n"),
         (&["environment", "cr"], "create\n:0\n"),
         (&["status", "--output", ""], "human\njson\nmetrics\n:0\n"),
         (&["validate", "--key", "bi"], ":0\n"),
-        (&["cat", "bi"], ":0\n"),
+        (&["archive", "cat", "bi"], ":0\n"),
     ] {
         let answer = run(&desk, "kubectl_complete-solution", words);
         assert_eq!(answer.stderr, "", "{answer:?}");

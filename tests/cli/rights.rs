@@ -1,4 +1,4 @@
-//! `solution rbac`: which rights an archive takes, without a cluster.
+//! `solution site rbac`: which rights an archive takes, without a cluster.
 
 use fixtures::example::{Programs, Release};
 use serde_json::{Value, json};

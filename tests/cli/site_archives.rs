@@ -223,7 +223,7 @@ fn values_are_judged_by_the_charts_schema_where_there_is_helm() {
     );
     assert!(refused.contains(&message), "{refused}");
     assert!(
-        refused.contains("hint: `solution values ARCHIVE` shows"),
+        refused.contains("hint: `solution archive values ARCHIVE` shows"),
         "{refused}"
     );
     let refused = desk

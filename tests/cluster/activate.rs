@@ -223,7 +223,7 @@ fn a_crd_that_only_the_newer_version_has_is_named() {
     activate(&site, &[]).success();
     let words = [
         "CRD `moreservers.example.metalk8s.test` of version 1.1.0 is in the cluster, and version 1.0.0 does not have it",
-        "solution deactivate",
+        "solution crds deactivate",
         "1 obstacle in the way",
     ];
     refused(&site, &words, || activate(&site, &["1.0.0"]));

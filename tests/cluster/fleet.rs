@@ -555,7 +555,7 @@ fn who_may_read_a_status_may_read_that_of_a_fleet_and_less_is_not_called_absent(
     assert_eq!(shown.code, 3, "{shown:?}");
     for words in [
         "oslo     canary  0 of 1 ready\n  example 1.0.0 in prod: cannot be seen: this user may not see imported versions",
-        "    hint: `solution rbac --verb status` prints the roles",
+        "    hint: `solution site rbac --verb status` prints the roles",
         "\n0 of 1 cluster is as the file says; cannot be seen: oslo (example 1.0.0)\n",
     ] {
         assert!(shown.stdout.contains(words), "{words}: {shown:?}");

@@ -198,7 +198,7 @@ fn read_status(all: &Fleet, more: &[&str]) -> Answer {
     fleet(all, &[&status[..], more].concat())
 }
 
-/// The hub: a member, reached with no more rights than `solution rbac` prints.
+/// The hub: a member, reached with no more rights than `solution site rbac` prints.
 const HUB: [&str; 2] = ["--hub=test", "--kubeconfig=hub.kubeconfig"];
 /// The same while it does not answer.
 const AWAY: [&str; 2] = ["--hub=test", "--kubeconfig=away.kubeconfig"];

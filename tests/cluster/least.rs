@@ -1,4 +1,4 @@
-//! Who has only the rights that `solution rbac` prints can do what he was given them for, and nothing else.
+//! Who has only the rights that `solution site rbac` prints can do what he was given them for, and nothing else.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use crate::common::Answer;
 use crate::consent::pack;
 use crate::site::{Site, eventually, variable};
 
-/// A kubeconfig of an account that has what `solution rbac` prints with these arguments.
+/// A kubeconfig of an account that has what `solution site rbac` prints with these arguments.
 fn limited(site: &Site, name: &str, rbac: &[&str]) -> String {
     site.kubectl("default", &["create", "serviceaccount", name])
         .success();
@@ -105,7 +105,7 @@ fn who_may_nothing_is_told_all_that_is_missing_at_once() {
         "this user may not create configmaps in namespace metalk8s-solutions",
         "this user may not patch deployments.apps in namespace ours",
         "gives the operator the right to patch versionservers/status.example.metalk8s.test",
-        "solution rbac",
+        "solution site rbac",
         " rights are missing",
     ] {
         assert!(text.contains(words), "`{words}` is not in: {text}");
@@ -131,7 +131,7 @@ fn who_may_nothing_is_told_all_that_is_missing_at_once() {
     for words in [
         "also: this user may not list nodes",
         "--ca-file",
-        "solution rbac",
+        "solution site rbac",
     ] {
         assert!(told.stderr.contains(words), "`{words}` is not in: {told:?}");
     }
@@ -262,7 +262,11 @@ fn an_administrator_of_one_namespace_sees_it_and_is_told_at_once_what_stays_unse
         ),
     ] {
         let text = status(more).failure(3);
-        for words in [hidden, "which versions are active (list", "solution rbac"] {
+        for words in [
+            hidden,
+            "which versions are active (list",
+            "solution site rbac",
+        ] {
             assert!(text.contains(words), "`{words}` is not in: {text}");
         }
     }
@@ -287,7 +291,7 @@ fn nobody_bound_gives_no_binding_and_the_list_is_taken_as_it_is() {
     assert_eq!(applied.lines().count(), 3, "{applied}");
 }
 
-/// Who has Kubernetes' own role `admin` in the namespace `ours`, and what `solution rbac` prints for it, and nothing else.
+/// Who has Kubernetes' own role `admin` in the namespace `ours`, and what `solution site rbac` prints for it, and nothing else.
 struct Owner<'a> {
     site: &'a Site,
     config: String,
@@ -533,7 +537,7 @@ fn what_reaches_beyond_a_namespace_is_refused_to_who_administers_only_it() {
     for words in [
         "ClusterRole solution:ours:ours:example:more is an object of the whole cluster",
         "CRD `versionservers.example.metalk8s.test` is not active",
-        "`solution activate NAME VERSION`",
+        "`solution crds activate NAME VERSION`",
         "have who administers the cluster deploy it",
     ] {
         assert!(text.contains(words), "`{words}` is not in: {text}");

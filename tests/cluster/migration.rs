@@ -228,7 +228,7 @@ fn a_terminal_shows_how_many_objects_are_stored_anew() {
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
     let login = ["REGISTRY_AUTH_FILE", "DOCKER_CONFIG"].map(|name| (name, variable(name)));
     let variables = [&variables[..], &login].concat();
-    let line = format!("solution activate example 1.1.0 --migrate --ca-file {ca}");
+    let line = format!("solution crds activate example 1.1.0 --migrate --ca-file {ca}");
     let shown = Terminal::run(&site.desk, &line, &variables).ended(0);
     let words = format!("storing 1000 objects of CustomResourceDefinition {CRD} anew: ");
     assert!(shown.contains(&words), "{shown}");

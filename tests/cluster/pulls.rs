@@ -301,7 +301,7 @@ fn whoever_is_ended_takes_the_pod_along() {
     assert!(said.contains(words), "{said}");
 }
 
-/// A kubeconfig of an account with what `solution rbac` prints, but for pods.
+/// A kubeconfig of an account with what `solution site rbac` prints, but for pods.
 fn without_pods(site: &Site) -> String {
     let account = ["create", "serviceaccount", "podless"];
     site.kubectl("default", &account).success();

@@ -1,4 +1,4 @@
-//! A site that has no registry: nodes pull from `solution serve`, and an import pushes nothing.
+//! A site that has no registry: nodes pull from `solution registry serve`, and an import pushes nothing.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -74,7 +74,7 @@ fn a_site_without_a_registry_can_follow_the_page() {
     let all = commands(&page);
     for command in &all {
         let line = here(command);
-        if line.starts_with("solution serve") {
+        if line.starts_with("solution registry serve") {
             served = Some(Served::start(&site, &line));
             continue;
         }

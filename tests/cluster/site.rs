@@ -3,7 +3,7 @@
 //! The tests of this suite share one cluster, one after the other, and what a Solution leaves in it is there for all.
 //! So each begins by removing what the test before it left, whatever became of that.
 //!
-//! The program works as a user who has exactly the rights that `solution rbac` prints for the archives that are imported,
+//! The program works as a user who has exactly the rights that `solution site rbac` prints for the archives that are imported,
 //! kubectl as the cluster's administrator. What the two archives of the example take is granted once for all tests.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -139,7 +139,7 @@ impl Site {
         Some((archive.to_owned(), metadata.modified().unwrap()))
     }
 
-    /// Gives the user what `solution rbac` prints for an archive. One that is not accepted gives nobody rights.
+    /// Gives the user what `solution site rbac` prints for an archive. One that is not accepted gives nobody rights.
     pub(crate) fn grant(&self, archive: &str) {
         let Some(state) = self.state(archive) else {
             return;
@@ -418,7 +418,7 @@ fn apply(desk: &Desk, objects: &str) -> Answer {
     )
 }
 
-/// The roles that `solution rbac` prints for an archive and the user, with names of their own; none when the archive is not
+/// The roles that `solution site rbac` prints for an archive and the user, with names of their own; none when the archive is not
 /// accepted.
 fn roles(desk: &Desk, archive: &str, prefix: &str) -> Option<String> {
     let account = format!("default:{USER}");

@@ -159,8 +159,8 @@ fn an_active_version_is_forgotten_only_after_its_crds() {
     let unimport =
         |more: &[&str]| site.solution(&[&["unimport", "--yes", "example", "1.0.0"], more].concat());
     let message = "example 1.0.0 is active: its CRDs are in the cluster";
-    let fix = "activate another version with `solution activate example VERSION`, \
-               or `solution deactivate example` first";
+    let fix = "activate another version with `solution crds activate example VERSION`, \
+               or `solution crds deactivate example` first";
     let text =
         format!("error: {message}\nhint: {fix}\nnothing was changed: 1 obstacle in the way\n");
     // No flag forces it: nobody could tell any more which version the CRDs are of.

@@ -1,4 +1,4 @@
-//! `solution cat` before a person: a terminal gets text, and never the bytes of an archive.
+//! `solution archive cat` before a person: a terminal gets text, and never the bytes of an archive.
 
 use archive::ArchiveFile;
 use signing::SecretKey;
@@ -24,7 +24,7 @@ fn a_terminal_gets_text_with_escapes() {
     let pem = String::from_utf8(desk.read("publisher.key")).unwrap();
     let key = SecretKey::from_pem(&pem).unwrap();
     stages::write(unsigned.sign(&[key]).unwrap(), &path);
-    let line = "solution cat example.iso README.txt";
+    let line = "solution archive cat example.iso README.txt";
     let text = Terminal::run(&desk, line, &[]).ended(0);
     let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
     assert_eq!(
@@ -44,7 +44,7 @@ fn a_terminal_gets_no_bytes() {
         bytes.starts_with(b"\x1f\x8b") || std::str::from_utf8(&bytes).is_err()
     });
     let path = layer.expect("an image has a layer").path.to_string();
-    let line = format!("solution cat example.iso {path}");
+    let line = format!("solution archive cat example.iso {path}");
     let text = Terminal::run(&desk, &line, &[]).ended(2);
     for words in ["would go to a terminal", "hint: write it into a file"] {
         assert!(text.contains(words), "{text}");

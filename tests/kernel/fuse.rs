@@ -1,4 +1,4 @@
-//! `solution mount`: this machine's kernel shows an archive through FUSE; and a full disk of `solution extract`. Takes root
+//! `solution archive mount`: this machine's kernel shows an archive through FUSE; and a full disk of `solution archive extract`. Takes root
 //! and /dev/fuse.
 
 use std::fs::{self, File};

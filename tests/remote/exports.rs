@@ -1,4 +1,4 @@
-//! `solution export`: what was imported comes out of a real registry again, byte for byte, or not at all.
+//! `solution registry export`: what was imported comes out of a real registry again, byte for byte, or not at all.
 
 use std::fs;
 use std::io::Read as _;

@@ -1,4 +1,4 @@
-//! `solution login`, and who finds the login then: this program, skopeo and podman.
+//! `solution registry login`, and who finds the login then: this program, skopeo and podman.
 
 use std::fs;
 use std::io::Write as _;
@@ -81,7 +81,7 @@ fn a_login_is_found_by_skopeo_and_podman_until_the_logout() {
 fn a_person_types_the_login_and_nobody_sees_the_password() {
     let (desk, server) = desk();
     let host = server.host();
-    let line = format!("solution login {host} --ca-file ca.pem");
+    let line = format!("solution registry login {host} --ca-file ca.pem");
     let session = desk.path("run").display().to_string();
     let shown = Terminal::run(&desk, &line, &[("XDG_RUNTIME_DIR", session)])
         .at(&format!("User name for {host}: "), &format!("{USER}\n"))

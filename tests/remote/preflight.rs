@@ -1,4 +1,4 @@
-//! `solution preflight`: what a registry can do is told before anything is pushed, and nothing stays behind.
+//! `solution registry check`: what a registry can do is told before anything is pushed, and nothing stays behind.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -273,7 +273,10 @@ fn a_limit_on_the_levels_of_names_is_found_whatever_the_registry_answers() {
             assert!(text.contains(&said), "{refusal}: {text}");
             assert!(text.contains("fewer levels"), "{refusal}: {text}");
             assert!(!text.contains("log in"), "{refusal}: {text}");
-            assert!(!text.contains("solution preflight"), "{refusal}: {text}");
+            assert!(
+                !text.contains("solution registry check"),
+                "{refusal}: {text}"
+            );
         }
         let without = [&ARCHIVE[..], &["--no-mirrors"]].concat();
         preflight(&desk, &registry, &without).success();

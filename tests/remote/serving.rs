@@ -1,4 +1,4 @@
-//! `solution serve`: what real clients get from it, and what they never get.
+//! `solution registry serve`: what real clients get from it, and what they never get.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

@@ -1,4 +1,4 @@
-//! `solution push` and the map of images, at a real registry; and other programs that follow the map.
+//! `solution registry push` and the map of images, at a real registry; and other programs that follow the map.
 
 use std::net::TcpListener;
 
@@ -147,7 +147,10 @@ fn a_registry_that_can_only_be_read_gets_nothing() {
     let refused = import(&desk, "images.iso", &readable, &[]).failure(1);
     let said = format!("{} does not serve all of shop-1.0.0", server.host());
     assert!(refused.contains(&said), "{refused}");
-    assert!(refused.contains("with `solution serve`"), "{refused}");
+    assert!(
+        refused.contains("with `solution registry serve`"),
+        "{refused}"
+    );
     assert_eq!(server.stored("/_uploads/").len(), 0);
     assert_eq!(server.stored("/_manifests/").len(), 0);
 

@@ -1,4 +1,4 @@
-//! `solution registry`: what a registry has of archives.
+//! `solution registry`: registries and the content of Solutions in them.
 
 pub(super) mod prune;
 pub(super) mod verify;
@@ -7,19 +7,34 @@ use clap::Subcommand;
 
 use self::prune::PruneArguments;
 use self::verify::VerifyArguments;
+use super::{export, login, logout, mirrors, preflight, push, serve};
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
-/// Check what a registry has of archives, repair it, and delete what nobody needs
+/// Log in to registries, check them, and manage the content of Solutions in them
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    Login(login::Arguments),
+    Logout(logout::Arguments),
+    Check(Box<preflight::Arguments>),
+    Push(Box<push::Arguments>),
+    Export(Box<export::Arguments>),
     Verify(Box<VerifyArguments>),
     Prune(Box<PruneArguments>),
+    Serve(Box<serve::Arguments>),
+    Mirrors(mirrors::Arguments),
 }
 
 pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
     match command {
+        Command::Login(arguments) => login::run(&arguments, output),
+        Command::Logout(arguments) => logout::run(&arguments, output),
+        Command::Check(arguments) => preflight::run(&arguments, output),
+        Command::Push(arguments) => push::run(&arguments, output),
+        Command::Export(arguments) => export::run(&arguments, output),
         Command::Verify(arguments) => verify::run(&arguments, output),
         Command::Prune(arguments) => prune::run(&arguments, output),
+        Command::Serve(arguments) => serve::run(*arguments, output),
+        Command::Mirrors(arguments) => mirrors::run(&arguments, output),
     }
 }

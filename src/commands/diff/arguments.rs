@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
 
     /// Where the archive's images would be pushed [default: that of the site's file, else where a version of the Solution was
     /// pushed to]
-    #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
+    #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) registry: Option<RegistryAddress>,
 
     #[command(flatten)]

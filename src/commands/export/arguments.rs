@@ -1,4 +1,4 @@
-//! What `solution export` takes.
+//! What `solution registry export` takes.
 
 use std::path::PathBuf;
 
@@ -28,9 +28,9 @@ With --registry no cluster is asked: the archive's signatures are judged as by `
 --archive-id says which archive it has to be.
 
 Examples:
-  solution export shop 1.0.0 -o shop-1.0.0.iso
-  solution export shop 1.0.0 --registry registry.example/apps --key publisher.pub -o shop-1.0.0.iso
-  solution export shop 1.0.0 --registry registry.example --archive-id sha256:5d0c… -o shop.iso"
+  solution registry export shop 1.0.0 -o shop-1.0.0.iso
+  solution registry export shop 1.0.0 --registry registry.example/apps --key publisher.pub -o shop-1.0.0.iso
+  solution registry export shop 1.0.0 --registry registry.example --archive-id sha256:5d0c… -o shop.iso"
 )]
 pub(crate) struct Arguments {
     /// The Solution's name

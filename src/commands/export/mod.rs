@@ -1,4 +1,4 @@
-//! `solution export`: an archive that was imported, written again from what the registry has.
+//! `solution registry export`: an archive that was imported, written again from what the registry has.
 
 mod arguments;
 mod receive;

@@ -37,7 +37,7 @@ pub(super) struct ReadingArguments {
     cluster: ReadArguments,
 
     /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
-    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    #[arg(long, value_name = "FILE")]
     helm: Option<PathBuf>,
 }
 

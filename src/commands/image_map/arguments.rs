@@ -8,7 +8,6 @@ use crate::render;
 
 /// Under which paths images lie.
 #[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "Registry")]
 pub(crate) struct LayoutArguments {
     /// Under which paths the registry has the images
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t)]
@@ -44,7 +43,6 @@ impl LayoutArguments {
 
 /// Whether images are mirrored.
 #[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "Registry")]
 pub(crate) struct MirrorArguments {
     /// Create no repositories `mirror/<host of ref>/<path of ref>`. Nodes then find images only by their addresses
     #[arg(long, conflicts_with = "mirrors")]
@@ -74,7 +72,6 @@ impl MirrorArguments {
 
 /// The repositories that an import gives images.
 #[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "Registry")]
 pub(crate) struct PlacementArguments {
     /// The paths that images get in the registry [default: those of the version before, else `solution`]
     #[arg(long, value_name = "LAYOUT", value_enum)]
@@ -109,7 +106,6 @@ impl PlacementArguments {
 
 /// How the addresses of images are shown.
 #[derive(Args, Clone, Copy, Debug)]
-#[command(next_help_heading = "Image map")]
 pub(crate) struct MapArguments {
     /// Print where nodes find each image, and nothing else, on standard output
     #[arg(long, value_name = "FORMAT", value_enum)]

@@ -44,9 +44,9 @@ login, your rights in the cluster. Images are verified while they are pushed; th
 touched only when all are in place. Running it a second time pushes and changes nothing.
 
 Without --environment the version only becomes available. The login to the registry is that of
-`solution login`, docker or podman.
+`solution registry login`, docker or podman.
 
-`solution push` fills the registry and asks no cluster; an import of the same archive pushes nothing
+`solution registry push` fills the registry and asks no cluster; an import of the same archive pushes nothing
 twice.
 
 Examples:
@@ -113,7 +113,6 @@ impl Arguments {
 
 /// Whose archive is taken.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Trust")]
 pub(crate) struct SignerArguments {
     #[command(flatten)]
     pub(super) trust: TrustArguments,
@@ -146,10 +145,9 @@ impl SignerArguments {
 
 /// Where the images go.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Registry")]
 pub(crate) struct Registries {
     /// Where images are pushed [default: that of the site's file]; `serve://HOST[/PREFIX]` is a registry that has them
-    /// already, as `solution serve` does: nothing is pushed, and every image must be there
+    /// already, as `solution registry serve` does: nothing is pushed, and every image must be there
     #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) registry: Option<ImageRegistry>,
 
@@ -212,7 +210,6 @@ impl FromStr for ImageRegistry {
 /// Where the operator runs, and what may happen there.
 #[derive(Args, Clone, Debug)]
 #[command(
-    next_help_heading = "Environment",
     group(ArgGroup::new("place").args(["environment", "namespace"]).multiple(true))
 )]
 pub(crate) struct Place {
@@ -289,7 +286,6 @@ pub(crate) struct Choices<'a> {
 
 /// What becomes of a plan.
 #[derive(Args, Debug)]
-#[command(next_help_heading = None::<&str>)]
 pub(crate) struct PlanArguments {
     /// Stop after the plan and show it
     #[arg(long)]

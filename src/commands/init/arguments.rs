@@ -13,9 +13,6 @@ const WITH_FROM: &str = "Only with --from";
 /// The heading of what only says something about a chart.
 const WITH_CHART: &str = "Only with --chart";
 
-/// The heading of what says how a helmfile is read.
-const WITH_HELMFILE: &str = "Only with --from and a helmfile";
-
 /// The heading of what says something about either.
 const WITH_EITHER: &str = "Only with --from or --chart";
 
@@ -99,7 +96,6 @@ pub(crate) struct Arguments {
 
 /// How a helmfile is read.
 #[derive(Args, Debug)]
-#[command(next_help_heading = WITH_HELMFILE)]
 pub(super) struct HelmfileArguments {
     /// The program `helmfile` [default: the one that HELMFILE names, else the first on the path]
     #[arg(long = "helmfile", value_name = "FILE", requires = "from")]

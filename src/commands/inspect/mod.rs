@@ -34,7 +34,7 @@ use crate::{plans, render};
     mut_arg("cert_dir", |argument| argument.requires("registry")),
     mut_arg("plain_http", |argument| argument.requires("registry")),
     after_help = "\
-`solution validate` says whether to trust an archive; `solution cat` writes one of the files.
+`solution validate` says whether to trust an archive; `solution archive cat` writes one of the files.
 A plan is shown as it was when it was made, with what changes in each object.
 
 Examples:
@@ -59,7 +59,7 @@ pub(crate) struct Arguments {
     sbom: bool,
 
     /// Where nodes will pull its images from
-    #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
+    #[arg(long, value_name = "HOST[/PREFIX]")]
     registry: Option<RegistryAddress>,
 
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `solution cat`: one file of an archive, as it lies there.
+//! `solution archive cat`: one file of an archive, as it lies there.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -27,21 +27,21 @@ A file that differs from what the archive lists ends with exit code 1. Files up 
 bytes are written; larger ones while they are, so that only the exit code tells whether to use them.
 
 Examples:
-  solution cat app.iso manifest.yaml
-  solution cat app.iso operator/deploy/role.yaml
-  solution cat app.iso SHA256SUMS > SHA256SUMS
-  solution cat app.iso images/shop/1.0.0/manifest.json | jq .layers")]
+  solution archive cat app.iso manifest.yaml
+  solution archive cat app.iso operator/deploy/role.yaml
+  solution archive cat app.iso SHA256SUMS > SHA256SUMS
+  solution archive cat app.iso images/shop/1.0.0/manifest.json | jq .layers")]
 pub(crate) struct Arguments {
     /// The archive: a file, or the device of a disc
     archive: PathBuf,
 
-    /// The file, as `solution ls` names it: from the root of the archive, with `/` between names
+    /// The file, as `solution archive ls` names it: from the root of the archive, with `/` between names
     path: String,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if output == Output::Json {
-        let hint = "leave `--output json` out; `solution ls -R` lists the files in JSON";
+        let hint = "leave `--output json` out; `solution archive ls -R` lists the files in JSON";
         return Err(Failure::usage("the bytes of a file have no JSON form").hint(hint));
     }
     let read = |error| failure::reading(&arguments.archive, error);
@@ -104,7 +104,7 @@ fn no_file(listed: &Listed, arguments: &Arguments) -> Failure {
             let archive = archive.display();
             let message = format!("`{path}` is a directory of `{archive}`");
             Failure::no(anyhow!(message)).hint(format!(
-                "name one of its files, such as `{file}`; `solution ls` lists them"
+                "name one of its files, such as `{file}`; `solution archive ls` lists them"
             ))
         }
         None => unknown(listed, archive, path),

@@ -1,4 +1,4 @@
-//! `solution extract`: files of an archive, written into a directory.
+//! `solution archive extract`: files of an archive, written into a directory.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,14 +28,14 @@ outside of the directory, links in it are not followed, and if anything is in th
 Files with the same content become hard links to one file where the file system has them: write to a copy.
 
 Examples:
-  solution extract app.iso --to app
-  solution extract app.iso operator manifest.yaml --to app
-  solution extract app.iso --to app && (cd app && sha256sum -c --quiet SHA256SUMS)")]
+  solution archive extract app.iso --to app
+  solution archive extract app.iso operator manifest.yaml --to app
+  solution archive extract app.iso --to app && (cd app && sha256sum -c --quiet SHA256SUMS)")]
 pub(crate) struct Arguments {
     /// The archive: a file, or the device of a disc
     archive: PathBuf,
 
-    /// Files, or directories with all that is below them, as `solution ls` names them [default: all files]
+    /// Files, or directories with all that is below them, as `solution archive ls` names them [default: all files]
     paths: Vec<String>,
 
     /// The directory to write into; it is made if it is not there

@@ -28,8 +28,10 @@ pub(super) fn unknown(listed: &Listed, archive: &Path, path: &str) -> Failure {
     let alike = render::list(alike.map(|file| format!("`{file}`")));
     let failure = Failure::no(anyhow!("`{archive}` has no file `{path}`"));
     match alike.as_str() {
-        "" => failure.hint("`solution ls -R` lists the files"),
-        _ => failure.hint(format!("there is {alike}; `solution ls -R` lists all")),
+        "" => failure.hint("`solution archive ls -R` lists the files"),
+        _ => failure.hint(format!(
+            "there is {alike}; `solution archive ls -R` lists all"
+        )),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `solution ls`: the files of an archive, as a folder shows them.
+//! `solution archive ls`: the files of an archive, as a folder shows them.
 
 use std::path::PathBuf;
 
@@ -18,14 +18,14 @@ use crate::render;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 The list is compared with what was signed, and so is everything of the image but the files' own bytes: those are \
-compared when they are read (`solution cat`, `solution extract`). The statement itself is not listed: signatures \
+compared when they are read (`solution archive cat`, `solution archive extract`). The statement itself is not listed: signatures \
 are added to it later.
 
 Examples:
-  solution ls app.iso
-  solution ls app.iso operator/deploy -l
-  solution ls app.iso images -R
-  solution ls app.iso -R --output json")]
+  solution archive ls app.iso
+  solution archive ls app.iso operator/deploy -l
+  solution archive ls app.iso images -R
+  solution archive ls app.iso -R --output json")]
 pub(crate) struct Arguments {
     /// The archive: a file, or the device of a disc
     archive: PathBuf,

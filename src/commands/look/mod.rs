@@ -1,4 +1,4 @@
-//! The verbs that look into archives without asking who signed them: their files, and what differs between two.
+//! `solution archive`: the contents of archives. `solution compare`: the differences between two.
 
 pub(super) mod cat;
 pub(super) mod compare;
@@ -9,16 +9,18 @@ pub(super) mod mount;
 
 use clap::Subcommand;
 
+use super::values;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
+/// List, print, extract or mount the contents of an archive
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Ls(ls::Arguments),
     Cat(cat::Arguments),
     Extract(extract::Arguments),
     Mount(mount::Arguments),
-    Compare(Box<compare::Arguments>),
+    Values(values::Arguments),
 }
 
 pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure> {
@@ -27,6 +29,6 @@ pub(crate) fn run(command: &Command, output: Output) -> Result<Outcome, Failure>
         Command::Cat(arguments) => cat::run(arguments, output),
         Command::Extract(arguments) => extract::run(arguments, output),
         Command::Mount(arguments) => mount::run(arguments, output),
-        Command::Compare(arguments) => compare::run(arguments, output),
+        Command::Values(arguments) => values::run(arguments, output),
     }
 }

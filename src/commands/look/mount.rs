@@ -1,4 +1,4 @@
-//! `solution mount`: an archive as a read-only file system.
+//! `solution archive mount`: an archive as a read-only file system.
 
 use std::path::PathBuf;
 
@@ -24,8 +24,8 @@ Files with the same content are one file with several names. The mount lasts unt
 takes /dev/fuse, and root or `fusermount3`; only the user who mounted sees the files.
 
 Examples:
-  solution mount app.iso /mnt/app
-  solution mount /dev/sr0 /mnt/app")]
+  solution archive mount app.iso /mnt/app
+  solution archive mount /dev/sr0 /mnt/app")]
 pub(crate) struct Arguments {
     /// The archive: a file, or the device of a disc
     archive: PathBuf,

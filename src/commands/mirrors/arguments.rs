@@ -1,4 +1,4 @@
-//! What `solution mirrors` takes.
+//! What `solution registry mirrors` takes.
 
 use std::path::PathBuf;
 
@@ -21,10 +21,10 @@ version to version. Where the registry wants a login, nodes send that of the pod
 the host of the `ref`, or their own.
 
 Examples:
-  solution mirrors
-  solution mirrors example 1.0.0 --format crio
-  solution mirrors --format openshift | oc apply -f -
-  solution mirrors --archive app.iso --key publisher.pub --registry registry.nodes/apps --ca-file ca.pem"
+  solution registry mirrors
+  solution registry mirrors example 1.0.0 --format crio
+  solution registry mirrors --format openshift | oc apply -f -
+  solution registry mirrors --archive app.iso --key publisher.pub --registry registry.nodes/apps --ca-file ca.pem"
 )]
 pub(crate) struct Arguments {
     /// The Solution's name [default: all that are imported]

@@ -5,9 +5,9 @@ mod man;
 pub(super) mod schema;
 pub(super) mod version;
 
-use clap::{CommandFactory as _, Subcommand};
+use clap::Subcommand;
 
-use super::Cli;
+use super::command as cli;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
@@ -23,7 +23,7 @@ pub(super) fn run(command: &Command, output: Output) -> Result<Outcome, Failure>
     match command {
         Command::Version(_) => Ok(version::run(output)),
         Command::Schema(arguments) => schema::run(arguments, output),
-        Command::Completion(arguments) => completion::run(arguments, Cli::command(), output),
-        Command::Man(arguments) => man::run(arguments, Cli::command(), output),
+        Command::Completion(arguments) => completion::run(arguments, cli(), output),
+        Command::Man(arguments) => man::run(arguments, cli(), output),
     }
 }

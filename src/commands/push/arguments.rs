@@ -1,4 +1,4 @@
-//! What `solution push` takes.
+//! What `solution registry push` takes.
 
 use std::path::PathBuf;
 
@@ -19,25 +19,25 @@ operator or objects are deployed by `solution import` with the same registry, wh
 twice.
 
 Examples:
-  solution push images.iso --key publisher.pub --registry registry.site/apps --dry-run
-  solution push images.iso --key publisher.pub --registry registry.site/apps
-  solution push images.iso --key publisher.pub --registry registry.site/apps --image-map kustomize \\
+  solution registry push images.iso --key publisher.pub --registry registry.site/apps --dry-run
+  solution registry push images.iso --key publisher.pub --registry registry.site/apps
+  solution registry push images.iso --key publisher.pub --registry registry.site/apps --image-map kustomize \\
       > images.yaml")]
 pub(crate) struct Arguments {
     /// The archive: a file, or the device of a disc
     pub(super) archive: PathBuf,
 
-    /// Where images are pushed; `serve://HOST[/PREFIX]` is a registry that has them already, as `solution serve` does:
+    /// Where images are pushed; `serve://HOST[/PREFIX]` is a registry that has them already, as `solution registry serve` does:
     /// nothing is pushed, and every image must be there
-    #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
+    #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) registry: ImageRegistry,
 
     /// Where nodes pull them from, if nodes know the registry by another name
-    #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
+    #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) pull_registry: Option<RegistryAddress>,
 
     /// Move tags that name something else
-    #[arg(long, help_heading = "Registry")]
+    #[arg(long)]
     pub(super) replace: bool,
 
     #[command(flatten)]

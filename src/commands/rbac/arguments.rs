@@ -1,4 +1,4 @@
-//! What `solution rbac` takes.
+//! What `solution site rbac` takes.
 
 use std::path::PathBuf;
 
@@ -26,13 +26,13 @@ read a few records, by their names. What they cannot deploy so (a Solution that 
 charts, an operator with a role in the whole cluster) gets no roles for it.
 
 Examples:
-  solution rbac
-  solution rbac app.iso --key publisher.pub --group importers | kubectl apply -f -
-  solution rbac app.iso --key publisher.pub -e prod --verb deploy --verb status --user alice
-  solution rbac app.iso --key publisher.pub -e prod --site-file site.yaml --kube-version 1.34
-  solution rbac example 1.0.0 --namespace shop --user bob
-  solution rbac --verb status --serviceaccount monitoring:probe --output json
-  solution rbac --verb fleet-hub --user alice | kubectl --context hub apply -f -")]
+  solution site rbac
+  solution site rbac app.iso --key publisher.pub --group importers | kubectl apply -f -
+  solution site rbac app.iso --key publisher.pub -e prod --verb deploy --verb status --user alice
+  solution site rbac app.iso --key publisher.pub -e prod --site-file site.yaml --kube-version 1.34
+  solution site rbac example 1.0.0 --namespace shop --user bob
+  solution site rbac --verb status --serviceaccount monitoring:probe --output json
+  solution site rbac --verb fleet-hub --user alice | kubectl --context hub apply -f -")]
 pub(crate) struct Arguments {
     /// The archive that the verbs are for, or the name of an imported Solution [default: only what every Solution takes]
     #[arg(value_name = "ARCHIVE|NAME")]

@@ -20,7 +20,6 @@ const REGISTRY: &str = "registry.invalid";
 
 /// How charts are rendered. No cluster is asked.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Charts")]
 pub(crate) struct ChartArguments {
     /// The version of Kubernetes that charts are rendered for
     #[arg(long, value_name = "VERSION", default_value = "1.36")]

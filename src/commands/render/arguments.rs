@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
 
     /// Where the archive's images would be pushed [default: that of the site's file, else where a version of the Solution was
     /// pushed to]
-    #[arg(long, value_name = "HOST[/PREFIX]", help_heading = "Registry")]
+    #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) registry: Option<RegistryAddress>,
 
     #[command(flatten)]
@@ -85,7 +85,7 @@ pub(crate) struct Arguments {
     pub(super) cluster: ReadArguments,
 
     /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
-    #[arg(long, value_name = "FILE", help_heading = "Cluster")]
+    #[arg(long, value_name = "FILE")]
     pub(super) helm: Option<PathBuf>,
 
     #[command(flatten)]
@@ -94,7 +94,6 @@ pub(crate) struct Arguments {
 
 /// What stands for a cluster where there is none.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Without a cluster")]
 pub(crate) struct WithoutCluster {
     /// Ask no cluster, and imagine an empty one
     #[arg(long, requires = "kube_version", conflicts_with_all = ["kubeconfig", "context", "timeout", "version"])]

@@ -1,4 +1,4 @@
-//! What `solution serve` takes.
+//! What `solution registry serve` takes.
 
 use std::path::PathBuf;
 
@@ -18,10 +18,10 @@ Archives are looked at every 2 seconds, and at SIGHUP: what is new is verified a
 more. One that is refused is named and left out; what was served goes on. SIGHUP also reads the certificate and its key anew.
 
 Examples:
-  solution serve app.iso --key publisher.pub
-  solution serve /srv/solutions --listen 0.0.0.0:5000 --tls-cert site.pem --tls-key site.key
-  solution serve /dev/sr0 --verify-reads --access-log
-  solution serve /srv/solutions --username nodes --password-file password")]
+  solution registry serve app.iso --key publisher.pub
+  solution registry serve /srv/solutions --listen 0.0.0.0:5000 --tls-cert site.pem --tls-key site.key
+  solution registry serve /dev/sr0 --verify-reads --access-log
+  solution registry serve /srv/solutions --username nodes --password-file password")]
 pub(crate) struct Arguments {
     /// Archives: files, devices of discs, or directories, of which all `*.iso` are served
     #[arg(required = true, value_name = "ARCHIVE")]

@@ -1,4 +1,4 @@
-//! `solution serve`: a registry over archives, until it is asked to end.
+//! `solution registry serve`: a registry over archives, until it is asked to end.
 
 mod archives;
 mod arguments;

@@ -12,6 +12,7 @@ use clap::Subcommand;
 use importer::SiteFile;
 use schemas::EnvironmentName;
 
+use super::rbac;
 use crate::args::Output;
 use crate::disk;
 use crate::failure::{Failure, Outcome};
@@ -33,6 +34,7 @@ pub(crate) enum Command {
     Check(check::Arguments),
     Set(set::Arguments),
     Show(show::Arguments),
+    Rbac(Box<rbac::Arguments>),
 }
 
 pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
@@ -41,6 +43,7 @@ pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> 
         Command::Check(arguments) => check::run(&arguments, output),
         Command::Set(arguments) => set::run(&arguments, output),
         Command::Show(arguments) => show::run(&arguments, output),
+        Command::Rbac(arguments) => rbac::run(&arguments, output),
     }
 }
 

@@ -54,7 +54,9 @@ fn show_unseen(unseen: &[Unseen]) {
     for Unseen { what, right } in unseen {
         render::line!("  {what} ({right})");
     }
-    render::line("  hint: `solution rbac --verb status` prints the roles that give these rights");
+    render::line(
+        "  hint: `solution site rbac --verb status` prints the roles that give these rights",
+    );
 }
 
 /// Shows an operator, and what to do where it does not run as it should.

@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     trust: TrustArguments,
 
     /// Check everything but the signatures: nobody then vouches for the archive
-    #[arg(long, conflicts_with_all = ["keys", "threshold"], help_heading = "Trust")]
+    #[arg(long, conflicts_with_all = ["keys", "threshold"])]
     skip_signature: bool,
 
     #[command(flatten)]

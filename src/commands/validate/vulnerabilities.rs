@@ -17,7 +17,6 @@ use crate::{environment, interrupt, progress};
 
 /// By what vulnerabilities are judged.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Vulnerabilities")]
 pub(super) struct VulnerabilityArguments {
     /// Say which known vulnerabilities the images have, by their SBOMs and this database of `grype`: the archive of one, or
     /// the directory in which grype keeps it. Only a policy makes the archive refused by that

@@ -1,4 +1,4 @@
-//! `solution values`: what an archive lets a site choose, as a site's file.
+//! `solution archive values`: what an archive lets a site choose, as a site's file.
 
 mod draft;
 mod parameter;
@@ -26,9 +26,9 @@ A word without dots and slashes is the name of an imported Solution, whose archi
 pushed to; anything else is a file.
 
 Examples:
-  solution values app.iso > site.yaml
-  solution values app 1.0.0
-  solution values app.iso --output json | jq '.releases[].values'")]
+  solution archive values app.iso > site.yaml
+  solution archive values app 1.0.0
+  solution archive values app.iso --output json | jq '.releases[].values'")]
 pub(crate) struct Arguments {
     /// The archive (a file, or the device of a disc), or the name of an imported Solution
     #[arg(value_name = "ARCHIVE|NAME")]

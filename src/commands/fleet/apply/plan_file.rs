@@ -12,7 +12,6 @@ use crate::plans;
 
 /// The file of a fleet's plan.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Plan files")]
 pub(in crate::commands::fleet) struct FilingArguments {
     /// Write the plan to this file and stop, for `solution sign` and `--plan`
     #[arg(long, value_name = "FILE", conflicts_with = "plan")]

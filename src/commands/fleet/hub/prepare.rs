@@ -49,7 +49,7 @@ pub(in crate::commands::fleet) fn prepare(
     Ok(give(output, &prepared, |it| {
         let words = if it.changed { "serves now" } else { "serves" };
         render::line!("`{hub}` {words} the kind SolutionRollout");
-        render::note!("`solution rbac --verb fleet-hub` prints the roles of who uses it");
+        render::note!("`solution site rbac --verb fleet-hub` prints the roles of who uses it");
     }))
 }
 

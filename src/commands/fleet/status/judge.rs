@@ -68,7 +68,8 @@ fn missing(wanted: &PlacedVersion, status: &Status) -> DeploymentStatus {
         state: hidden.map_or(DeploymentState::Absent, |_| DeploymentState::Unseen),
         runs: None,
         why: hidden.map(|it| format!("this user may not see {} ({})", it.what, it.right)),
-        hint: hidden.map(|_| "`solution rbac --verb status` prints the roles that give this right"),
+        hint: hidden
+            .map(|_| "`solution site rbac --verb status` prints the roles that give this right"),
         drift: None,
     }
 }

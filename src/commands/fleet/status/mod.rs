@@ -37,7 +37,7 @@ ready, behind (an older version is deployed), ahead, absent, or incomplete: a ch
 was interrupted or failed. What else runs in environments is told, and not judged.
 
 To compare objects, the archive is read from the registry that has it, and the API server dry-runs
-each object. This needs the rights of `solution rbac --verb deploy`. With --live=false only versions
+each object. This needs the rights of `solution site rbac --verb deploy`. With --live=false only versions
 and values are compared, with --quick only versions.
 
 --kubeconfig and --context are those of the cluster with the objects of Cluster API, where the file

@@ -1,0 +1,21 @@
+//! `solution crds`: the version whose CustomResourceDefinitions a cluster serves.
+
+use clap::Subcommand;
+
+use super::{activate, deactivate};
+use crate::args::Output;
+use crate::failure::{Failure, Outcome};
+
+/// Choose the version whose CustomResourceDefinitions the cluster serves
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Activate(Box<activate::Arguments>),
+    Deactivate(deactivate::Arguments),
+}
+
+pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
+    match command {
+        Command::Activate(arguments) => activate::run(&arguments, output),
+        Command::Deactivate(arguments) => arguments.run(output),
+    }
+}
