@@ -196,9 +196,9 @@ fn a_new_user_can_follow_the_pages() {
     fs::remove_file(site.desk.path("publisher.pub")).unwrap();
     let registry = upstream(&site);
     let pages = pages("getting-started/");
-    assert_eq!(pages.len(), 3, "{pages:?}");
+    assert_eq!(pages.len(), 4, "{pages:?}");
     let all: Vec<String> = pages.iter().flat_map(|page| commands(page)).collect();
-    let last = fs::read_to_string(&pages[2]).unwrap();
+    let last = fs::read_to_string(&pages[3]).unwrap();
     let file = last.split("```yaml\n").nth(1).unwrap();
     let file = file.split("```").next().unwrap();
     site.desk.write("site.yaml", file);
