@@ -2,8 +2,8 @@
 //!
 //! Only a [`validator::Accepted`] can be imported, only a plan without obstacles can be applied, and the cluster is
 //! touched only when every image is in place. This crate knows what a site records, plans and runs. It must not know how an
-//! image is laid out, how a signature is checked, or how a blob comes to a registry. docs/concepts/import.md tells what is written,
-//! under which names and in which order.
+//! image is laid out, how a signature is checked, or how a blob comes to a registry. docs/concepts/environments.md
+//! lists the written objects with their names, in their order.
 //!
 //! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` and `history`
 //! tell, and `configuration` makes steps of what a site wants and `status` tells. `gate` is what Helm reaches a cluster
