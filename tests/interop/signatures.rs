@@ -69,7 +69,7 @@ fn the_lines_of_readme_and_format_accept_archives_and_no_other_key() {
     for judged in Judged::all() {
         let root = judged.unpacked();
         judged.desk.solution(&["keygen", "stranger"]).success();
-        for lines in [readme(&root), block("## 12. By hand")] {
+        for lines in [readme(&root), block("## 12. Verify manually")] {
             assert!(accepts(&judged, &lines, "publisher.pub"), "{lines}");
             assert!(!accepts(&judged, &lines, "stranger.pub"), "{lines}");
         }
@@ -80,7 +80,7 @@ fn the_lines_of_readme_and_format_accept_archives_and_no_other_key() {
 fn the_lines_refuse_what_was_altered() {
     let judged = Judged::example();
     let root = judged.unpacked();
-    let ways = [readme(&root), block("## 12. By hand")];
+    let ways = [readme(&root), block("## 12. Verify manually")];
     let refused = |why: &str| {
         for lines in &ways {
             assert!(!accepts(&judged, lines, "publisher.pub"), "{why}: {lines}");
@@ -143,7 +143,7 @@ fn counter_signatures_are_checked_one_by_one() {
     assert_eq!(reviewer.len(), 1);
     assert_ne!(publisher, reviewer);
     // The lines of docs/reference/format.md find the signature of a key by the key's id.
-    let format = block("## 12. By hand");
+    let format = block("## 12. Verify manually");
     for key in ["publisher.pub", "reviewer.pub"] {
         assert!(accepts(&judged, &format, key), "{key}");
     }
