@@ -96,7 +96,7 @@ fn reference() -> String {
 const REFERENCE_HEAD: &str = "\
 # Command reference
 
-The output of `solution VERB --help`; renewed by `UPDATE=1 cargo test --test cli`. [Results for programs](results.md) \
+The output of `solution VERB --help`; renewed by `UPDATE=1 cargo test --test cli`. [JSON results and events](results.md) \
 tells what `--output json` gives.
 
 ## Flags of several verbs
@@ -263,7 +263,7 @@ const OBSTACLES_HEAD: &str = "\
 # Obstacles
 
 What can be in the way of a change to a cluster or of a push. With `--output json` the field `obstacle` has the id and \
-the fields, beside the words for people ([Results for programs](results.md)). Ids are stable: a script may rely on them. \
+the fields, beside the words for people ([JSON results and events](results.md)). Ids are stable: a script may rely on them. \
 An object reads `KIND NAMESPACE/NAME`, and the Solution and the version together `NAME-VERSION`; the types of all fields \
 are those of `ObstacleData` in `schemas/results/common.schema.json`. What is wrong with an archive itself is a \
 [finding](findings.md). Renewed from the code by `UPDATE=1 cargo test --test cli`.
