@@ -16,6 +16,7 @@ mod environment;
 mod events;
 mod failure;
 mod helm;
+mod help;
 mod hints;
 mod holder;
 mod interrupt;
@@ -82,6 +83,6 @@ fn delivered(outcome: Outcome) -> ExitCode {
 mod tests {
     #[test]
     fn the_command_line_is_consistent() {
-        super::commands::command().debug_assert();
+        super::help::command().debug_assert();
     }
 }

@@ -8,10 +8,10 @@ use clap::error::{ContextKind, ContextValue};
 use schemas::printable;
 
 use crate::args::Output;
-use crate::commands::{self, Cli};
+use crate::commands::Cli;
 use crate::failure::Failure;
 use crate::hints::Verb;
-use crate::{plugin, spelling};
+use crate::{help, plugin, spelling};
 
 /// A command line.
 pub(crate) enum Typed {
@@ -47,7 +47,7 @@ pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
 
 /// What these words ask for; the first is the program, as it was started.
 fn parse(typed: &[OsString]) -> Result<(Cli, Verb), clap::Error> {
-    let mut command = plugin::as_typed(commands::command(), typed.first());
+    let mut command = plugin::as_typed(help::command(), typed.first());
     let matches = command.try_get_matches_from_mut(typed)?;
     let verb = Verb::of(&command, &matches);
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
@@ -78,18 +78,21 @@ fn again(typed: &[OsString]) -> Option<clap::Error> {
 /// A command that does not exist is answered with the one that does what people mean by it. Of other errors, the first
 /// paragraph is the cause with its objects on lines of their own, and each line of the others is a hint.
 fn failure(error: &clap::Error) -> Failure {
-    if let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) {
+    let text = error.render().to_string();
+    if error.kind() == ErrorKind::InvalidSubcommand
+        && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
+    {
         let similar = match error.get(ContextKind::SuggestedSubcommand) {
             Some(ContextValue::Strings(similar)) => similar.as_slice(),
             _ => &[],
         };
-        let failure = Failure::usage(format!("`solution {word}` does not exist"));
+        let above = above(&text);
+        let failure = Failure::usage(format!("`{above} {word}` does not exist"));
         let suggestion = spelling::suggestion(word, similar).into_iter();
         return suggestion
             .fold(failure, Failure::hint)
-            .hint("`solution --help` lists the commands");
+            .hint(format!("`{above} --help` lists the commands"));
     }
-    let text = error.render().to_string();
     let (what, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
     let mut lines = what.lines().map(str::trim);
     let first = lines.next().unwrap_or_default();
@@ -101,6 +104,14 @@ fn failure(error: &clap::Error) -> Failure {
     );
     let hints = rest.lines().map(hint).filter(|hint| !hint.is_empty());
     hints.fold(Failure::usage(message.trim_end()), Failure::hint)
+}
+
+/// The command whose usage an error shows: `solution` or a group of its commands.
+fn above(text: &str) -> String {
+    let (_, usage) = text.split_once("Usage: ").unwrap_or(("", "solution"));
+    let words = usage.split_whitespace();
+    let words = words.take_while(|word| !word.starts_with(['[', '<']));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// A tip, the usage or a pointer to the help as a hint is written here: in lower case and without a full stop.

@@ -20,7 +20,6 @@ mod export;
 mod flags_tests;
 mod fleet;
 mod formats;
-mod help;
 mod hindered;
 mod history;
 mod image_map;
@@ -67,7 +66,7 @@ mod written;
 use serde::Serialize;
 
 pub(crate) use self::cli::{Cli, Command};
-pub(crate) use self::help::command;
+
 pub(crate) use self::written::Files;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};

@@ -2,10 +2,10 @@
 
 use clap::{Arg, Command, CommandFactory as _};
 
-use super::Cli;
+use crate::commands::Cli;
 
 /// The commands that `solution --help` describes, by what people do with them.
-pub(super) const GROUPS: &[(&str, &[&str])] = &[
+const GROUPS: &[(&str, &[&str])] = &[
     ("Publish", &["init", "pack", "sign", "keygen"]),
     ("Verify", &["validate", "inspect", "compare", "archive"]),
     (
