@@ -1,8 +1,6 @@
 //! The layout of help: groups of commands, sections of flags, and the flags that `-h` leaves out.
 
-use clap::{Arg, Command, CommandFactory as _};
-
-use crate::commands::Cli;
+use clap::{Arg, Command};
 
 /// The commands that `solution --help` describes, by what people do with them.
 const GROUPS: &[(&str, &[&str])] = &[
@@ -148,8 +146,8 @@ const SECTIONS: &[Section] = &[
 ];
 
 /// The command line with its help laid out.
-pub(crate) fn command() -> Command {
-    let command = Cli::command().mut_subcommands(laid_out);
+pub(crate) fn lay_out(program: Command) -> Command {
+    let command = program.mut_subcommands(laid_out);
     let commands = commands(&command);
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}\nOptions:\n{{options}}{{after-help}}"
@@ -219,6 +217,7 @@ fn in_section(argument: Arg) -> Arg {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::command;
 
     /// The lines and columns of a terminal that one screen of help has.
     const LINES: usize = 50;

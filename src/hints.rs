@@ -146,10 +146,10 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::help;
+    use crate::commands;
 
     fn verb(words: &str) -> Verb {
-        let mut command = help::command();
+        let mut command = commands::command();
         command.build();
         let typed = ["solution"].into_iter().chain(words.split(' '));
         let matches = command.clone().try_get_matches_from(typed).unwrap();
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn every_flag_that_is_named_exists_and_so_with_its_verb() {
-        let cli = help::command();
+        let cli = commands::command();
         let takers = takers(&cli);
         let mut lines = Vec::new();
         texts(

@@ -83,6 +83,6 @@ fn delivered(outcome: Outcome) -> ExitCode {
 mod tests {
     #[test]
     fn the_command_line_is_consistent() {
-        super::help::command().debug_assert();
+        super::commands::command().debug_assert();
     }
 }

@@ -152,7 +152,7 @@ pub(crate) fn suggestion(word: &str, similar: &[String]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::help;
+    use crate::commands;
 
     fn words(line: &str) -> Vec<OsString> {
         line.split(' ').map(OsString::from).collect()
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn every_command_that_is_named_exists() {
-        let command = help::command();
+        let command = commands::command();
         for (_, [group, name]) in MOVED {
             let group = command.find_subcommand(group).unwrap();
             assert!(group.find_subcommand(name).is_some(), "{name}");

@@ -11,7 +11,7 @@ use crate::args::Output;
 use crate::commands::Cli;
 use crate::failure::Failure;
 use crate::hints::Verb;
-use crate::{help, plugin, spelling};
+use crate::{commands, plugin, spelling};
 
 /// A command line.
 pub(crate) enum Typed {
@@ -47,7 +47,7 @@ pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
 
 /// What these words ask for; the first is the program, as it was started.
 fn parse(typed: &[OsString]) -> Result<(Cli, Verb), clap::Error> {
-    let mut command = plugin::as_typed(help::command(), typed.first());
+    let mut command = plugin::as_typed(commands::command(), typed.first());
     let matches = command.try_get_matches_from_mut(typed)?;
     let verb = Verb::of(&command, &matches);
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;

@@ -1,6 +1,6 @@
 //! The command line: every verb with its arguments.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::{
     apply, at_registry, checksums, crds, delete, deploy, diff, environment, fleet, history, import,
@@ -8,6 +8,7 @@ use super::{
     status, support_bundle, trust, undeploy, unimport, validate,
 };
 use crate::args::{Format, choose};
+use crate::help;
 use crate::interrupt::Hangup;
 
 /// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
@@ -49,6 +50,11 @@ pub(crate) struct Cli {
 
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+/// The command line with its help laid out.
+pub(crate) fn command() -> clap::Command {
+    help::lay_out(Cli::command())
 }
 
 #[derive(Debug, Subcommand)]

@@ -42,7 +42,7 @@ fn flags<'a>(
 
 #[test]
 fn a_flag_looks_the_same_in_every_verb() {
-    let program = crate::help::command();
+    let program = super::command();
     let mut found = BTreeMap::new();
     flags(&program, "", &mut found);
     let shared = found.iter().filter(|(_, verbs)| verbs.len() > 1);

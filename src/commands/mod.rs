@@ -65,7 +65,7 @@ mod written;
 
 use serde::Serialize;
 
-pub(crate) use self::cli::{Cli, Command};
+pub(crate) use self::cli::{Cli, Command, command};
 
 pub(crate) use self::written::Files;
 use crate::args::Output;

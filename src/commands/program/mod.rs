@@ -7,9 +7,9 @@ pub(super) mod version;
 
 use clap::Subcommand;
 
+use super::command as cli;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
-use crate::help::command as cli;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
