@@ -35,11 +35,14 @@ pub(crate) enum Output {
 /// verbs do not offer their formats.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Tables and text for people
     #[default]
-    Human,
-    /// For programs.
+    #[value(alias = "human")]
+    Table,
+    /// One line of JSON
     Json,
+    /// YAML with the fields of the JSON
+    Yaml,
     /// SARIF 2.1.0, for tools that show each finding where it stands; people read standard error.
     #[value(hide = true)]
     Sarif,
@@ -77,7 +80,10 @@ impl Format {
 
     /// How everything is shown but the findings for a review tool, beside which people read standard error.
     pub(crate) fn output(self) -> Output {
-        choose(self == Self::Json, Output::Json, Output::Human)
+        match self {
+            Self::Json | Self::Yaml => Output::Json,
+            Self::Table | Self::Sarif | Self::Junit | Self::Metrics => Output::Human,
+        }
     }
 }
 
@@ -103,7 +109,7 @@ pub(crate) struct FindingsArguments {
         id = "output",
         long = "output",
         value_parser = Format::of_findings(),
-        default_value = "human",
+        default_value = "table",
         value_name = "FORMAT"
     )]
     pub(crate) format: Format,

@@ -166,8 +166,34 @@ pub(crate) fn help(answer: &clap::Error) {
 /// or goes; fields that are added leave it.
 pub(crate) const SCHEMA_VERSION: &str = "1";
 
-/// A result as one line of JSON.
+/// Whether results for programs are YAML.
+static YAML: AtomicBool = AtomicBool::new(false);
+
+/// From now on results for programs are YAML.
+pub(crate) fn set_yaml() {
+    YAML.store(true, Ordering::Relaxed);
+}
+
+/// A result as YAML. Of several results each is a document.
+fn yaml<T: Serialize>(value: &T) {
+    static IS_FOLLOWING: AtomicBool = AtomicBool::new(false);
+    if IS_FOLLOWING.swap(true, Ordering::Relaxed) {
+        line("---");
+    }
+    let text = schemas::yaml::to_string(value);
+    if !text.starts_with(['-', '[']) {
+        line!("schemaVersion: \"{SCHEMA_VERSION}\"");
+    }
+    if text.trim_end() != "{}" {
+        text.lines().for_each(line);
+    }
+}
+
+/// A result as one line of JSON, or as YAML if that is set.
 pub(crate) fn json<T: Serialize>(value: &T) {
+    if YAML.load(Ordering::Relaxed) {
+        return yaml(value);
+    }
     match as_json(value).map(versioned) {
         Ok(text) => line(text),
         Err(error) => note(format!("error: the result has no JSON form: {error}")),

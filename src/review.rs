@@ -86,7 +86,7 @@ impl Review<'_> {
     /// Shows it, if a review tool reads standard output, and writes the files that were asked for.
     pub(crate) fn give(&self, format: Format, files: &ReportFiles) -> Result<(), Failure> {
         match format {
-            Format::Human | Format::Json | Format::Metrics => {}
+            Format::Table | Format::Json | Format::Yaml | Format::Metrics => {}
             Format::Sarif => render::document(&sarif::log(self)),
             Format::Junit => junit::lines(self).iter().for_each(render::result_line),
         }

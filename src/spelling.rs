@@ -85,11 +85,26 @@ const DESTRUCTIVE: &[&str] = &[
     "unimport",
 ];
 
+/// Commands of which `-o` named a file, which `--out` does now, and the values that `-o` has.
+const OUT: &[&str] = &["export", "history", "support-bundle"];
+const FORMATS: &[&str] = &["human", "json", "table", "yaml"];
+
 /// The command line in the spelling of this version.
-pub(crate) fn current(typed: Vec<OsString>) -> Vec<OsString> {
+pub(crate) fn current(mut typed: Vec<OsString>) -> Vec<OsString> {
     let Some(verb) = verb(&typed) else {
         return typed;
     };
+    if OUT
+        .iter()
+        .any(|name| typed[verb..].iter().take(2).any(|word| word == name))
+    {
+        for at in verb..typed.len() - 1 {
+            let is_format = FORMATS.iter().any(|format| typed[at + 1] == *format);
+            if typed[at] == "-o" && !is_format {
+                typed[at] = "--out".into();
+            }
+        }
+    }
     let word = typed[verb].to_string_lossy();
     let without_cluster = typed
         .iter()
@@ -184,6 +199,14 @@ mod tests {
                 "solution registry prune --no-cluster",
             ),
             ("solution archive ls a.iso", "solution archive ls a.iso"),
+            (
+                "solution export app 1.0.0 -o app.iso",
+                "solution registry export app 1.0.0 --out app.iso",
+            ),
+            (
+                "solution registry export app 1.0.0 -o json",
+                "solution registry export app 1.0.0 -o json",
+            ),
             ("solution import a.iso", "solution import a.iso"),
         ] {
             assert_eq!(current(words(typed)), words(read), "{typed}");

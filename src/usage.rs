@@ -7,11 +7,11 @@ use clap::error::ErrorKind;
 use clap::error::{ContextKind, ContextValue};
 use schemas::printable;
 
-use crate::args::Output;
+use crate::args::{Output, choose};
 use crate::commands::Cli;
 use crate::failure::Failure;
 use crate::hints::Verb;
-use crate::{commands, plugin, spelling};
+use crate::{commands, plugin, render, spelling};
 
 /// A command line.
 pub(crate) enum Typed {
@@ -58,14 +58,24 @@ fn parse(typed: &[OsString]) -> Result<(Cli, Verb), clap::Error> {
 fn wished(typed: &[OsString]) -> Output {
     let options = typed.iter().take_while(|argument| *argument != "--");
     let options: Vec<_> = options.map(|argument| argument.to_string_lossy()).collect();
-    let apart = options
-        .windows(2)
-        .any(|pair| pair[0] == "--output" && pair[1] == "json");
-    if apart || options.iter().any(|option| option == "--output=json") {
-        Output::Json
-    } else {
-        Output::Human
+    let wishes = |format: &str| {
+        let apart = options.windows(2);
+        let mut apart =
+            apart.filter(|pair| matches!(&*pair[0], "--output" | "-o") && pair[1] == format);
+        let joined = ["--output=", "-o=", "-o"].map(|flag| format!("{flag}{format}"));
+        apart.next().is_some()
+            || options
+                .iter()
+                .any(|option| joined.contains(&option.to_string()))
+    };
+    if wishes("yaml") {
+        render::set_yaml();
     }
+    choose(
+        wishes("json") || wishes("yaml"),
+        Output::Json,
+        Output::Human,
+    )
 }
 
 /// The same error about arguments that may be shown: its text repeats them, and is then taken apart by its lines.
@@ -161,7 +171,7 @@ mod tests {
         let (_, lines) = wrong(&["--output", "xml", "status"]);
         assert_eq!(
             lines[0],
-            "error: invalid value 'xml' for '--output <FORMAT>' [possible values: human, json]"
+            "error: invalid value 'xml' for '--output <FORMAT>' [possible values: table, json, yaml]"
         );
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use archive::{Listed, Opened, Trusted};
+use archive::Listed;
 use charts::{Chart, read_values};
 use schemas::{
     ArchivePath, ChartRelease, ContentsEntry, Digest, ObjectSet, Solution, SolutionId,
@@ -14,6 +14,7 @@ use schemas::{
 use serde_json::Map;
 use validator::{CarriedChart, CarriedObject, CarriedSet};
 
+use super::look::signers::SignerArguments;
 use crate::failure::{self, Failure};
 
 /// An archive that is read.
@@ -25,11 +26,9 @@ pub(super) struct ReadArchive<'a> {
 }
 
 impl<'a> ReadArchive<'a> {
-    pub(super) fn open(path: &'a Path) -> Result<Self, Failure> {
-        let listed = Opened::open(path)
-            .and_then(|opened| opened.skip_signature())
-            .and_then(Trusted::list)
-            .map_err(|error| failure::reading(path, error))?;
+    /// Opens an archive that these keys, if any, must have signed.
+    pub(super) fn open(path: &'a Path, signers: &SignerArguments) -> Result<Self, Failure> {
+        let listed = signers.list(path)?;
         let manifest = listed.read(archive::MANIFEST, limits::MANIFEST_SIZE);
         let manifest = manifest.map_err(|error| failure::reading(path, error))?;
         let manifest = Solution::from_slice(&manifest).map_err(|error| unusable(path, error))?;

@@ -29,6 +29,7 @@ Install: solution import app.iso --key publisher.pub --registry registry.example
 pub(crate) struct Cli {
     /// How results are shown: for people, or as JSON on standard output
     #[arg(
+        short,
         long,
         global = true,
         value_enum,

@@ -47,9 +47,9 @@ fn a_flag_looks_the_same_in_every_verb() {
     flags(&program, "", &mut found);
     let shared = found.iter().filter(|(_, verbs)| verbs.len() > 1);
     // `--key` takes a secret key where something is signed, and a public one where it is checked; `--to` a revision where
-    // something goes back, and a tool where it is handed over; `--sbom` a form where one is made, and nothing where all are
+    // something goes back, and a tool where it is handed over; `-o` is the file of `pack`; `--sbom` a form where one is made, and nothing where all are
     // shown; `--cluster` a name of a fleet's file, and a UID where there is no such file.
-    let differs = |flag: &str| ["cluster", "key", "sbom", "to"].contains(&flag);
+    let differs = |flag: &str| ["cluster", "key", "out", "output", "sbom", "to"].contains(&flag);
     let shared: Vec<_> = shared.filter(|(flag, _)| !differs(flag)).collect();
     assert!(shared.len() > 40, "{}", shared.len());
     for (flag, verbs) in shared {

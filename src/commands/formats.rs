@@ -9,7 +9,7 @@ impl Cli {
     /// Leaves standard output to a review tool or what collects metrics, if one is to read it.
     pub(super) fn make_way(&self) -> Result<(), Failure> {
         let refused = match self.output {
-            Format::Human | Format::Json => return Ok(()),
+            Format::Table | Format::Json | Format::Yaml => return Ok(()),
             Format::Sarif | Format::Junit => (!self.command.has_findings()).then_some((
                 "SARIF and JUnit are formats of findings, and there are none here",
                 "`solution validate` and `solution pack` have some; give `--output json`, or leave it out",

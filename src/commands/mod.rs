@@ -68,7 +68,7 @@ use serde::Serialize;
 pub(crate) use self::cli::{Cli, Command, command};
 
 pub(crate) use self::written::Files;
-use crate::args::Output;
+use crate::args::{Format, Output};
 use crate::failure::{Failure, Outcome};
 use crate::verbose;
 
@@ -82,6 +82,9 @@ fn give<T: Serialize>(output: Output, value: &T, human: impl FnOnce(&T)) -> Outc
 pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
     if cli.verbose {
         verbose::turn_on();
+    }
+    if cli.output == Format::Yaml {
+        crate::render::set_yaml();
     }
     cli.make_way()?;
     let output = cli.output.output();

@@ -3,13 +3,14 @@
 mod connections;
 pub(super) mod incomplete;
 mod metrics;
+mod selection;
 mod served;
 mod shown;
 
 use clap::Args;
 use importer::{ChangeReceipt, EnvironmentNamespace, OperatorStatus, Unseen, VersionStatus};
 use schemars::JsonSchema;
-use schemas::Namespace;
+use schemas::{EnvironmentName, Namespace, SolutionName};
 use serde::Serialize;
 
 pub(super) use self::shown::{show_incomplete, show_operator};
@@ -27,11 +28,25 @@ With `--output metrics` or `--listen` all of that is numbers, and a bad one is n
 
 Examples:
   solution status
+  solution status shop
+  solution status -e prod
   solution status --namespace prod
   solution status --context site-b --output json
   solution status --output metrics > /var/lib/node_exporter/textfile/solutions.prom
   solution status --listen 0.0.0.0:9808")]
 pub(crate) struct Arguments {
+    /// Show only this Solution
+    #[arg(value_name = "NAME")]
+    solution: Option<SolutionName>,
+
+    /// Show only this environment
+    #[arg(short, long, value_name = "NAME", conflicts_with = "namespace")]
+    environment: Option<EnvironmentName>,
+
+    /// Show all environments, which is the default
+    #[arg(short = 'A', long, conflicts_with_all = ["environment", "namespace"])]
+    all_environments: bool,
+
     /// Only this namespace of an environment: its administrator needs no rights beyond it
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<Namespace>,
@@ -44,9 +59,10 @@ pub(crate) struct Arguments {
     /// How the result is shown: for people, or as JSON or metrics on standard output
     #[arg(
         id = "output",
+        short = 'o',
         long = "output",
         value_parser = Format::of_status(),
-        default_value = "human",
+        default_value = "table",
         value_name = "FORMAT"
     )]
     format: Format,
@@ -99,9 +115,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     if let Some(address) = &arguments.listen {
         return served::run(arguments, address);
     }
-    let status = cluster::read(&arguments.cluster, async |cluster| {
+    let mut status = cluster::read(&arguments.cluster, async |cluster| {
         Ok(importer::status(cluster, arguments.namespace.as_ref()).await?)
     })?;
+    arguments.select(&mut status)?;
     if arguments.format == Format::Metrics {
         metrics::text(&status).lines().for_each(render::result_line);
         return Ok(Outcome::Yes);

@@ -171,3 +171,27 @@ fn a_damaged_file_gets_no_name() {
     assert!(!folder.join("role.yaml").exists());
     assert_eq!(parts(&folder), Vec::<String>::new());
 }
+
+#[test]
+fn commands_that_only_read_an_archive_verify_its_signatures_if_a_key_is_given() {
+    let desk = Desk::with_archive();
+    desk.solution(&["keygen", "other"]).success();
+    for words in [
+        &["archive", "ls", "example.iso"][..],
+        &["archive", "cat", "example.iso", "manifest.yaml"],
+        &["archive", "extract", "example.iso", "--to", "folder"],
+        &["archive", "values", "example.iso"],
+        &["inspect", "example.iso"],
+        &["compare", "example.iso", "example.iso"],
+    ] {
+        let with = |key: &[&str]| desk.solution(&[words, key].concat());
+        let unverified = with(&[]);
+        assert!(unverified.stderr.contains("not verified"), "{unverified:?}");
+        let verified = with(&["--key", "publisher.pub"]);
+        assert_eq!(verified.code, 0, "{words:?}: {verified:?}");
+        assert!(!verified.stderr.contains("not verified"), "{verified:?}");
+        let refused = with(&["--key", "other.pub"]);
+        assert!([1, 3].contains(&refused.code), "{words:?}: {refused:?}");
+        assert_eq!(refused.stdout, "", "{words:?}: {refused:?}");
+    }
+}

@@ -391,3 +391,22 @@ fn unwritable(desk: &Desk, arguments: &[&str]) {
     let words = "error: cannot write to standard output";
     assert_eq!(said.matches(words).count(), 1, "{arguments:?}: {said}");
 }
+
+#[test]
+fn results_are_yaml_if_that_is_asked_for() {
+    let desk = Desk::with_archive();
+    let text = |words: &[&str]| desk.solution(&[&["inspect", "example.iso"], words].concat());
+    let json = text(&["-o", "json"]).json();
+    let yaml = text(&["-o", "yaml"]).success();
+    let read: serde_json::Value = schemas::yaml::from_slice(yaml.as_bytes()).unwrap();
+    assert_eq!(read, json);
+    assert_eq!(
+        text(&["-o", "table"]).success(),
+        text(&["--output", "human"]).success()
+    );
+    let wrong = desk.solution(&["frobnicate", "-o", "yaml"]);
+    assert!(
+        wrong.stdout.starts_with("schemaVersion: \"1\"\n"),
+        "{wrong:?}"
+    );
+}

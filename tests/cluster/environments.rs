@@ -275,6 +275,20 @@ fn a_second_namespace_has_a_version_of_its_own_and_goes_with_its_environment() {
         let shown = shown.map(|field| operator[field].as_str().unwrap());
         assert_eq!(shown, ["wide", namespace, version, "ready"]);
     }
+    let selected = |words: &[&str]| {
+        let words = [&["status", "-o", "json"], words].concat();
+        let status = site.solution(&words).json();
+        let counted = ["versions", "environments", "operators"];
+        counted.map(|field| status[field].as_array().unwrap().len())
+    };
+    assert_eq!(selected(&["example", "-e", "wide"]), [2, 2, 2]);
+    assert_eq!(selected(&["-A"]), selected(&[]));
+    assert_eq!(selected(&["-e", "nowhere"]), [0, 0, 0]);
+    let unknown = site.solution(&["status", "nothing"]).failure(1);
+    assert!(
+        unknown.contains("no version of `nothing` is imported"),
+        "{unknown}"
+    );
     let first = site.everything("wide");
     let undeploy = ["undeploy", "--yes", "example", "-e", "wide"];
     let there = [&undeploy[..], &["-n", "annex"]].concat();

@@ -28,9 +28,9 @@ With --registry no cluster is asked: the archive's signatures are judged as by `
 --archive-id says which archive it has to be.
 
 Examples:
-  solution registry export shop 1.0.0 -o shop-1.0.0.iso
-  solution registry export shop 1.0.0 --registry registry.example/apps --key publisher.pub -o shop-1.0.0.iso
-  solution registry export shop 1.0.0 --registry registry.example --archive-id sha256:5d0c… -o shop.iso"
+  solution registry export shop 1.0.0 --out shop-1.0.0.iso
+  solution registry export shop 1.0.0 --registry registry.example/apps --key publisher.pub --out shop-1.0.0.iso
+  solution registry export shop 1.0.0 --registry registry.example --archive-id sha256:5d0c… --out shop.iso"
 )]
 pub(crate) struct Arguments {
     /// The Solution's name
@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     version: Version,
 
     /// The archive to write
-    #[arg(short = 'o', long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub(super) out: PathBuf,
 
     /// Replace the archive if it exists

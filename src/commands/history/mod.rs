@@ -68,7 +68,7 @@ pub(crate) struct Arguments {
     receipt: Option<Revision>,
 
     /// Where the receipt goes: a file that does not exist yet
-    #[arg(short = 'o', long, value_name = "FILE", requires = "receipt")]
+    #[arg(long, value_name = "FILE", requires = "receipt")]
     out: Option<PathBuf>,
 
     #[command(flatten)]

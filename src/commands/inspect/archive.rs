@@ -16,6 +16,7 @@ use super::programs::{self, ProgramLine};
 use super::sboms::{self, SbomLine};
 use super::sets::{self, SetLine};
 use crate::commands::image_map::{Mapping, ShownMap};
+use crate::commands::look::signers::attach;
 use crate::failure::{self, Failure};
 use crate::registries;
 
@@ -72,10 +73,8 @@ pub(crate) struct InspectedArchive {
 pub(super) fn inspect(arguments: &Arguments) -> Result<InspectedArchive, Failure> {
     let read = |error| failure::reading(&arguments.archive, error);
     let mut opened = Opened::open(&arguments.archive).map_err(read)?;
-    let detached = |error| failure::beside(&arguments.archive, error);
-    if let Some(beside) = archive::read_detached(&arguments.archive).map_err(detached)? {
-        opened.attach(&beside).map_err(detached)?;
-    }
+    attach(&mut opened, &arguments.archive)?;
+    arguments.signers.verify(&opened, &arguments.archive)?;
     let signatures = opened.envelope().signatures();
     let signatures = signatures.map(|signature| signature.key_id).collect();
     let (listed, outline) = outline::listed(&arguments.archive, &opened)?;

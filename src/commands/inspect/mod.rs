@@ -21,9 +21,10 @@ use registry::RegistryAddress;
 
 use super::give;
 use super::image_map::{LayoutArguments, MapArguments};
+use super::look::signers::SignerArguments;
 use crate::args::{Output, RegistryArguments, first_given};
 use crate::failure::{Failure, Outcome};
-use crate::{plans, render};
+use crate::plans;
 
 /// Show what is in an archive or a plan file, verifying only that what is read is intact
 #[derive(Args, Debug)]
@@ -63,6 +64,9 @@ pub(crate) struct Arguments {
     registry: Option<RegistryAddress>,
 
     #[command(flatten)]
+    signers: SignerArguments,
+
+    #[command(flatten)]
     layout: LayoutArguments,
 
     #[command(flatten)]
@@ -71,9 +75,6 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     reach: RegistryArguments,
 }
-
-/// What whoever reads an archive without its signatures must know.
-pub(super) const NOT_VERIFIED: &str = "not verified: `solution validate` says whether to trust it";
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if let Some(plan) = plans::recognise(&arguments.archive)? {
@@ -86,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             (Some(map), Some(_)) => map.show(),
             _ => words::show(inspected),
         }
-        render::note(NOT_VERIFIED);
+        arguments.signers.note();
     }))
 }
 

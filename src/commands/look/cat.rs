@@ -8,9 +8,9 @@ use archive::{Listed, OpenError, Pieces};
 use clap::Args;
 use schemas::limits;
 
-use super::listed::{listed, unknown};
+use super::listed::unknown;
+use super::signers::SignerArguments;
 use crate::args::Output;
-use crate::commands::inspect;
 use crate::failure::{self, Failure, Outcome};
 use crate::render;
 
@@ -37,6 +37,9 @@ pub(crate) struct Arguments {
 
     /// The file, as `solution archive ls` names it: from the root of the archive, with `/` between names
     path: String,
+
+    #[command(flatten)]
+    signers: SignerArguments,
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
@@ -45,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return Err(Failure::usage("the bytes of a file have no JSON form").hint(hint));
     }
     let read = |error| failure::reading(&arguments.archive, error);
-    let listed = listed(&arguments.archive)?;
+    let listed = arguments.signers.list(&arguments.archive)?;
     let pieces = listed.pieces(&arguments.path);
     let pieces = pieces.map_err(|error| match error {
         OpenError::NoSuchFile(_) => no_file(&listed, arguments),
@@ -58,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         (false, true) => write(&whole()?).map(drop)?,
         (false, false) => stream(pieces, arguments)?,
     }
-    render::note(inspect::NOT_VERIFIED);
+    arguments.signers.note();
     Ok(Outcome::Yes)
 }
 

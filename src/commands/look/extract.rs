@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use schemas::{ContentsEntry, Digest};
 use serde::Serialize;
 
-use super::listed::{listed, unknown};
+use super::listed::unknown;
+use super::signers::SignerArguments;
 use crate::args::{Output, choose};
-use crate::commands::{give, inspect};
+use crate::commands::give;
 use crate::failure::{self, Failure, Outcome};
 use crate::{interrupt, progress, render};
 
@@ -45,6 +46,9 @@ pub(crate) struct Arguments {
     /// Replace files that have other content
     #[arg(long)]
     overwrite: bool,
+
+    #[command(flatten)]
+    signers: SignerArguments,
 }
 
 /// What was written. Each file is what is listed; who signed is not verified.
@@ -66,7 +70,7 @@ pub(crate) struct ExtractedFiles {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let listed = listed(&arguments.archive)?;
+    let listed = arguments.signers.list(&arguments.archive)?;
     let files = chosen(&listed, arguments)?;
     let overwrite = choose(arguments.overwrite, Overwrite::Replace, Overwrite::Refuse);
     let to = arguments.to.display();
@@ -95,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         kept,
     };
     let shown = give(output, &result, show);
-    render::note(inspect::NOT_VERIFIED);
+    arguments.signers.note();
     Ok(shown)
 }
 

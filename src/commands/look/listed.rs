@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use archive::{Listed, Medium, Opened, Trusted};
+use archive::{Listed, Medium};
 use schemas::Digest;
 use validator::{Accepted, AcceptedBefore, Report};
 
@@ -12,14 +12,6 @@ use crate::{interrupt, render};
 
 /// Files that are named when another was asked for.
 const SUGGESTED: usize = 3;
-
-/// Opens an archive: every name, size and digest is one that its statement vouches for.
-pub(super) fn listed(archive: &Path) -> Result<Listed, Failure> {
-    Opened::open(archive)
-        .and_then(|opened| opened.skip_signature())
-        .and_then(Trusted::list)
-        .map_err(|error| failure::reading(archive, error))
-}
 
 /// Says that there is no such file, and which one may have been meant.
 pub(super) fn unknown(listed: &Listed, archive: &Path, path: &str) -> Failure {

@@ -8,9 +8,10 @@ use schemars::JsonSchema;
 use schemas::Digest;
 use serde::Serialize;
 
-use super::listed::{listed, unknown};
+use super::listed::unknown;
+use super::signers::SignerArguments;
 use crate::args::Output;
-use crate::commands::{give, inspect};
+use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
@@ -41,6 +42,9 @@ pub(crate) struct Arguments {
     /// Show every file below the directory
     #[arg(short = 'R', long)]
     recursive: bool,
+
+    #[command(flatten)]
+    signers: SignerArguments,
 }
 
 /// The files of an archive. Their names, sizes and digests are those of the signed list; who signed is not verified.
@@ -80,7 +84,7 @@ enum ListingEntry {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let listed = listed(&arguments.archive)?;
+    let listed = arguments.signers.list(&arguments.archive)?;
     let files = listed.files();
     let node = files.at(&arguments.path);
     let node = node.ok_or_else(|| unknown(&listed, &arguments.archive, &arguments.path))?;
@@ -94,7 +98,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         entries: nodes.into_iter().map(ListingEntry::from).collect(),
     };
     let shown = give(output, &listing, |listing| show(listing, arguments));
-    render::note(inspect::NOT_VERIFIED);
+    arguments.signers.note();
     Ok(shown)
 }
 

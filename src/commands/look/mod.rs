@@ -6,6 +6,7 @@ pub(super) mod extract;
 pub(super) mod listed;
 pub(super) mod ls;
 pub(super) mod mount;
+pub(super) mod signers;
 
 use clap::Subcommand;
 

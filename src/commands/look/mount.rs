@@ -8,9 +8,8 @@ use schemars::JsonSchema;
 use schemas::Digest;
 use serde::Serialize;
 
-use super::listed::listed;
+use super::signers::SignerArguments;
 use crate::args::Output;
-use crate::commands::inspect;
 use crate::failure::{self, Failure, Outcome};
 use crate::{cluster, interrupt, render};
 
@@ -32,6 +31,9 @@ pub(crate) struct Arguments {
 
     /// The directory to mount on
     directory: PathBuf,
+
+    #[command(flatten)]
+    signers: SignerArguments,
 }
 
 /// What is mounted; given once it is, before it ends.
@@ -45,7 +47,7 @@ pub(crate) struct MountedFiles {
 }
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let listed = listed(&arguments.archive)?;
+    let listed = arguments.signers.list(&arguments.archive)?;
     let result = MountedFiles {
         archive_id: listed.archive_id(),
         directory: arguments.directory.clone(),
@@ -66,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let directory = result.directory.display();
         render::line!("mounted     {directory}; Ctrl-C unmounts it");
     });
-    render::note(inspect::NOT_VERIFIED);
+    arguments.signers.note();
     mounted.serve().map_err(failure::mounting)?;
     Ok(Outcome::Yes)
 }

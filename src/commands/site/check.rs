@@ -12,6 +12,7 @@ use super::file::FileCheck;
 use super::read;
 use crate::args::{Output, ReadArguments};
 use crate::commands::give;
+use crate::commands::look::signers::SignerArguments;
 use crate::commands::refusal::{InTheWay, found};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
@@ -48,6 +49,9 @@ pub(crate) struct Arguments {
     helm: Option<PathBuf>,
 
     #[command(flatten)]
+    signers: SignerArguments,
+
+    #[command(flatten)]
     cluster: ReadArguments,
 }
 
@@ -73,6 +77,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let checking = FileCheck {
             path,
             archives: &arguments.archives,
+            signers: &arguments.signers,
             helm: arguments.helm.as_deref(),
         };
         return checking.check(&read(path, environment)?, output);

@@ -10,8 +10,9 @@ use serde::Serialize;
 
 use crate::args::Output;
 use crate::commands::carried::ReadArchive;
+use crate::commands::give;
+use crate::commands::look::signers::SignerArguments;
 use crate::commands::refusal::{InTheWay, found};
-use crate::commands::{give, inspect};
 use crate::failure::{self, Failure, Outcome};
 use crate::{interrupt, render};
 
@@ -31,6 +32,8 @@ pub(crate) struct Usable<'a> {
 pub(super) struct FileCheck<'a> {
     pub(super) path: &'a Path,
     pub(super) archives: &'a [PathBuf],
+    /// The keys that must have signed the archives.
+    pub(super) signers: &'a SignerArguments,
     /// The program that was named for charts.
     pub(super) helm: Option<&'a Path>,
 }
@@ -55,7 +58,7 @@ impl FileCheck<'_> {
             render::line!("`{}` can be used as the site's file", self.path.display());
             render::notes("note: ", &notes);
             if !self.archives.is_empty() {
-                render::note(inspect::NOT_VERIFIED);
+                self.signers.note();
             }
         }))
     }
@@ -69,7 +72,7 @@ impl FileCheck<'_> {
         let helm = self.helm()?;
         let mut solutions: Vec<SolutionName> = Vec::new();
         for path in self.archives {
-            let archive = ReadArchive::open(path)?;
+            let archive = ReadArchive::open(path, self.signers)?;
             let offer = Offer {
                 id: &archive.id,
                 spec: &archive.spec,

@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     environment: EnvironmentName,
 
     /// The file, which does not exist yet
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     out: PathBuf,
 
     /// Include free text: arguments, variables, annotations, volume options, parameters and messages

@@ -24,7 +24,7 @@ use crate::{environment, render};
 
 /// Check an archive: signatures, every byte, manifest, images, operator files
 #[derive(Args, Debug)]
-#[command(after_help = "\
+#[command(mut_arg("output", |argument| argument.short('o')), after_help = "\
 All findings are shown, each with its id and what to do. docs/reference/findings.md lists the ids.
 
 Examples:

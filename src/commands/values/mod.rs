@@ -10,8 +10,9 @@ use clap::Args;
 use schemas::{SolutionName, Version};
 
 use self::read::SiteChoices;
+use super::give;
 use super::kept::kept;
-use super::{give, inspect};
+use super::look::signers::SignerArguments;
 use crate::args::{Output, ReadArguments, RegistryArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
@@ -38,6 +39,9 @@ pub(crate) struct Arguments {
     version: Option<Version>,
 
     #[command(flatten)]
+    signers: SignerArguments,
+
+    #[command(flatten)]
     reach: RegistryArguments,
 
     #[command(flatten)]
@@ -52,10 +56,10 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             None => Outcome::No,
         }),
         (None, None) => {
-            let choices = read::choices(&arguments.what)?;
+            let choices = read::choices(&arguments.what, &arguments.signers)?;
             Ok(give(output, &choices, |choices| {
                 show(choices);
-                render::note(inspect::NOT_VERIFIED);
+                arguments.signers.note();
             }))
         }
         (None, Some(_)) => {

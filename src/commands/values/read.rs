@@ -15,6 +15,7 @@ use serde_json::{Map, Value};
 use validator::{Accepted, CarriedChart};
 
 use crate::commands::carried::ReadArchive;
+use crate::commands::look::signers::SignerArguments;
 use crate::failure::Failure;
 
 /// What a version lets a site choose. Of a file nothing is verified.
@@ -54,8 +55,8 @@ pub(crate) struct ReleaseValues {
 }
 
 /// Reads what there is to choose.
-pub(super) fn choices(path: &Path) -> Result<SiteChoices, Failure> {
-    let archive = ReadArchive::open(path)?;
+pub(super) fn choices(path: &Path, signers: &SignerArguments) -> Result<SiteChoices, Failure> {
+    let archive = ReadArchive::open(path, signers)?;
     site_choices(&archive.id, &archive.spec, &archive.charts()?)
 }
 

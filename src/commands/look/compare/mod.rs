@@ -5,7 +5,6 @@ mod words;
 
 use std::path::{Path, PathBuf};
 
-use archive::Opened;
 use clap::Args;
 use importer::VersionComparison;
 use schemas::{KeyId, Version};
@@ -13,13 +12,13 @@ use validator::Accepted;
 
 use self::show::ComparedArchives;
 use super::listed::unvouched;
+use super::signers::SignerArguments;
 use crate::args::{Output, ReadArguments, RegistryArguments, choose};
 use crate::cluster;
-use crate::commands::inspect;
 use crate::commands::kept::kept;
 use crate::commands::meant::Meant;
 use crate::commands::validate::words::refuse;
-use crate::failure::{self, Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::render;
 
 /// Show what differs between two versions: images, CRDs, rights, objects, values
@@ -30,7 +29,7 @@ as they stand in the archives: where images are named, nothing differs. What cha
 `solution diff` compares it in an environment.
 
 A word without dots and slashes, or NAME@VERSION, is an imported version; its archive is read from the registry that \
-keeps it. Of files it is not verified who signed.
+keeps it. Signatures of files are only verified with --key.
 
 Exits with 0 if nothing differs, with 1 if something does, and with 3 if that cannot be told.
 
@@ -46,6 +45,9 @@ pub(crate) struct Arguments {
     /// The second version, in the same way
     #[arg(value_name = "ARCHIVE|NAME[@VERSION]")]
     after: PathBuf,
+
+    #[command(flatten)]
+    signers: SignerArguments,
 
     #[command(flatten)]
     reach: RegistryArguments,
@@ -86,7 +88,7 @@ fn compare(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let compared = ComparedArchives::of(versions, &comparison);
     render::result(output, &compared, words::show);
     if versions.iter().any(|it| it.source == VersionSource::File) {
-        render::note(inspect::NOT_VERIFIED);
+        arguments.signers.note();
     }
     Ok(choose(compared.differs, Outcome::No, Outcome::Yes))
 }
@@ -111,7 +113,7 @@ fn version(
                 }
             }))
         }),
-        Meant::Archive(path) => file(path, output),
+        Meant::Archive(path) => file(path, &arguments.signers, output),
     }
 }
 
@@ -125,8 +127,12 @@ fn named(what: &Path) -> (&Path, Option<Version>) {
     }
 }
 
-fn file(path: &Path, output: Output) -> Result<Option<ComparedVersion>, Failure> {
-    let opened = Opened::open(path).map_err(|error| failure::reading(path, error))?;
+fn file(
+    path: &Path,
+    signers: &SignerArguments,
+    output: Output,
+) -> Result<Option<ComparedVersion>, Failure> {
+    let (opened, _) = signers.open(path)?;
     let signatures = opened.envelope().signatures();
     let signed_by = signatures.map(|signature| signature.key_id).collect();
     let accepted = unvouched(path, opened.archive_id())?;
