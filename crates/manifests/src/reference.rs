@@ -48,6 +48,9 @@ const OTHERS: [&str; 12] = [
     "secrets",
 ];
 
+/// The end of the names of fields that name an image: `image`, `sidecarImage`.
+const IMAGE: &str = "mage";
+
 /// The word that says, before `image`, that a program adds the tag.
 const BASE: &str = "base";
 
@@ -208,15 +211,73 @@ pub(crate) fn named_tokens(
     about: Hint,
 ) -> impl Iterator<Item = (Range<usize>, Hint)> + '_ {
     let mut said = Hint::None;
+    let mut fields = image_fields(text).peekable();
     tokens(text).map(move |range| {
         let token = &text[range.clone()];
-        let hint = about.or(said);
+        while fields.next_if(|field| field.start < range.start).is_some() {}
+        let of_field = fields
+            .next_if_eq(&range)
+            .map_or(Hint::None, |_| Hint::Named);
+        let hint = about.or(said).or(of_field);
         // Quotes, lines that go on, and the items of a list stand between a flag and its value.
         if !matches!(token, "" | "\\" | "-") {
             said = Hint::after(token);
         }
         (range, hint)
     })
+}
+
+/// Finds the values of fields that name an image with a tag or a digest, in a text that may hold YAML or JSON. The text
+/// need not be one document: YAML is also in texts of YAML, and in templates that a program fills in.
+fn image_fields(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    let ends = text.match_indices(IMAGE).map(|(at, word)| at + word.len());
+    ends.filter_map(|end| image_field(text, end))
+}
+
+/// The value of a field whose name ends here. A template, an alias or a block of text is none.
+fn image_field(text: &str, end: usize) -> Option<Range<usize>> {
+    let is_quote = |c: char| matches!(c, '"' | '\'');
+    let rest = &text[end..];
+    let quote = rest.chars().next().filter(|c| is_quote(*c));
+    let rest = rest[quote.map_or(0, char::len_utf8)..]
+        .trim_start_matches(' ')
+        .strip_prefix(':')?;
+    // The colon was there: no two fields have the same name, so each is looked at once.
+    let before = &text[..end];
+    let begin = before.rfind(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '.'));
+    let begin = begin.map_or(0, |at| {
+        at + before[at..].chars().next().map_or(0, char::len_utf8)
+    });
+    if !Hint::of(&before[begin..]).says_image() {
+        return None;
+    }
+    match quote {
+        Some(quote) => before[..begin].strip_suffix(quote).map(drop)?,
+        // Words of a sentence are no field: that is the first of its line.
+        None => {
+            let indent = before[..begin].trim_end_matches([' ', '-']);
+            (indent.is_empty() || indent.ends_with('\n')).then_some(())?;
+        }
+    }
+    let value = rest.trim_start_matches(' ');
+    if quote.is_none() && value.len() == rest.len() {
+        return None;
+    }
+    let quoted = value.strip_prefix(is_quote);
+    let start = text.len() - quoted.unwrap_or(value).len();
+    let length = text[start..].find(|c: char| c.is_whitespace() || SEPARATORS.contains(&c));
+    let reference = start..length.map_or(text.len(), |length| start + length);
+    let after = &text[reference.end..];
+    let is_whole = match quoted {
+        Some(_) => value.chars().next() == after.chars().next(),
+        None => {
+            let rest = after.trim_start_matches([' ', '\r']);
+            rest.is_empty()
+                || rest.starts_with('\n')
+                || rest.len() < after.len() && rest.starts_with('#')
+        }
+    };
+    (is_whole && is_pinned(&text[reference.clone()])).then_some(reference)
 }
 
 /// Returns what stands between white space and separators, without the scheme of a reference.
@@ -390,6 +451,54 @@ mod tests {
         }
     }
 
+    /// In the shape of the template that an injector reads: YAML in YAML, which is none before it is filled in.
+    #[test]
+    fn a_field_that_says_image_names_one_in_any_text() {
+        let found = |text: &'static str| {
+            let found = references(text, Hint::None).into_iter();
+            found.map(|range| &text[range]).collect::<Vec<_>>()
+        };
+        for (text, expected) in [
+            (
+                "templates:\n  simple: |\n    {{- if .On }}\n    spec:\n      initContainers:\n        - name: init\n          image: busybox:1.28\n",
+                &["busybox:1.28"][..],
+            ),
+            (
+                "- image: 'org/a:1'\r\n  - image: org/b:2 # ours\r\n",
+                &["org/a:1", "org/b:2"],
+            ),
+            (
+                "- - image:  \"a:1\"\n'image': b:2\nimage: c:3",
+                &["a:1", "b:2", "c:3"],
+            ),
+            (
+                "sidecarImage: org/a:1\nbaseImage: org/b:1\nimageTag: c:1\n",
+                &["org/a:1"],
+            ),
+            (
+                "{\"a\":{\"image\":\"busybox:1.28\"},\n\"image\" : \"a:1\", \"image\": \"b:2\"}",
+                &["busybox:1.28", "a:1", "b:2"],
+            ),
+            // What a template fills in, what has no tag, and words of a sentence.
+            (
+                "image: org/a:{{ .Tag }}\nimage: {{ .Hub }}/a:1\nimage: \"{{ .Image }}\"\n",
+                &[],
+            ),
+            (
+                "image: a:1-{{ .Build }}\nimage: 'a:1\nimage: a:1 b:2\nimage: a:1#b\n",
+                &[],
+            ),
+            (
+                "image: auto\nimage: busybox\nimage:a:1\nimage:\n  a:1\n",
+                &[],
+            ),
+            ("the image: a:1\n# image: b:2\nno {image: c:3}\n", &[]),
+        ] {
+            assert_eq!(found(text), expected, "{text}");
+        }
+        assert!(references("image: a:1", Hint::Reported).is_empty());
+    }
+
     /// A megabyte of text is read once, whatever stands in it.
     #[test]
     fn long_texts_are_read_in_one_pass() {
@@ -399,5 +508,8 @@ mod tests {
         assert_eq!(references(&text, Hint::None).len(), 40_000);
         let tokens = named_tokens(&text, Hint::None).filter(|it| names.has(&text[it.0.clone()]));
         assert_eq!(tokens.count(), 40_000);
+        for text in ["image:", "image: ", "- - image", "'image':", "image: a:1 "] {
+            assert!(references(&text.repeat(50_000), Hint::None).len() <= 1);
+        }
     }
 }
