@@ -41,6 +41,50 @@ pub struct Prerequisites {
     pub nodes: Option<NonZeroU32>,
 }
 
+/// Prerequisites as `solution.yaml` has them. Versions of Kubernetes may have the `v` that `kubectl version` prints there; an
+/// archive has none, since earlier readers of its format refuse it.
+#[derive(Deserialize)]
+#[serde(
+    remote = "Prerequisites",
+    rename_all = "camelCase",
+    deny_unknown_fields
+)]
+pub(crate) struct SourcePrerequisites {
+    #[serde(default)]
+    solutions: Vec<NeededSolution>,
+    #[serde(default, deserialize_with = "kubernetes_range")]
+    kubernetes: Option<VersionRange>,
+    #[serde(default)]
+    api_groups: Vec<ApiName>,
+    #[serde(default)]
+    storage_class: Option<NeededStorageClass>,
+    #[serde(default)]
+    free: FreeResources,
+    #[serde(default)]
+    nodes: Option<NonZeroU32>,
+}
+
+/// Reads a range in which each version may have a `v`.
+fn kubernetes_range<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<VersionRange>, D::Error> {
+    let Some(text) = Option::<String>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let without = text.split(',').map(|comparison| {
+        let version = comparison.trim_start_matches(['<', '>', '=', '~', '^', ' ']);
+        let operator = &comparison[..comparison.len() - version.len()];
+        let number = version
+            .strip_prefix('v')
+            .filter(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+        format!("{operator}{}", number.unwrap_or(version))
+    });
+    let range = without.collect::<Vec<_>>().join(",").parse();
+    // An error quotes what is written.
+    let range = range.or_else(|_| text.parse());
+    range.map(Some).map_err(D::Error::custom)
+}
+
 /// Another Solution that is needed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -120,10 +164,44 @@ pub(crate) fn versions_in(range: &VersionRange) -> Vec<KubernetesVersion> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::yaml;
+    use crate::{SolutionSource, yaml};
 
     fn read(text: &str) -> Result<Prerequisites, yaml::YamlError> {
         yaml::from_slice(text.as_bytes())
+    }
+
+    #[test]
+    fn a_range_of_kubernetes_takes_the_v_of_kubectl_in_a_source_and_not_in_an_archive() {
+        let of_source = |range: &str| {
+            let needed = format!("{{kubernetes: '{range}'}}");
+            let text = format!(
+                "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionSource\nmetadata: {{name: demo}}\n\
+                 spec: {{version: 1.0.0, images: [], prerequisites: {needed}}}\n"
+            );
+            SolutionSource::from_slice(text.as_bytes()).map(|source| source.spec.prerequisites)
+        };
+        for (range, same) in [
+            (">=v1.30", ">=1.30"),
+            (">= v1.30.2, <v1.36", ">=1.30.2, <1.36"),
+            ("~v1.36,^v1", "~1.36, ^1"),
+            ("v1.36", "1.36"),
+            (">=1.30", ">=1.30"),
+        ] {
+            let expected = read(&format!("kubernetes: '{same}'")).unwrap();
+            assert_eq!(of_source(range).unwrap(), expected, "{range}");
+        }
+        let refused = of_source("~v1.36,!=v1").unwrap_err().to_string();
+        assert!(refused.contains("`~v1.36,!=v1` is not a"), "{refused}");
+        for range in [">=vv1.30", ">=v", "v*", ">=V1.30", ""] {
+            assert!(of_source(range).is_err(), "{range}");
+        }
+        for text in [
+            "kubernetes: '>=v1.30'",
+            "solutions: [{name: a, version: '>=v1'}]",
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains("without `v`"), "{error}");
+        }
     }
 
     #[test]

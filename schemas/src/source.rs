@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::manifest::{ManifestError, Metadata, Operator, check_kind};
 use crate::name::text_traits;
-use crate::prerequisites::versions_in;
+use crate::prerequisites::{SourcePrerequisites, versions_in};
 use crate::yaml;
 use crate::{
     API_VERSION, ImageName, ImagePlace, ImageReference, KubernetesVersion, NameError, Parameter,
@@ -73,7 +73,11 @@ pub struct SourceSpec {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<ParameterName, Parameter>,
     /// What has to be there before it is deployed.
-    #[serde(default, skip_serializing_if = "crate::is_default")]
+    #[serde(
+        default,
+        deserialize_with = "SourcePrerequisites::deserialize",
+        skip_serializing_if = "crate::is_default"
+    )]
     pub prerequisites: Prerequisites,
     /// The versions that can be upgraded to this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]

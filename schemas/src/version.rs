@@ -16,7 +16,7 @@ impl FromStr for Version {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let grammar =
-            "lower-case semantic versioning without `+build`, such as 1.2.3 or 1.2.3-rc.1";
+            "lower-case semantic versioning without `v` and `+build`, such as 1.2.3 or 1.2.3-rc.1";
         let refuse = || NameError::new("version", text, grammar);
         if text.len() > limits::SOLUTION_ID || text.bytes().any(|b| b.is_ascii_uppercase()) {
             return Err(refuse());
@@ -117,7 +117,8 @@ impl FromStr for VersionRange {
     type Err = NameError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let grammar = "comparisons joined by commas, such as `>=1.2.0, <2`";
+        let grammar =
+            "comparisons with versions without `v`, joined by commas, such as `>=1.2.0, <2`";
         let refuse = || NameError::new("version range", text, grammar);
         if text.len() > VERSION_RANGE {
             return Err(refuse());
