@@ -207,11 +207,20 @@ pub struct PlannedObject {
     pub(crate) live: Option<Digest>,
 }
 
+/// The action on an object that is as it should be.
+const KEEP: &str = "keep";
+
 impl PlannedObject {
     /// Whether it would be another one than it is, or not be there.
     #[must_use]
     pub fn differs(&self) -> bool {
         ["create", "change", "replace", "remove"].contains(&self.action.as_str())
+    }
+
+    /// Whether nothing is to be said of it: it is kept as it is, and no warning is about it.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        self.action == KEEP && self.narrowed.is_empty() && self.taken_over.is_empty()
     }
 
     /// Whether all that changes in it is what its labels say of its chart's version.
@@ -471,7 +480,7 @@ pub(crate) fn planned(
     let (action, changes) = match applied {
         Applied::Created => ("create", Vec::new()),
         Applied::Changed => ("change", changes),
-        Applied::Unchanged => ("keep", Vec::new()),
+        Applied::Unchanged => (KEEP, Vec::new()),
     };
     let losses = changes.iter().filter(|change| is_loss(change));
     Ok(PlannedObject {

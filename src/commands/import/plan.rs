@@ -187,7 +187,7 @@ impl Lines {
         if !plan.placement.has_mirrors() {
             self.0.push(NO_MIRRORS.to_owned());
         }
-        for crd in &plan.crds {
+        for crd in plan.crds.iter().filter(|crd| !crd.is_kept()) {
             self.0
                 .push(format!("crd       {} {}", crd.action, crd.object));
             for change in &crd.changes {
@@ -276,7 +276,8 @@ impl Lines {
         self.0.push(format!(
             "deploy    to environment {environment}, namespace {namespace} ({running})"
         ));
-        for object in target.objects.iter().chain(&target.removed) {
+        let objects = target.objects.iter().chain(&target.removed);
+        for object in objects.filter(|object| !object.is_kept()) {
             self.line_of(object, object.changes.len());
             self.warnings(object);
         }
@@ -357,8 +358,8 @@ impl Lines {
         for SiteValue { field, value, from } in &release.values {
             self.0.push(format!("          {field} {value} ({from})"));
         }
-        let (stamped, others): (Vec<_>, Vec<_>) =
-            release.objects.iter().partition(|it| it.is_stamped());
+        let objects = release.objects.iter().filter(|object| !object.is_kept());
+        let (stamped, others): (Vec<_>, Vec<_>) = objects.partition(|it| it.is_stamped());
         for object in others {
             self.line_of(object, CHART_FIELDS);
             self.warnings(object);
@@ -458,6 +459,42 @@ mod tests {
         let line = format!("proof     a pod pulls r.test/a@sha256:{digest} on sha256:12 first");
         let expected = "proof     a pod pulls r.test/a@sha256:0123456789ab… on sha256:12 first";
         assert_eq!(shortened(&line), expected);
+    }
+
+    #[test]
+    fn a_plan_for_people_has_no_line_for_an_object_that_stays_as_it_is() {
+        let object = |object: &str, action: &str| json!({ "object": object, "action": action });
+        let mut moved = object("ConfigMap b", "keep");
+        moved["takenOver"] = json!([{ "field": ".data.a", "manager": "kubectl" }]);
+        let release = json!({
+            "release": "release prod/web", "chart": "web 1.0.0", "action": "keep",
+            "objects": [object("Secret d", "keep"), object("Secret e", "remove")],
+        });
+        let plan = json!({
+            "context": null, "server": "https://a.test", "kubernetes": "v1.36.2", "solution": "a-1.0.0",
+            "archiveId": "1", "registry": "r.test", "pullRegistry": "r.test", "images": 0, "imagesPresent": 0,
+            "bytes": 0, "bytesToPush": 0, "recorded": true,
+            "crds": [object("CRD a", "keep"), object("CRD b", "keep version 2.0.0 of")],
+            "target": {
+                "environment": "prod", "namespace": "prod", "running": null, "rightsGained": [],
+                "rightsLost": [], "dangers": [], "beyond": null,
+                "objects": [object("Namespace prod", "keep"), object("ConfigMap a", "change"), moved],
+                "releases": [release], "removed": [object("ConfigMap c", "remove")],
+            },
+            "notes": [], "findings": [],
+        });
+        let lines = lines(&serde_json::from_value(plan).unwrap()).split_off(3);
+        let expected = [
+            "crd       keep version 2.0.0 of CRD b",
+            "deploy    to environment prod, namespace prod (it does not run there now)",
+            "          change ConfigMap a",
+            "          keep ConfigMap b",
+            "        ! takes over .data.a from kubectl",
+            "          remove ConfigMap c",
+            "chart     keep release prod/web (web 1.0.0)",
+            "          remove Secret e",
+        ];
+        assert_eq!(lines, expected);
     }
 
     #[test]

@@ -137,7 +137,7 @@ pub(super) fn plan(steps: &Overview) {
             .bytes
             .map(|bytes| format!(": {} to push", render::bytes(bytes)));
         render::line!("{action:<11} {about}{}", size.unwrap_or_default());
-        for crd in &step.crds {
+        for crd in step.crds.iter().filter(|crd| !crd.is_kept()) {
             render::line!("            {} {}", crd.action, crd.object);
         }
         for object in &step.objects {
