@@ -31,6 +31,8 @@ use crate::source_files::SourceDocument;
 pub(crate) struct LoadedChart {
     /// The release as `manifest.yaml` has it.
     pub(crate) release: ChartRelease,
+    /// The place that it comes from.
+    pub(crate) source: ChartSource,
     /// The chart itself.
     archive: SharedBytes,
     /// The configuration of its artifact.
@@ -102,6 +104,7 @@ pub(crate) fn load(
         let artifact = chart.artifact(&bytes);
         LoadedChart {
             release: release(source, &chart),
+            source: source.source.clone(),
             archive: SharedBytes::new(bytes),
             config: SharedBytes::new(artifact.config.clone()),
             artifact,

@@ -135,25 +135,6 @@ pub enum PackError {
     /// The program that verifies charts cannot be used.
     #[error("charts cannot be verified")]
     Verifier(#[source] helm::HelmError),
-    /// A chart that is to be signed is a directory.
-    #[error("the chart `{0}` is a directory, and only a packaged chart can be signed")]
-    SignedDirectory(ReleaseName),
-    /// A chart that is to be signed is not.
-    #[error("the chart `{release}` is not signed: `{from}` has no provenance file")]
-    NoProvenance {
-        /// The release of the chart.
-        release: ReleaseName,
-        /// The source that it comes from.
-        from: ChartSource,
-    },
-    /// A chart is not what a key of the keyring signed.
-    #[error("the chart `{release}` is not what a key of the keyring signed")]
-    Unverified {
-        /// The release of the chart.
-        release: ReleaseName,
-        /// The error of Helm.
-        source: helm::HelmError,
-    },
     /// The program that renders charts cannot be used.
     #[error("charts cannot be rendered")]
     Helm(#[from] helm::HelmError),

@@ -87,7 +87,7 @@ pub(crate) fn text(directory: &Path) -> Result<String, PackError> {
 pub(crate) fn load(
     directory: &Path,
     network: &SourceNetwork<'_>,
-    ByHelm { renderer, keyring }: ByHelm<'_>,
+    by_helm: ByHelm<'_>,
     watch: &Watch<'_, Event>,
 ) -> Result<Loaded, PackError> {
     let bytes = bytes(directory)?;
@@ -122,19 +122,16 @@ pub(crate) fn load(
     if references_are_known(spec) {
         sets::check_images(&sets, &known(spec), &mut problems);
     }
+    let are_signed = are_signed(&charts, &by_helm, network, &mut problems, watch)?;
     let rendered = if problems.is_empty() {
-        if let Some(keyring) = keyring {
-            let signed: Vec<_> = spec.charts.iter().zip(&charts).collect();
-            provenance::check(&signed, directory, keyring, renderer, network, watch)?;
-        }
-        render::render(&charts, &id, spec, renderer, &mut problems, watch)?
-    } else if is_sound && keyring.is_none() {
+        render::render(&charts, &id, spec, by_helm.renderer, &mut problems, watch)?
+    } else if is_sound && are_signed {
+        let renderer = by_helm.renderer;
         let rendered = render::render(&charts, &id, spec, renderer, &mut problems, watch);
         watch.cancel.go_on()?;
         // A program that cannot render hides nothing of what is known already.
         rendered.unwrap_or_default()
     } else {
-        // Nobody has verified who signed them.
         Vec::new()
     };
     if references_are_known(spec) {
@@ -157,6 +154,26 @@ pub(crate) fn load(
         unused,
         faults,
     })
+}
+
+/// Whether charts are signed by keys that the publisher trusts, if that is asked for: others are not rendered.
+fn are_signed(
+    charts: &[LoadedChart],
+    ByHelm { renderer, keyring }: &ByHelm<'_>,
+    network: &SourceNetwork<'_>,
+    problems: &mut SourceProblems<'_>,
+    watch: &Watch<'_, Event>,
+) -> Result<bool, PackError> {
+    let Some(keyring) = keyring else {
+        return Ok(true);
+    };
+    let checked = provenance::check(charts, keyring, renderer, network, problems, watch);
+    watch.cancel.go_on()?;
+    match checked {
+        // A program or a network that does not answer hides nothing of what is known already.
+        Err(_) if !problems.is_empty() => Ok(false),
+        checked => checked,
+    }
 }
 
 /// Reads the files of the operator, or finds those that nothing uses.

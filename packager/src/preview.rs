@@ -179,8 +179,8 @@ fn images(
 
 /// The artifacts of charts and programs.
 fn artifacts(loaded: &Loaded) -> Vec<ImagePreview> {
-    let charts = loaded.charts.iter().zip(&loaded.source.spec.charts);
-    let sources = charts.map(|(chart, it)| (chart.release.place(), it.source.to_string()));
+    let charts = loaded.charts.iter();
+    let sources = charts.map(|chart| (chart.release.place(), chart.source.to_string()));
     let sources: BTreeMap<ImagePlace, String> = sources.collect();
     let charts = crate::charts::images(&loaded.charts).into_iter();
     let charts = charts.map(|image| {

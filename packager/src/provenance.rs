@@ -3,61 +3,104 @@
 use std::path::Path;
 
 use helm::{Helm, HelmError, Provenance, limits};
-use schemas::{ChartSource, SourceChart};
+use rules::catalogue::{FindingInfo, advice, source};
+use schemas::ChartSource;
 use sources::SourceNetwork;
+use validator::ErrorChain;
 use watch::Watch;
 
 use crate::Event;
 use crate::charts::{self, LoadedChart};
 use crate::error::PackError;
+use crate::problems::SourceProblems;
 use crate::render::ChartRenderer;
 
-/// Refuses charts of this directory that no key of this keyring signed. What is elsewhere is asked of `network`.
+/// Finds every chart that no key of this keyring signed, and returns whether there is none. What is elsewhere is asked of
+/// `network`.
 pub(crate) fn check(
-    charts: &[(&SourceChart, &LoadedChart)],
-    directory: &Path,
+    charts: &[LoadedChart],
     keyring: &Path,
     renderer: &ChartRenderer,
     network: &SourceNetwork<'_>,
+    problems: &mut SourceProblems<'_>,
     watch: &Watch<'_, Event>,
-) -> Result<(), PackError> {
+) -> Result<bool, PackError> {
     let keyring = files::read(keyring, limits::KEYRING)?;
     if charts.is_empty() {
-        return Ok(());
+        return Ok(true);
     }
     let program = match renderer {
         ChartRenderer::Helm(Some(program)) => program,
         ChartRenderer::Helm(None) | ChartRenderer::Nothing => return Err(PackError::NoVerifier),
     };
     let helm = Helm::at(program).map_err(PackError::Verifier)?;
-    for (source, chart) in charts {
-        let release = &source.name;
-        let found = read(&source.source, directory, network)?;
-        let provenance = found.ok_or_else(|| {
-            let (release, from) = (release.clone(), source.source.clone());
-            match from {
-                ChartSource::Dir(_) => PackError::SignedDirectory(release),
-                from => PackError::NoProvenance { release, from },
-            }
-        })?;
-        let signed = Provenance {
-            chart: chart.bytes(),
-            name: &chart.release.chart,
-            version: &chart.release.version,
-            provenance: &provenance,
-            keyring: &keyring,
+    let mut are_signed = true;
+    for chart in charts {
+        let field = format!("{}.source", chart.field);
+        let provenance = match read(&chart.source, &problems.files.directory, network) {
+            Err(PackError::Read(error)) => problems.read(&field, Err(error))?,
+            read => Some(read?),
         };
-        let said = helm.verify(&signed, watch.cancel);
-        let said = said.map_err(|error| match error {
-            HelmError::Cancelled(cancelled) => archive::WriteError::from(cancelled).into(),
-            source => PackError::Unverified {
-                release: release.clone(),
-                source,
-            },
-        })?;
-        (watch.tell)(Event::Verified(release.clone(), key(&said)));
+        let verified = provenance.map(|it| verify(chart, it.as_deref(), &helm, &keyring, watch));
+        match verified.transpose() {
+            Ok(Some(key)) => (watch.tell)(Event::Verified(chart.release.name.clone(), key)),
+            Ok(None) => are_signed = false,
+            Err(UnsignedChart::Refused(info, words)) => {
+                let message = format_args!("the chart `{}` {words}", chart.release.name);
+                problems.at_field(&info, &field, message);
+                are_signed = false;
+            }
+            Err(UnsignedChart::Failed(error)) => return Err(error),
+        }
     }
-    Ok(())
+    Ok(are_signed)
+}
+
+/// The reason why a chart does not count as signed.
+enum UnsignedChart {
+    /// The chart is to be blamed: the finding, and its words after the name of the chart.
+    Refused(FindingInfo, String),
+    /// Something else is.
+    Failed(PackError),
+}
+
+/// Returns the key that signed a chart, as its provenance file says, if Helm names it.
+fn verify(
+    chart: &LoadedChart,
+    provenance: Option<&[u8]>,
+    helm: &Helm,
+    keyring: &[u8],
+    watch: &Watch<'_, Event>,
+) -> Result<Option<String>, UnsignedChart> {
+    let Some(provenance) = provenance else {
+        return Err(match &chart.source {
+            ChartSource::Dir(_) => {
+                let words = "is a directory, and only a packaged chart can be signed";
+                UnsignedChart::Refused(advice::UNPACKED, words.to_owned())
+            }
+            from => {
+                let words = format!("is not signed: `{from}` has no provenance file");
+                UnsignedChart::Refused(advice::NO_PROVENANCE, words)
+            }
+        });
+    };
+    let signed = Provenance {
+        chart: chart.bytes(),
+        name: &chart.release.chart,
+        version: &chart.release.version,
+        provenance,
+        keyring,
+    };
+    match helm.verify(&signed, watch.cancel) {
+        Ok(said) => Ok(key(&said)),
+        Err(HelmError::Cancelled(cancelled)) => Err(UnsignedChart::Failed(cancelled.into())),
+        Err(error @ HelmError::Failed { .. }) => {
+            let error = ErrorChain(&error);
+            let words = format!("is not what a key of the keyring signed: {error}");
+            Err(UnsignedChart::Refused(source::SIGNATURE, words))
+        }
+        Err(error) => Err(UnsignedChart::Failed(PackError::Verifier(error))),
+    }
 }
 
 /// The provenance file of a chart; none if there is none.

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::error::Error as _;
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::num::NonZeroUsize;
@@ -77,6 +77,14 @@ impl Tree {
 
     /// Takes the chart from here.
     fn take(&self, source: &str) {
+        self.take_all(&[("shop", source)], "");
+    }
+
+    /// Takes charts of these names from these sources, with more fields of the source tree.
+    fn take_all(&self, charts: &[(&str, &str)], more: &str) {
+        let chart =
+            |(name, source): &(&str, &str)| format!("    - {{name: {name}, source: '{source}'}}\n");
+        let charts: String = charts.iter().map(chart).collect();
         let solution = format!(
             "apiVersion: solutions.metalk8s.scality.com/v1alpha1
 kind: SolutionSource
@@ -84,8 +92,8 @@ metadata: {{name: demo}}
 spec:
   version: 1.0.0
   images: []
-  charts: [{{name: shop, source: '{source}'}}]
-"
+  charts:
+{charts}{more}"
         );
         fs::write(self.path("solution.yaml"), solution).unwrap();
     }
@@ -128,13 +136,24 @@ spec:
         (checked, told.into_inner().unwrap())
     }
 
+    /// Returns what is wrong with the tree where no chart is signed: `PLACE: [ID] MESSAGE`, one a line.
     fn refused(&self, keyring: &str) -> String {
         let (checked, told) = self.check(keyring);
         assert!(told.is_empty(), "{told:?}");
-        let error = checked.unwrap_err();
-        let cause = error.source().map(|cause| format!(": {cause}"));
-        format!("{error}{}", cause.unwrap_or_default())
+        said(checked)
     }
+}
+
+fn said(checked: Result<(), PackError>) -> String {
+    let Err(PackError::RefusedSource(refused)) = checked else {
+        panic!("{checked:?}");
+    };
+    let line = |finding: &validator::Finding| {
+        let place = finding.source.as_ref().unwrap();
+        format!("{place}: [{}] {}", finding.id, finding.message)
+    };
+    let lines: Vec<_> = refused.findings.iter().map(line).collect();
+    lines.join("\n")
 }
 
 #[test]
@@ -157,7 +176,7 @@ fn a_chart_that_a_key_of_the_keyring_signed_is_taken() {
 #[test]
 fn what_no_key_of_the_keyring_signed_is_refused_by_name() {
     let tree = Tree::new();
-    let words = "the chart `shop` is not what a key of the keyring signed: helm verify: ";
+    let words = "solution.yaml:8: [source.signature] the chart `shop` is not what a key of the keyring signed: helm verify: ";
     let other = tree.refused("two.gpg");
     assert!(other.starts_with(words), "{other}");
     // The same chart packaged once more is another file.
@@ -179,7 +198,7 @@ fn what_no_key_of_the_keyring_signed_is_refused_by_name() {
 fn what_is_not_signed_is_refused_with_the_reason() {
     let tree = Tree::new();
     tree.take("dir:web");
-    let words = "the chart `shop` is a directory, and only a packaged chart can be signed";
+    let words = "solution.yaml:8: [source.signature] the chart `shop` is a directory, and only a packaged chart can be signed";
     assert_eq!(tree.refused("one.gpg"), words);
     tree.take("file:chart.tgz");
     let prov = OpenOptions::new()
@@ -189,6 +208,37 @@ fn what_is_not_signed_is_refused_with_the_reason() {
     let large = tree.refused("one.gpg");
     assert!(large.contains("at most 524288 are read"), "{large}");
     fs::remove_file(tree.path("chart.tgz.prov")).unwrap();
-    let words = "the chart `shop` is not signed: `file:chart.tgz` has no provenance file";
+    let words = "solution.yaml:8: [source.signature] the chart `shop` is not signed: `file:chart.tgz` has no provenance file";
     assert_eq!(tree.refused("one.gpg"), words);
+}
+
+#[test]
+fn every_chart_that_is_not_signed_is_reported_with_what_else_is_wrong() {
+    let tree = Tree::new();
+    let charts = [
+        ("shop", "file:chart.tgz"),
+        ("one", "dir:web"),
+        ("two", "file:two.tgz"),
+        ("three", "file:none.tgz"),
+    ];
+    fs::copy(tree.path("chart.tgz"), tree.path("two.tgz")).unwrap();
+    tree.take_all(
+        &charts,
+        "  prerequisites: {solutions: [{name: demo, version: '*'}]}\n",
+    );
+    let (checked, told) = tree.check("one.gpg");
+    assert_eq!(told.len(), 1, "{told:?}");
+    let said = said(checked);
+    let ids: Vec<_> = said
+        .lines()
+        .filter_map(|line| line.split_once(']'))
+        .map(|it| it.0)
+        .collect();
+    let expected = [
+        "solution.yaml:9: [source.signature",
+        "solution.yaml:10: [source.signature",
+        "solution.yaml:11: [source.missing",
+        "solution.yaml:12: [manifest.prerequisite",
+    ];
+    assert_eq!(BTreeSet::from_iter(ids), BTreeSet::from(expected), "{said}");
 }

@@ -26,18 +26,6 @@ impl Judge for PackError {
             ),
             Self::Helm(error) | Self::Verifier(error) => error.answer(),
             Self::NoVerifier => no("install Helm 4, or name it with `--helm` or HELM"),
-            Self::SignedDirectory(_) => no(
-                "give the chart as `helm package --sign` packages it (`file:`), or leave `--keyring` out",
-            ),
-            Self::NoProvenance { .. } => no(
-                "get the file that ends in `.prov` from the chart's publisher and put it beside a chart on this disk, or leave `--keyring` out",
-            ),
-            Self::Unverified { source, .. } => match source {
-                HelmError::Failed { .. } => no(
-                    "see whose signature it has: with the right key, `gpg --export KEY > FILE` makes a keyring; else get the chart again from its publisher, and do not use this one",
-                ),
-                source => source.answer(),
-            },
             Self::NoSyft => no("install syft, or name it with `--syft` or SYFT"),
             Self::Syft(error) | Self::Sbom { source: error, .. } => error.answer(),
             Self::NoExecutable(_) => {

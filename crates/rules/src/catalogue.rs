@@ -70,6 +70,15 @@ pub mod advice {
     pub const TOO_SHORT: FindingInfo = container::NOT_ISO
         .with_fix("copy the archive again from where it came from, and compare the sizes");
 
+    /// A chart that cannot be signed: it is a directory.
+    pub const UNPACKED: FindingInfo = source::SIGNATURE.with_fix(
+        "give the chart as `helm package --sign` packages it (`file:`), or leave `--keyring` out",
+    );
+    /// A chart without the file that says who signed it.
+    pub const NO_PROVENANCE: FindingInfo = source::SIGNATURE.with_fix(
+        "get the file that ends in `.prov` from the chart's publisher and put it next to a chart on this disk, or leave `--keyring` out",
+    );
+
     /// A rendering that readers of YAML understand differently.
     pub const AMBIGUOUS: FindingInfo = source::RENDERING.with_fix(
         "change the template, or the values that it writes, so that every reader of YAML understands the same; if the chart is another publisher's, report it there and pack a corrected copy",
@@ -106,7 +115,7 @@ pub mod advice {
         let causes = YamlCause::ALL.iter().copied().map(of_cause);
         let of_source = [KIND, ID].into_iter().chain(causes);
         let of_source = of_source.map(|advice| source::YAML.with_fix(advice));
-        [DIRECTORY, TOO_SHORT, AMBIGUOUS]
+        [DIRECTORY, TOO_SHORT, UNPACKED, NO_PROVENANCE, AMBIGUOUS]
             .into_iter()
             .chain(of_source)
     }
@@ -189,6 +198,9 @@ catalogue! {
         CHART: Error, "source.chart",
             "a chart is not the one that its source says, or has files that no chart can have",
             "correct the source in spec.charts of solution.yaml, or the chart's directory";
+        SIGNATURE: Error, "source.signature",
+            "a chart is not signed by a key of the keyring that charts are verified with",
+            "see whose signature it has: with the right key, `gpg --export KEY > FILE` makes a keyring; otherwise get the chart again from its publisher, and do not use this one";
         RENDERING: Error, "source.rendering",
             "a chart cannot be rendered, or renders to what cannot be read",
             "values that the chart cannot do without go into spec.charts.values; what it says can be tried with `helm template`";
