@@ -18,6 +18,8 @@ use watch::Watch;
 use crate::error::PackError;
 use crate::missing::MissingImage;
 use crate::pack::{self, PackRequest};
+use crate::preview::{Preview, preview};
+use crate::source_files::SOLUTION;
 use crate::{Event, load};
 
 /// What was added to the images of a source.
@@ -28,14 +30,14 @@ pub struct Added {
     pub file: PathBuf,
     /// The images that it lists now and did not before.
     pub added: Vec<SourceImage>,
-    /// What else is wrong with the source tree.
+    /// What else is wrong with the source tree; with a check, all that it found.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
 }
 
 /// Adds the images that objects run and that are missing to `solution.yaml`.
 pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Added, PackError> {
-    let file = request.directory.join("solution.yaml");
+    let file = request.directory.join(SOLUTION);
     let (missing, mut findings) = match pack::missing(request, watch) {
         Ok(()) => (Vec::new(), Vec::new()),
         // Whatever else is wrong, the images are missing.
@@ -66,8 +68,9 @@ pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Add
         source,
     })?;
     // What is wrong stands on other lines now.
+    let tell = once(watch);
     if !findings.is_empty()
-        && let Err(PackError::RefusedSource(refused)) = pack::missing(request, watch)
+        && let Err(PackError::RefusedSource(refused)) = pack::missing(request, &watch.with(&tell))
     {
         findings = others(refused.findings);
     }
@@ -76,6 +79,33 @@ pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Add
         added,
         findings,
     })
+}
+
+/// Adds them, and previews the archive that the source makes then, whose images registries are asked for.
+pub fn add_and_preview(
+    request: &PackRequest,
+    watch: &Watch<'_, Event>,
+) -> Result<(Added, Result<Preview, PackError>), PackError> {
+    let tell = once(watch);
+    let added = match add_images(request, &watch.with(&tell)) {
+        // The preview has all that is wrong.
+        Err(PackError::RefusedSource(_)) => Added {
+            file: request.directory.join(SOLUTION),
+            added: Vec::new(),
+            findings: Vec::new(),
+        },
+        added => added?,
+    };
+    Ok((added, preview(request, watch)))
+}
+
+/// Tells of the work alone, where the remarks on the source are told by another run.
+fn once<'a>(watch: &'a Watch<'_, Event>) -> impl Fn(Event) + Sync + 'a {
+    |event| {
+        if !event.is_remark() {
+            (watch.tell)(event);
+        }
+    }
 }
 
 /// The findings that are not about images that are missing.

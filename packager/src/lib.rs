@@ -41,7 +41,7 @@ use schemas::{ImagePlace, ReleaseName};
 use sources::CacheError;
 use watch::Progress;
 
-pub use add::{Added, add_images, image_lines};
+pub use add::{Added, add_and_preview, add_images, image_lines};
 pub use chart_images::ChartRemark;
 pub use charts::{ReadChart, read_chart};
 pub use compiled_in::ImageCandidate;
@@ -88,4 +88,19 @@ pub enum Event {
     Untidy(CacheError),
     /// Data is written.
     Writing(Progress),
+}
+
+impl Event {
+    /// Whether it is a remark on the source, which each run over the same source tells again.
+    fn is_remark(&self) -> bool {
+        match self {
+            Self::Unused(_) | Self::NotRendered | Self::Verified(..) | Self::Chart(..) => true,
+            Self::Rendering(_)
+            | Self::Named(_)
+            | Self::Describing { .. }
+            | Self::Sources(_)
+            | Self::Untidy(_)
+            | Self::Writing(_) => false,
+        }
+    }
 }

@@ -368,6 +368,49 @@ fn every_image_that_a_registry_does_not_have_is_a_finding_with_its_line() {
     assert_eq!(lines.collect::<Vec<_>>(), [7, 8]);
 }
 
+/// Without a check nobody is asked: the images are added by what the tree says.
+#[test]
+fn images_are_added_without_a_registry_and_with_a_check_all_of_them_are_asked_for() {
+    let desk = Desk::with_key();
+    let SmallRegistry { host, asked } = registry(BTreeMap::new());
+    fs::create_dir_all(desk.path("gone")).unwrap();
+    let solution = format!(
+        "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionSource\nmetadata: {{name: gone}}\nspec:\n  version: 1.0.0\n  images:\n    - {{name: a, tag: '1', source: 'docker://{host}/a:1'}}\n  manifests: [{{name: web, files: [web.yaml]}}]\n"
+    );
+    desk.write("gone/solution.yaml", &solution);
+    let pod = format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: web}}, spec: {{containers: [{{name: web, image: '{host}/b:1'}}]}}}}"
+    );
+    desk.write("gone/web.yaml", pod);
+    let add = [
+        "pack",
+        "gone",
+        "--add-images",
+        "--plain-http",
+        "--output=json",
+    ];
+    let check = [&add[..], &["--check"]].concat();
+    let added = desk.solution(&add).json();
+    assert_eq!(added["added"][0]["name"], "b");
+    assert!(asked.lock().unwrap().is_empty());
+
+    let [again, at_once] = [None, Some(solution)].map(|before| {
+        before
+            .iter()
+            .for_each(|before| desk.write("gone/solution.yaml", before));
+        let answer = desk.solution(&check);
+        assert_eq!(answer.code, 1, "{answer:?}");
+        let result: Value = serde_json::from_str(&answer.stdout).unwrap();
+        let findings = result["findings"].as_array().unwrap().iter();
+        let missing = findings.filter(|finding| finding["id"] == "source.image-source");
+        let lines = missing.map(|finding| finding["source"]["line"].as_u64().unwrap());
+        let added = result["added"].as_array().unwrap().len();
+        (added, lines.collect::<Vec<_>>())
+    });
+    assert_eq!(again, (0, vec![7, 8]));
+    assert_eq!(at_once, (1, vec![7, 8]));
+}
+
 /// What a policy refuses is known from the small documents.
 #[test]
 fn what_is_refused_is_refused_before_layers_are_downloaded() {

@@ -2,12 +2,11 @@
 
 use std::path::Path;
 
-use packager::Added;
+use packager::{Added, PackError};
 
 use super::why::Why;
-use super::{Arguments, refused, request};
+use super::{Arguments, preview, refused, request};
 use crate::args::Output;
-use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::{environment, progress, render};
 
@@ -23,18 +22,45 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     )?;
     let why = Why::new(arguments.why.as_deref());
     let show_event = |bar: &progress::Bar, event| why.show(bar, event);
-    let added = progress::watched(output, "check", show_event, |watch| {
-        packager::add_images(&request, watch)
+    let done = progress::watched(output, "check", show_event, |watch| {
+        if arguments.check {
+            let done = packager::add_and_preview(&request, watch);
+            return done.map(|(added, preview)| (added, Some(preview)));
+        }
+        packager::add_images(&request, watch).map(|added| (added, None))
     });
     why.tell();
-    match added {
-        Ok(added) => {
-            let now = environment::now().map_err(Failure::unknown)?;
-            asked.tell(&asked.judge(&added.findings, now), output);
-            Ok(give(output, &added, show))
+    let (mut added, preview) = match done {
+        Ok(done) => done,
+        Err(error) => return refused::end(error, arguments, &asked, output),
+    };
+    let now = environment::now().map_err(Failure::unknown)?;
+    let (judged, outcome) = match preview {
+        None => (asked.judge(&added.findings, now), Outcome::Yes),
+        Some(Ok(preview)) => (preview.judged, preview::outcome(preview.verdict)),
+        Some(Err(PackError::Refused(judged))) => (*judged, Outcome::No),
+        Some(Err(PackError::RefusedSource(refused))) => {
+            (asked.judge(&refused.findings, now), Outcome::No)
         }
-        Err(error) => refused::end(error, arguments, &asked, output),
+        Some(Err(error)) => {
+            // The file has them, whatever ended the check.
+            if output == Output::Human {
+                show(&added);
+            }
+            return Err(error.into());
+        }
+    };
+    asked.tell(&judged, output);
+    if arguments.check {
+        added.findings = judged.findings;
     }
+    render::result(output, &added, |added| {
+        show(added);
+        if matches!(outcome, Outcome::No) {
+            render::note(preview::REFUSED);
+        }
+    });
+    Ok(outcome)
 }
 
 fn show(added: &Added) {

@@ -33,6 +33,7 @@ Examples:
   solution pack shop --check --output sarif > solution.sarif
   solution pack shop --check --ignore 'practice.latest=the tag is signed'
   solution pack shop --add-images
+  solution pack shop --add-images --check
   solution pack shop -o shop.iso --key a.key --keyring charts.gpg
   solution pack shop -o shop.iso --key a.key --include-helm linux-amd64/helm --include-tool linux-amd64/solution
   solution pack shop -o shop.iso --key a.key --with-referrers
@@ -79,8 +80,9 @@ pub(crate) struct Arguments {
     #[arg(long, requires = "check")]
     pub(super) files: bool,
 
-    /// Write the images that objects and charts need and solution.yaml does not list into it, and write no archive
-    #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "check", "force", "no_render", "include_helm", "include_tool", "sarif", "junit"])]
+    /// Write the images that objects and charts need and solution.yaml does not list into it, and write no archive. With
+    /// `--check`, ask the registries for all images too, and report everything that a pack would refuse
+    #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "files", "force", "no_render", "include_helm", "include_tool", "sarif", "junit"])]
     pub(super) add_images: bool,
 
     /// Show every place in the charts that names IMAGE, and why it counts: a reference, a repository, or the end of one

@@ -12,6 +12,9 @@ use crate::commands::inspect;
 use crate::failure::{Failure, Outcome};
 use crate::{environment, keys, progress, render};
 
+/// The note on a tree of which no archive is made.
+pub(super) const REFUSED: &str = "refused: `solution pack` would write no archive";
+
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let keys = keys::secret(&arguments.keys, &arguments.passphrase)?;
     if let Some(out) = &arguments.out {
@@ -42,10 +45,15 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     }
     render::result(output, &preview, show);
     asked.review(arguments.checked(), &preview.judged)?;
-    Ok(match preview.verdict {
+    Ok(outcome(preview.verdict))
+}
+
+/// How a check ends.
+pub(super) fn outcome(verdict: ArchiveVerdict) -> Outcome {
+    match verdict {
         ArchiveVerdict::Refused => Outcome::No,
         _ => Outcome::Yes,
-    })
+    }
 }
 
 fn show(preview: &Preview) {
@@ -67,7 +75,7 @@ fn show(preview: &Preview) {
     preview.programs.iter().for_each(show_program);
     inspect::words::show_files(&preview.files);
     render::note(match preview.verdict {
-        ArchiveVerdict::Refused => "refused: `solution pack` would write no archive",
+        ArchiveVerdict::Refused => REFUSED,
         _ => "no archive was written",
     });
 }
