@@ -23,8 +23,8 @@ use watch::{Cancel, Watch};
 
 use self::trees::{Broken, TREES};
 
-/// What only a rendering shows, for which the tests of charts have a program.
-const OF_HELM: [&str; 2] = ["source.address", "source.rendering"];
+/// What only Helm shows, for which the tests of charts and of their signatures have a program.
+const OF_HELM: [&str; 3] = ["source.address", "source.rendering", "source.signature"];
 
 fn findings(tree: &Path) -> Vec<Finding> {
     let request = PackRequest {
