@@ -126,8 +126,8 @@ pub(crate) fn load(
     let rendered = if problems.is_empty() {
         render::render(&charts, &id, spec, by_helm.renderer, &mut problems, watch)?
     } else if is_sound && are_signed {
-        let renderer = by_helm.renderer;
-        let rendered = render::render(&charts, &id, spec, renderer, &mut problems, watch);
+        let by = by_helm.renderer;
+        let rendered = render::render(&charts, &id, spec, by, &mut problems, watch);
         watch.cancel.go_on()?;
         // A program that cannot render hides nothing of what is known already.
         rendered.unwrap_or_default()

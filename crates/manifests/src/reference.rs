@@ -51,6 +51,9 @@ const OTHERS: [&str; 12] = [
 /// The end of the names of fields that name an image: `image`, `sidecarImage`.
 const IMAGE: &str = "mage";
 
+/// The characters around names and values in YAML and JSON.
+const QUOTES: [char; 2] = ['"', '\''];
+
 /// The word that says, before `image`, that a program adds the tag.
 const BASE: &str = "base";
 
@@ -234,50 +237,45 @@ fn image_fields(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     ends.filter_map(|end| image_field(text, end))
 }
 
-/// The value of a field whose name ends here. A template, an alias or a block of text is none.
+/// The value of a field whose name ends here. A value that a template completes is none.
 fn image_field(text: &str, end: usize) -> Option<Range<usize>> {
-    let is_quote = |c: char| matches!(c, '"' | '\'');
-    let rest = &text[end..];
-    let quote = rest.chars().next().filter(|c| is_quote(*c));
-    let rest = rest[quote.map_or(0, char::len_utf8)..]
-        .trim_start_matches(' ')
-        .strip_prefix(':')?;
-    // The colon was there: no two fields have the same name, so each is looked at once.
-    let before = &text[..end];
-    let begin = before.rfind(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '.'));
-    let begin = begin.map_or(0, |at| {
+    let (before, rest) = text.split_at(end);
+    let quote = rest.chars().next().filter(|c| QUOTES.contains(c));
+    let rest = rest[quote.map_or(0, char::len_utf8)..].trim_start_matches(' ');
+    // What follows is done for a name with its colon alone, and so once for each byte of the text.
+    let rest = rest.strip_prefix(':')?;
+    let name = before.rfind(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '.'));
+    let name = name.map_or(0, |at| {
         at + before[at..].chars().next().map_or(0, char::len_utf8)
     });
-    if !Hint::of(&before[begin..]).says_image() {
-        return None;
-    }
-    match quote {
-        Some(quote) => before[..begin].strip_suffix(quote).map(drop)?,
-        // Words of a sentence are no field: that is the first of its line.
-        None => {
-            let indent = before[..begin].trim_end_matches([' ', '-']);
-            (indent.is_empty() || indent.ends_with('\n')).then_some(())?;
-        }
-    }
+    let (before, name) = before.split_at(name);
     let value = rest.trim_start_matches(' ');
-    if quote.is_none() && value.len() == rest.len() {
+    let is_field = match quote {
+        Some(quote) => before.ends_with(quote),
+        // Words of a sentence are no field: that is the first of its line.
+        None if value.len() < rest.len() => {
+            let before = before.trim_end_matches([' ', '-']);
+            before.is_empty() || before.ends_with('\n')
+        }
+        None => false,
+    };
+    if !is_field || !Hint::of(name).says_image() {
         return None;
     }
-    let quoted = value.strip_prefix(is_quote);
-    let start = text.len() - quoted.unwrap_or(value).len();
-    let length = text[start..].find(|c: char| c.is_whitespace() || SEPARATORS.contains(&c));
-    let reference = start..length.map_or(text.len(), |length| start + length);
-    let after = &text[reference.end..];
-    let is_whole = match quoted {
-        Some(_) => value.chars().next() == after.chars().next(),
-        None => {
-            let rest = after.trim_start_matches([' ', '\r']);
-            rest.is_empty()
-                || rest.starts_with('\n')
-                || rest.len() < after.len() && rest.starts_with('#')
-        }
+    let quote = value.chars().next().filter(|c| QUOTES.contains(c));
+    let start = text.len() - value.len() + quote.map_or(0, char::len_utf8);
+    let is_end = |c: char| c.is_whitespace() || SEPARATORS.contains(&c);
+    let end = text[start..]
+        .find(is_end)
+        .map_or(text.len(), |length| start + length);
+    let after = &text[end..];
+    let line = after.trim_start_matches([' ', '\r']);
+    let is_whole = match quote {
+        Some(quote) => after.starts_with(quote),
+        None if line.len() < after.len() => line.is_empty() || line.starts_with(['\n', '#']),
+        None => line.is_empty() || line.starts_with('\n'),
     };
-    (is_whole && is_pinned(&text[reference.clone()])).then_some(reference)
+    (is_whole && is_pinned(&text[start..end])).then_some(start..end)
 }
 
 /// Returns what stands between white space and separators, without the scheme of a reference.
