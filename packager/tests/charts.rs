@@ -757,7 +757,7 @@ fn every_image_and_alarm_has_the_reason_for_which_it_was_raised() {
             ],
         ),
         ("org/engine:v1", vec![text(Mention::Name)]),
-        ("agent", vec![text(Mention::Known)]),
+        ("agent", vec![text(Mention::Name)]),
         ("org/listed:3", vec![text(Mention::Known)]),
         ("org/listed:2", vec![EvidenceReason::Annotation]),
         ("sidecar", vec![EvidenceReason::Parts]),
