@@ -18,7 +18,7 @@ const SUMMARY: &str = "docs/SUMMARY.md";
 /// The pages beside it.
 const BESIDE: [&str; 3] = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"];
 
-/// What a page links to, and what can be linked to in it.
+/// The links and images of a page, and the anchors that others can link to.
 #[derive(Default)]
 struct Page {
     links: Vec<String>,
@@ -32,7 +32,9 @@ impl Page {
         let mut heading: Option<String> = None;
         for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
             match event {
-                Event::Start(Tag::Link { dest_url, .. }) => page.links.push(dest_url.to_string()),
+                Event::Start(Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. }) => {
+                    page.links.push(dest_url.to_string());
+                }
                 Event::Start(Tag::Heading { .. }) => heading = Some(String::new()),
                 Event::Text(text) | Event::Code(text) => {
                     if let Some(heading) = &mut heading {
