@@ -3,9 +3,9 @@
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::{
-    apply, at_registry, checksums, crds, delete, deploy, diff, environment, fleet, history, import,
-    init, inspect, keygen, look, pack, postrender, program, receipt, render, rollback, sign, site,
-    status, support_bundle, trust, undeploy, unimport, validate,
+    apply, at_registry, checksums, crds, delete, deploy, diff, environment, explain, fleet,
+    history, import, init, inspect, keygen, look, pack, postrender, program, receipt, render,
+    rollback, sign, site, status, support_bundle, trust, undeploy, unimport, validate,
 };
 use crate::args::{Format, choose};
 use crate::help;
@@ -90,6 +90,7 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Fleet(fleet::Command),
     Apply(Box<apply::Arguments>),
+    Explain(explain::Arguments),
     Render(Box<render::Arguments>),
     Unimport(Box<unimport::Arguments>),
     SupportBundle(support_bundle::Arguments),

@@ -15,6 +15,7 @@ mod deploy;
 mod diff;
 mod done;
 mod environment;
+mod explain;
 mod export;
 #[cfg(test)]
 mod flags_tests;
@@ -101,6 +102,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Crds(command) => crds::run(command, output),
         Command::Import(arguments) => import::run(&arguments, output),
         Command::Apply(arguments) => apply::run(&arguments, output),
+        Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Deploy(arguments) => deploy::run(&arguments, output),
         Command::Rollback(arguments) => rollback::run(&arguments, output),
         Command::Diff(arguments) => diff::run(&arguments, output),

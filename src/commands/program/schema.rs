@@ -68,13 +68,25 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 fn list(output: Output) -> Outcome {
     let values = SchemaDocument::value_variants().iter();
     let values: Vec<_> = values.filter_map(ValueEnum::to_possible_value).collect();
-    let names = values.iter().map(|it| it.get_name().to_owned()).collect();
-    give(output, &Schemas { schemas: names }, |_| {
+    give(output, &Schemas { schemas: names() }, |_| {
         for value in &values {
             let help = value.get_help().map(ToString::to_string);
             render::line!("{:<24}{}", value.get_name(), help.unwrap_or_default());
         }
     })
+}
+
+/// The names of the documents.
+pub(in crate::commands) fn names() -> Vec<String> {
+    let values = SchemaDocument::value_variants().iter();
+    let values = values.filter_map(ValueEnum::to_possible_value);
+    values.map(|value| value.get_name().to_owned()).collect()
+}
+
+/// The JSON Schema of the document of this name.
+pub(in crate::commands) fn text(name: &str) -> Option<&'static str> {
+    let document = SchemaDocument::from_str(name, false);
+    document.ok().map(SchemaDocument::text)
 }
 
 impl SchemaDocument {

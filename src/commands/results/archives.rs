@@ -7,7 +7,7 @@ use super::answers::{Results, said};
 use crate::commands::look::{compare, extract, ls, mount};
 use crate::commands::program::schema;
 use crate::commands::{
-    Files, checksums, diff, init, inspect, keygen, pack, sign, trust, validate, values,
+    Files, checksums, diff, explain, init, inspect, keygen, pack, sign, trust, validate, values,
 };
 
 /// Those about archives, keys and trust, and the program itself.
@@ -17,6 +17,8 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     let files = &all.shared::<Files>("files");
     all.verb("man", &[files]);
     all.verb("cat", &[]);
+    let explanation = &all.own::<explain::Explanation>();
+    all.verb("explain", &[explanation]);
     let schemas = &all.own::<schema::Schemas>();
     all.verb("schema", &[schemas]);
     all.verb("completion", &[]);
