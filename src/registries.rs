@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
 use registry::{
-    Client, ClientOptions, Credentials, EcrApi, PlainHttp, RegistryAddress, Secret, UploadJournal,
+    Client, ClientOptions, Credentials, EcrApi, EcrEndpoint, PlainHttp, RegistryAddress, Secret,
+    UploadJournal,
 };
 use sources::{CertificateFolders, CertificatePlace};
 
@@ -93,27 +94,32 @@ pub(crate) fn creating_client(
     creation: CreationArguments,
     options: ClientOptions,
 ) -> Result<Client, Failure> {
-    let creator = creator(registry, creation)?;
-    client(registry, arguments, ClientOptions { creator, ..options })
+    let options = ClientOptions {
+        repository_api: repository_api(registry, creation)?,
+        ..options
+    };
+    client(registry, arguments, options)
 }
 
 /// The API by which a registry creates repositories, if it has one and that is asked for. A registry is one of Amazon ECR
 /// by its host, or because the place of that API is named.
-fn creator(
+fn repository_api(
     registry: &RegistryAddress,
     creation: CreationArguments,
 ) -> Result<Option<EcrApi>, Failure> {
-    let named = environment::aws();
-    let known = registry::ecr_endpoint(registry.host());
-    let known = known.map(|(region, endpoint)| (region.to_owned(), endpoint));
-    let place = match (known, named.endpoint, named.region) {
-        (Some((region, known)), endpoint, _) => Some((region, endpoint.unwrap_or(known))),
-        (None, Some(endpoint), Some(region)) => Some((region, endpoint)),
-        _ => None,
-    };
-    let Some((region, endpoint)) = place.filter(|_| creation.create_repositories) else {
+    if !creation.create_repositories {
         return Ok(None);
+    }
+    let named = environment::aws();
+    let known = EcrEndpoint::of_registry(registry.host());
+    let endpoint = match (known, &named.endpoint, &named.region) {
+        (Some(known), Some(url), _) => known.with_url(url),
+        (Some(known), None, _) => Ok(known),
+        (None, Some(url), Some(region)) => EcrEndpoint::new(url, region),
+        (None, _, _) => return Ok(None),
     };
+    let endpoint = endpoint
+        .map_err(|error| Failure::usage(format!("cannot use `AWS_ENDPOINT_URL_ECR`: {error}")))?;
     let (Some(access_key_id), Some(key)) = (named.access_key_id, named.secret_access_key) else {
         let none = "`--create-repositories` needs `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`";
         return Err(Failure::usage(none).hint(
@@ -122,7 +128,6 @@ fn creator(
     };
     Ok(Some(EcrApi {
         endpoint,
-        region,
         access_key_id,
         secret_access_key: Secret::new(key),
         session_token: named.session_token.map(Secret::new),

@@ -172,7 +172,8 @@ pub(super) fn taking(why: Refusal, host: &str, repository: &str) -> String {
 
 /// The command or the place that makes a repository.
 fn make_repository(host: &str, repository: &str) -> String {
-    if let Some((region, _)) = registry::ecr_endpoint(host) {
+    if let Some(ecr) = registry::EcrEndpoint::of_registry(host) {
+        let region = ecr.region();
         return format!(
             "`--create-repositories` creates it, or `aws ecr create-repository --region {region} --repository-name {repository}`"
         );

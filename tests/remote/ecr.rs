@@ -42,14 +42,22 @@ fn ecr(server: &Server) -> Proxy {
 }
 
 fn push(desk: &Desk, registry: &Proxy, more: &[&str], key: Option<&str>) -> Answer {
+    let api = format!("http://{}", registry.host());
+    push_with_api(desk, registry, &api, more, key)
+}
+
+fn push_with_api(
+    desk: &Desk,
+    registry: &Proxy,
+    api: &str,
+    more: &[&str],
+    key: Option<&str>,
+) -> Answer {
     let to = format!("{}/apps", registry.host());
     let push = ["push", "images.iso", "--key", "publisher.pub", "--registry"];
     let mut command = desk.command();
     command.args(push).arg(&to).args(more);
-    command.env(
-        "AWS_ENDPOINT_URL_ECR",
-        format!("http://{}", registry.host()),
-    );
+    command.env("AWS_ENDPOINT_URL_ECR", api);
     command.env("AWS_REGION", "eu-west-1");
     command.env("AWS_SESSION_TOKEN", "temporary");
     command.env("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE");
@@ -77,6 +85,10 @@ fn repositories_that_do_not_exist_are_created_where_that_is_said() {
     );
     let keyless = push(&desk, &registry, &create, None).failure(2);
     assert!(keyless.contains("AWS_SECRET_ACCESS_KEY"), "{keyless}");
+    let elsewhere = "http://ecr.example";
+    let plain = push_with_api(&desk, &registry, elsewhere, &create, Some("key")).failure(2);
+    let refusal = "cannot use `AWS_ENDPOINT_URL_ECR`: it is plain HTTP";
+    assert!(plain.contains(refusal), "{plain}");
     let planned = push(
         &desk,
         &registry,

@@ -11,17 +11,76 @@ use reqwest::{Method, Url};
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
 
+use crate::address::is_loopback_host;
 use crate::credentials::Secret;
 
 const SERVICE: &str = "ecr";
 
-/// The API of Amazon ECR in a region, and the login to it, which is another one than that of the registry.
+/// The URL of the API of Amazon ECR in a region. Secrets may be sent there: over HTTPS, or to this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EcrEndpoint {
+    url: Url,
+    region: String,
+}
+
+/// An error of the URL of an API that gets a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EndpointError {
+    /// The text is no URL, or one with a login, a query or a fragment, which requests to the API do not have.
+    #[error("it is not a URL of the form `https://HOST[:PORT][/PATH]`")]
+    Form,
+    /// Everyone on the way could read the session token and change the requests.
+    #[error("it is plain HTTP, which is allowed only for a host of this machine")]
+    PlainHttp,
+}
+
+impl EcrEndpoint {
+    /// Returns the endpoint at a URL, in a region such as `eu-west-1`.
+    pub fn new(url: &str, region: &str) -> Result<Self, EndpointError> {
+        let url: Url = url.parse().map_err(|_| EndpointError::Form)?;
+        let host = url.host_str().unwrap_or_default();
+        let has_login = !url.username().is_empty() || url.password().is_some();
+        if host.is_empty() || has_login || url.query().is_some() || url.fragment().is_some() {
+            return Err(EndpointError::Form);
+        }
+        match url.scheme() {
+            "https" => {}
+            "http" if is_loopback_host(host) => {}
+            "http" => return Err(EndpointError::PlainHttp),
+            _ => return Err(EndpointError::Form),
+        }
+        let region = region.to_owned();
+        Ok(Self { url, region })
+    }
+
+    /// Returns the endpoint of an ECR registry, by its host: `ACCOUNT.dkr.ecr.REGION.amazonaws.com`, with `.cn` behind it
+    /// in China.
+    #[must_use]
+    pub fn of_registry(host: &str) -> Option<Self> {
+        let (_, rest) = host.split_once(".dkr.ecr.")?;
+        let (region, domain) = rest.split_once('.')?;
+        let is_known = matches!(domain, "amazonaws.com" | "amazonaws.com.cn");
+        let url = is_known.then(|| format!("https://api.ecr.{region}.{domain}"))?;
+        Self::new(&url, region).ok()
+    }
+
+    /// The region, such as `eu-west-1`.
+    #[must_use]
+    pub fn region(&self) -> &str {
+        &self.region
+    }
+
+    /// The same region at another URL.
+    pub fn with_url(&self, url: &str) -> Result<Self, EndpointError> {
+        Self::new(url, &self.region)
+    }
+}
+
+/// The API of Amazon ECR, and the login to it, which is another one than that of the registry.
 #[derive(Clone, Debug)]
 pub struct EcrApi {
     /// The URL of the API.
-    pub endpoint: String,
-    /// The region, such as `eu-west-1`.
-    pub region: String,
+    pub endpoint: EcrEndpoint,
     /// The name of the key.
     pub access_key_id: String,
     /// The key.
@@ -30,26 +89,16 @@ pub struct EcrApi {
     pub session_token: Option<Secret>,
 }
 
-/// Returns the region and the URL of the API of an ECR registry, by its host: `ACCOUNT.dkr.ecr.REGION.amazonaws.com`, with
-/// `.cn` behind it in China.
-#[must_use]
-pub fn ecr_endpoint(host: &str) -> Option<(&str, String)> {
-    let (_, rest) = host.split_once(".dkr.ecr.")?;
-    let (region, domain) = rest.split_once('.')?;
-    let is_known = matches!(domain, "amazonaws.com" | "amazonaws.com.cn");
-    is_known.then(|| (region, format!("https://api.ecr.{region}.{domain}")))
-}
-
 impl EcrApi {
-    /// Returns a signed request to the API. Fails with the reason if the URL or the login cannot be used.
+    /// Returns a signed request to the API. Fails with the reason if the login cannot be used.
     pub(crate) fn request(
         &self,
         target: &'static str,
         body: String,
         now: SystemTime,
     ) -> Result<reqwest::Request, String> {
-        let url: Url = self.endpoint.parse().map_err(|_| self.unusable())?;
-        let host = url.host_str().ok_or_else(|| self.unusable())?;
+        let url = self.endpoint.url.clone();
+        let host = url.host_str().unwrap_or_default();
         let host = match url.port() {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
@@ -65,7 +114,7 @@ impl EcrApi {
             signed.push(("x-amz-security-token", token.reveal()));
         }
         signed.push(("x-amz-target", target));
-        let request = canonical_request("POST", "", &signed, body.as_bytes());
+        let request = canonical_request("POST", (url.path(), ""), &signed, body.as_bytes());
         let authorization = self.authorization(SERVICE, &date, &signed, &request);
         let mut headers = HeaderMap::new();
         for (name, value) in signed.into_iter().filter(|(name, _)| *name != "host") {
@@ -85,7 +134,7 @@ impl EcrApi {
     }
 
     fn unusable(&self) -> String {
-        format!("`{}` or the login to it cannot be used", self.endpoint)
+        format!("the login to `{}` cannot be used", self.endpoint.url)
     }
 
     /// The value of the header `Authorization` for a request at a time, such as `20150830T123600Z`.
@@ -97,10 +146,10 @@ impl EcrApi {
         request: &str,
     ) -> String {
         let day = time.split('T').next().unwrap_or_default();
-        let scope = format!("{day}/{}/{service}/aws4_request", self.region);
+        let scope = format!("{day}/{}/{service}/aws4_request", self.endpoint.region);
         let text = format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{}", hash(request));
         let secret = format!("AWS4{}", self.secret_access_key.reveal());
-        let parts = [&self.region, service, "aws4_request", &text];
+        let parts = [&self.endpoint.region, service, "aws4_request", &text];
         let key = mac(secret.as_bytes(), day);
         let signature = parts.iter().fold(key, |key, part| mac(&key, part));
         format!(
@@ -112,14 +161,34 @@ impl EcrApi {
     }
 }
 
-/// A request in the form that is signed. The headers are in the order of their names, which are in lower case.
-fn canonical_request(method: &str, query: &str, headers: &[(&str, &str)], body: &[u8]) -> String {
+/// A request in the form that is signed, for a path as it is sent and a query. The headers are in the order of their
+/// names, which are in lower case.
+fn canonical_request(
+    method: &str,
+    (path, query): (&str, &str),
+    headers: &[(&str, &str)],
+    body: &[u8],
+) -> String {
     let mut lines = String::new();
     for (name, value) in headers {
         writeln!(lines, "{name}:{}", value.trim()).expect("writing to a string never fails");
     }
-    let (names, body) = (names(headers), hash(body));
-    format!("{method}\n/\n{query}\n{lines}\n{names}\n{body}")
+    let (path, names, body) = (encoded_path(path), names(headers), hash(body));
+    format!("{method}\n{path}\n{query}\n{lines}\n{names}\n{body}")
+}
+
+/// A path in the form that is signed. All services but S3 encode the path of the request again.
+fn encoded_path(path: &str) -> String {
+    let mut encoded = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                encoded.push(char::from(byte));
+            }
+            _ => write!(encoded, "%{byte:02X}").expect("writing to a string never fails"),
+        }
+    }
+    encoded
 }
 
 fn names(headers: &[(&str, &str)]) -> String {
@@ -141,16 +210,19 @@ fn hash(bytes: impl AsRef<[u8]>) -> String {
 mod tests {
     use super::*;
 
+    fn api(url: &str, region: &str) -> EcrApi {
+        EcrApi {
+            endpoint: EcrEndpoint::new(url, region).unwrap(),
+            access_key_id: "AKIDEXAMPLE".to_owned(),
+            secret_access_key: Secret::new("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned()),
+            session_token: Some(Secret::new("temporary".to_owned())),
+        }
+    }
+
     #[test]
     fn a_request_is_signed_as_in_the_example_of_aws() {
         // AWS General Reference, "Signature Version 4 signing process": the request to IAM that its four tasks sign.
-        let api = EcrApi {
-            endpoint: String::new(),
-            region: "us-east-1".to_owned(),
-            access_key_id: "AKIDEXAMPLE".to_owned(),
-            secret_access_key: Secret::new("wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY".to_owned()),
-            session_token: None,
-        };
+        let api = api("https://iam.amazonaws.com", "us-east-1");
         let time = "20150830T123600Z";
         let headers = [
             (
@@ -161,7 +233,7 @@ mod tests {
             ("x-amz-date", time),
         ];
         let query = "Action=ListUsers&Version=2010-05-08";
-        let request = canonical_request("GET", query, &headers, b"");
+        let request = canonical_request("GET", ("/", query), &headers, b"");
         assert_eq!(
             hash(&request),
             "f536975d06c0309214f805bb90ccff089219ecd68b2577efef23edd43b7e1a59"
@@ -173,22 +245,73 @@ mod tests {
     }
 
     #[test]
+    fn the_path_of_the_endpoint_is_signed_as_it_is_sent() {
+        let api = api("https://ecr.example:8443/api%20gate/./ecr", "eu-west-1");
+        let now: Timestamp = "2015-08-30T12:36:00Z".parse().unwrap();
+        let body = r#"{"repositoryName":"apps"}"#.to_owned();
+        let request = api.request("T.CreateRepository", body, now.into());
+        let request = request.unwrap();
+        assert_eq!(request.url().path(), "/api%20gate/ecr");
+        // By an implementation of Signature Version 4 in Python, for the canonical path `/api%2520gate/ecr`.
+        let signature = "6d5bcc6ffb11e655d9fe067689deaf2b2a3a89c137a2e4c63d63595fd0171d6c";
+        let authorization = request.headers()[AUTHORIZATION].to_str().unwrap();
+        assert!(authorization.ends_with(signature), "{authorization}");
+    }
+
+    #[test]
+    fn endpoints_are_https_or_on_this_machine() {
+        let error = |url| EcrEndpoint::new(url, "eu-west-1").err();
+        for good in [
+            "https://ecr.example",
+            "https://ecr.example:8443/path",
+            "http://127.0.0.1:4566",
+            "http://localhost:4566/path",
+            "http://[::1]:4566",
+        ] {
+            assert_eq!(error(good), None, "{good}");
+        }
+        for plain in [
+            "http://ecr.example",
+            "http://10.0.0.1:4566",
+            "http://localhost.evil.test",
+        ] {
+            assert_eq!(error(plain), Some(EndpointError::PlainHttp), "{plain}");
+        }
+        for form in [
+            "",
+            "ecr.example",
+            "ftp://localhost",
+            "https://user@ecr.example",
+            "https://ecr.example/?query",
+            "https://ecr.example/#fragment",
+        ] {
+            assert_eq!(error(form), Some(EndpointError::Form), "{form}");
+        }
+    }
+
+    #[test]
     fn registries_of_ecr_are_known_by_their_host() {
-        let api = |host| ecr_endpoint(host).map(|(_, url)| url);
-        assert_eq!(
-            api("1234.dkr.ecr.eu-west-1.amazonaws.com").unwrap(),
-            "https://api.ecr.eu-west-1.amazonaws.com"
-        );
-        assert_eq!(
-            api("1234.dkr.ecr.cn-north-1.amazonaws.com.cn").unwrap(),
-            "https://api.ecr.cn-north-1.amazonaws.com.cn"
-        );
+        for (host, url, region) in [
+            (
+                "1234.dkr.ecr.eu-west-1.amazonaws.com",
+                "https://api.ecr.eu-west-1.amazonaws.com",
+                "eu-west-1",
+            ),
+            (
+                "1234.dkr.ecr.cn-north-1.amazonaws.com.cn",
+                "https://api.ecr.cn-north-1.amazonaws.com.cn",
+                "cn-north-1",
+            ),
+        ] {
+            let endpoint = EcrEndpoint::of_registry(host).unwrap();
+            assert_eq!(endpoint, EcrEndpoint::new(url, region).unwrap());
+        }
         for other in [
             "1234.dkr.ecr.eu-west-1.amazonaws.com.evil.test",
             "quay.io",
             "1234.dkr.ecr.amazonaws.com",
         ] {
-            assert_eq!(api(other), None, "{other}");
+            assert_eq!(EcrEndpoint::of_registry(other), None, "{other}");
         }
     }
 }

@@ -112,7 +112,7 @@ pub struct ClientOptions {
     /// The journal that remembers uploads, so that another process can go on with them.
     pub journal: Option<Arc<UploadJournal>>,
     /// The API by which the registry creates repositories, if it creates none by itself.
-    pub creator: Option<EcrApi>,
+    pub repository_api: Option<EcrApi>,
     /// Whether a push is to stop: what is under way is finished, and nothing more begun.
     pub stop: Cancel<'static>,
 }
@@ -151,7 +151,7 @@ impl Default for ClientOptions {
             listener: Listener::default(),
             parts: PartSizes::default(),
             journal: None,
-            creator: None,
+            repository_api: None,
             stop: Cancel::never(),
         }
     }
@@ -212,7 +212,7 @@ struct ClientState {
     // The registry refuses parts.
     whole: AtomicBool,
     journal: Option<Arc<UploadJournal>>,
-    creator: Option<EcrApi>,
+    repository_api: Option<EcrApi>,
     stop: Cancel<'static>,
 }
 
@@ -242,7 +242,7 @@ impl Client {
                 parts: options.parts,
                 whole: AtomicBool::new(false),
                 journal: options.journal,
-                creator: options.creator,
+                repository_api: options.repository_api,
                 stop: options.stop,
             }),
         })
@@ -365,8 +365,10 @@ impl Client {
         self.inner.stop.is_asked()
     }
 
-    pub(crate) fn creator(&self) -> Option<&EcrApi> {
-        self.inner.creator.as_ref()
+    /// The API by which repositories are created, if they are.
+    #[must_use]
+    pub fn repository_api(&self) -> Option<&EcrApi> {
+        self.inner.repository_api.as_ref()
     }
 
     /// Sends a request to another server as it is.

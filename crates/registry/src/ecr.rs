@@ -26,17 +26,12 @@ struct EcrError {
 }
 
 impl Client {
-    /// Whether repositories can be created by [`Client::create_repository`].
-    #[must_use]
-    pub fn creates_repositories(&self) -> bool {
-        self.creator().is_some()
-    }
-
-    /// Creates a repository, unless it exists. Does nothing where [`Client::creates_repositories`] is false.
-    pub async fn create_repository(&self, repository: &RepositoryPath) -> Result<(), Error> {
-        let Some(api) = self.creator() else {
-            return Ok(());
-        };
+    /// Creates a repository by the registry's API ([`Client::repository_api`]), unless it exists.
+    pub async fn create_repository(
+        &self,
+        api: &EcrApi,
+        repository: &RepositoryPath,
+    ) -> Result<(), Error> {
         let operation = self.operation(RegistryVerb::CreateRepository, Some(repository));
         self.retrying(|| self.create_by(api, repository, &operation))
             .await

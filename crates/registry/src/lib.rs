@@ -67,7 +67,7 @@ pub use ::tls::{ExpiryError, IdentityError};
 pub use address::{
     AddressError, DOCKER_HUB, ImageLocation, Reference, RegistryAddress, RepositoryPath,
 };
-pub use aws::{EcrApi, ecr_endpoint};
+pub use aws::{EcrApi, EcrEndpoint, EndpointError};
 pub use client::{Client, ClientOptions, PartSizes, PlainHttp, Proxies};
 pub use credentials::{Credentials, CredentialsError, Secret, Username, UsernameError};
 pub use engine::{Engine, EngineError, EngineImage};

@@ -109,7 +109,7 @@ impl PushPlan {
         // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
         let denied = survey.open_uploads(client).await?;
         survey.obstacles.extend(denied);
-        let creates = survey.creates.iter().map(ToString::to_string).collect();
+        let creates = survey.creates();
         let summary = PushSummary { creates, ..summary };
         Ok(Self { survey, summary })
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use registry::{Client, KnownContent, PushJob, PushReport, RepositoryPath};
+use registry::{Client, EcrApi, KnownContent, PushJob, PushReport, RepositoryPath};
 use schemars::JsonSchema;
 use schemas::{Digest, Image, ImagePlace, Referrers};
 use serde::{Deserialize, Serialize};
@@ -77,22 +77,41 @@ pub struct Survey {
     /// The placement that the registry records of the version from now on.
     pub placement: Placement,
     /// The repositories that the push creates first.
-    pub creates: Vec<RepositoryPath>,
+    pub(crate) creates: Option<RepositoryCreation>,
     /// The images that it brings.
     images: ImagesByName,
     /// The obstacles in the way.
     pub obstacles: Vec<RegistryObstacle>,
 }
 
+/// Repositories that do not exist, and the API that creates them.
+#[derive(Debug)]
+pub(crate) struct RepositoryCreation {
+    pub(crate) api: EcrApi,
+    pub(crate) repositories: Vec<RepositoryPath>,
+}
+
 impl Survey {
+    /// The repositories that the push creates first.
+    #[must_use]
+    pub fn creates(&self) -> Vec<String> {
+        let repositories = self
+            .creates
+            .iter()
+            .flat_map(|creates| &creates.repositories);
+        repositories.map(ToString::to_string).collect()
+    }
+
     /// Creates the repositories that do not exist, and pushes what the registry lacks.
     pub async fn push(
         &self,
         client: &Client,
         tell: Tell<'_, registry::Event>,
     ) -> Result<PushReport, Error> {
-        for repository in &self.creates {
-            client.create_repository(repository).await?;
+        if let Some(RepositoryCreation { api, repositories }) = &self.creates {
+            for repository in repositories {
+                client.create_repository(api, repository).await?;
+            }
         }
         push_all(client, &self.job, &self.images, tell).await
     }
@@ -168,7 +187,7 @@ pub async fn survey(
         total_bytes: all.blobs.iter().map(|blob| blob.size).sum(),
         missing_bytes: lacking.map(|blob| blob.size).sum(),
         job,
-        creates: Vec::new(),
+        creates: None,
         images: by_name,
         placement,
         obstacles,

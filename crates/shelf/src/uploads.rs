@@ -6,7 +6,7 @@ use registry::{Client, KnownContent, Refusal, RepositoryPath};
 
 use crate::error::Error;
 use crate::obstacle::RegistryObstacle;
-use crate::survey::Survey;
+use crate::survey::{RepositoryCreation, Survey};
 
 impl Survey {
     /// Opens the uploads that prove the right to push: the push uses them, or they are given back. Returns what is in the
@@ -15,14 +15,11 @@ impl Survey {
         let manifests = self.job.manifests.iter();
         let repositories = manifests.map(|manifest| &manifest.repository);
         let mut obstacles = open(client, &self.job.known, repositories.collect()).await?;
-        if client.creates_repositories() {
-            obstacles.retain(|obstacle| match absent(obstacle) {
-                Some(repository) => {
-                    self.creates.push(repository);
-                    false
-                }
-                None => true,
-            });
+        if let Some(api) = client.repository_api() {
+            let repositories: Vec<_> = obstacles.iter().filter_map(absent).collect();
+            obstacles.retain(|obstacle| absent(obstacle).is_none());
+            let api = api.clone();
+            self.creates = Some(RepositoryCreation { api, repositories });
         }
         Ok(obstacles)
     }

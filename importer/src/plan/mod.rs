@@ -261,8 +261,7 @@ impl<'a> Plan<'a> {
         plan.summary.unseen = sight.unseen();
         // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
         let denied = plan.images.open_uploads(client).await?;
-        let created = plan.images.creates.iter();
-        plan.summary.creates = created.map(ToString::to_string).collect();
+        plan.summary.creates = plan.images.creates();
         let denied = denied.into_iter().map(Obstacle::from);
         plan.obstacles.extend(denied);
         Ok(plan)
