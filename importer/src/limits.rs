@@ -88,9 +88,9 @@ pub const RELEASE_LOOK: Duration = Duration::from_secs(3);
 /// The time that a wait takes at least, though the limit of the whole change is over.
 pub const LEAST_WAIT: Duration = Duration::from_secs(1);
 
-/// Looks in a row at a release that see the API server refuse its pods, before the wait for it ends: a controller that is
-/// behind is not believed at once.
-pub const REFUSED_LOOKS: u32 = 2;
+/// Looks in a row at a release that see what no wait brings (refused pods, a missed deadline), before the wait for it ends: a
+/// controller that is behind is not believed at once.
+pub const HOPELESS_LOOKS: u32 = 2;
 
 /// Pods of a namespace that a plan has the API server try: charts have fewer workloads, and each costs a request.
 pub const TRIED_PODS: usize = 200;

@@ -61,7 +61,7 @@ pub use rollout::awaited::{Awaited, RolloutProgress, RolloutState};
 pub use rollout::behind::Cleared;
 pub use rollout::pull::Probe;
 pub use rules::{PolicyRule, RulePart};
-pub use settle::{pods, settled};
+pub use settle::{MissedDeadline, pods, settled};
 pub use start::Waited;
 pub use stuck::nodes::{UnreadyNode, UnreadyNodes};
 pub use stuck::unsettled::{Cause, Settled, Unready, Unsettled};

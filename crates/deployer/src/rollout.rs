@@ -21,6 +21,7 @@ use crate::limits;
 use crate::log::LogEnd;
 use crate::object::{Gvk, Object, ObjectRef, condition};
 use crate::read::Selector;
+use crate::settle::MissedDeadline;
 use crate::stuck::unsettled::Settled;
 use crate::stuck::{Passing, RolloutFailure, Stuck};
 use crate::write::remove::{Deleted, Propagation};
@@ -234,13 +235,18 @@ impl Cluster {
             .sighting
             .unwrap_or_else(|| Sighting::nothing(look.state.awaited.as_ref()));
         let namespace = look.deployment.namespace().unwrap_or_default().to_owned();
+        let missed = MissedDeadline::of(&look.deployment).map(|missed| missed.words);
         RolloutFailure {
             log: self.log_of(&namespace, &sighting).await,
             namespace,
             deployment: look.deployment.name().to_owned(),
             pod: sighting.pod,
             stuck: sighting.stuck,
-            detail: sighting.detail,
+            detail: match missed {
+                Some(missed) if sighting.detail.is_empty() => missed,
+                Some(missed) => format!("{}; {missed}", sighting.detail),
+                None => sighting.detail,
+            },
         }
     }
 
@@ -531,6 +537,52 @@ mod tests {
         };
         let cluster = served(looks, vec![set("s2", "new")], Vec::new()).await;
         wait(&cluster).await.unwrap();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_deadline_that_is_missed_meanwhile_ends_the_wait() {
+        let not_ready = json!({"status": {"phase": "Running", "containerStatuses": [
+            {"name": "main", "ready": false, "state": {"running": {}}}]}});
+        let looks = |look| {
+            let mut late = deployment(2, 0);
+            let said_at = if look < 20 {
+                "2026-11-22T11:00:00Z"
+            } else {
+                "2026-11-22T12:00:00Z"
+            };
+            let condition = json!({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded",
+                "message": "ReplicaSet \"s2\" has timed out progressing.", "lastUpdateTime": said_at});
+            // What is said first is of the version before, until there is progress.
+            if !(5..20).contains(&look) {
+                late["status"]["conditions"] = json!([condition]);
+            }
+            late
+        };
+        let object = ObjectRef::namespaced("apps/v1", "Deployment", "n", "app");
+        for (goal, words) in [
+            (
+                app(),
+                "Deployment n/app does not become ready: the container is running but not ready, pod p2: ",
+            ),
+            (
+                Goal::Settled(object),
+                "not ready after 10 s: Deployment n/app: ",
+            ),
+        ] {
+            let pods = vec![owned("p2", "s2", &not_ready)];
+            let cluster = served(looks, vec![set("s2", "new")], pods).await;
+            let began = Instant::now();
+            let error = cluster.wait(&[goal], DEADLINE, &|_| ()).await.unwrap_err();
+            let took = began.elapsed();
+            let words = format!(
+                "{words}ProgressDeadlineExceeded: ReplicaSet \"s2\" has timed out progressing."
+            );
+            assert!(error.to_string().starts_with(&words), "{error}");
+            assert!(
+                took >= limits::POLL * 20 && took < limits::POLL * 22,
+                "{took:?}"
+            );
+        }
     }
 
     #[tokio::test(start_paused = true)]

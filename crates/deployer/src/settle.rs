@@ -18,6 +18,7 @@ mod workload;
 
 use serde_json::Value;
 
+pub use self::workload::MissedDeadline;
 use crate::error::{bounded, cut};
 use crate::limits;
 use crate::object::{Object, condition};

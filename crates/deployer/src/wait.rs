@@ -19,7 +19,7 @@ use crate::rollout::awaited::Awaited;
 use crate::rollout::diagnose::diagnose_at_the_end;
 use crate::rollout::scene::Workload;
 use crate::rollout::{self, Suspicion, settling};
-use crate::settle::held;
+use crate::settle::{MissedDeadline, held};
 use crate::stuck::unsettled::{Cause, Settled, Unready, Unsettled};
 use look::ObjectLook;
 
@@ -108,6 +108,9 @@ struct Waiting {
     /// The state that was last told.
     told: Option<Standing>,
     suspicion: Suspicion,
+    /// The progress deadline that it had missed at the first look, perhaps with a version before: a controller that finds
+    /// the pods of an earlier version again says so for a while.
+    missed_before: Option<Option<MissedDeadline>>,
     failed_since: Option<Instant>,
     ready_since: Option<Instant>,
 }
@@ -255,6 +258,7 @@ impl Waiting {
             rollout: None,
             told: None,
             suspicion: Suspicion::default(),
+            missed_before: None,
             failed_since: None,
             ready_since: None,
         }
@@ -263,11 +267,14 @@ impl Waiting {
     fn judge(&mut self, look: ObjectLook, tell: Tell<'_, Standing>) -> Verdict {
         let seen = look.seen.as_ref().map(|(stuck, passing)| (stuck, *passing));
         let suspected = self.suspicion.grows(seen);
+        let missed = look.live.as_ref().and_then(MissedDeadline::of);
+        let before = self.missed_before.get_or_insert_with(|| missed.clone());
+        let is_late = missed.is_some() && missed != *before;
         self.live = look.live.or(self.live.take());
         self.rollout = look.rollout;
         let verdict = match &look.state {
             Settled::Ready => self.ready(look.is_old),
-            Settled::Pending(_) if suspected => Verdict::GiveUp,
+            Settled::Pending(_) | Settled::Failed(_) if suspected || is_late => Verdict::GiveUp,
             Settled::Pending(_) => Verdict::Wait,
             Settled::Failed(_) => self.failed(),
         };

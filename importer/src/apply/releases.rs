@@ -12,7 +12,8 @@ use change::{
     Adopt, Holder, Inverse, Mend, ReleaseEntry, ReleaseStep, holder, intercepts, vocabulary as v,
 };
 use deployer::{
-    Cluster, Conflicts, Goal, Object, ObjectRef, Settled, Standing, Stuck, Unready, Unsettled,
+    Cluster, Conflicts, Goal, MissedDeadline, Object, ObjectRef, Settled, Standing, Stuck, Unready,
+    Unsettled,
 };
 use helm::{ClusterAccess, Helm, HelmError, Home, PostRenderer, Release, Upgrade};
 use manifests::is_definition;
@@ -522,8 +523,8 @@ struct Watching<'a> {
     deadline: &'a Deadline,
     /// The states of the objects when the run began: what is said of them is about an earlier run.
     former: Option<BTreeMap<ObjectRef, ObservedState>>,
-    /// Looks in a row that saw pods refused which no wait brings.
-    refused: u32,
+    /// Looks in a row that saw something which no wait brings.
+    hopeless: u32,
     /// Why Helm was asked to end, if it was.
     ended: Option<HelmError>,
 }
@@ -538,13 +539,13 @@ impl<'a> Watching<'a> {
             seen: None,
             deadline,
             former: None,
-            refused: 0,
+            hopeless: 0,
             ended: None,
         }
     }
 
-    /// Looks once. That the Lease is lost ends it. It breaks off where the change has had its time, and where the API server
-    /// refuses pods by the level that their namespace is held to: no wait changes that.
+    /// Looks once. That the Lease is lost ends it. It breaks off where the change has had its time, and where no wait helps:
+    /// the API server refuses pods by the level that their namespace is held to, or a Deployment misses its deadline.
     async fn look(&mut self, leased: &Leased<'_>) -> Result<ControlFlow<()>, Error> {
         leased.lock.check()?;
         self.behind.look(leased).await;
@@ -552,9 +553,11 @@ impl<'a> Watching<'a> {
         let states = there.iter().map(ObservedState::of);
         let states: BTreeMap<ObjectRef, ObservedState> = states.collect();
         let former = self.former.get_or_insert_with(|| states.clone()).clone();
-        let is_current = |one: &Unready| {
+        let is_hopeless = |one: &Unready| {
             let (now, former) = (states.get(&one.object), former.get(&one.object));
-            now.is_some_and(|now| now.is_current(former, &one.object))
+            now.is_some_and(|now| {
+                now.is_late(former) || is_refused(one) && now.is_current(former, &one.object)
+            })
         };
         let tell = |standing: Standing| self.tell(leased, standing);
         let there = there
@@ -565,22 +568,22 @@ impl<'a> Watching<'a> {
             .cluster
             .wait(&there, limits::RELEASE_LOOK, &tell)
             .await;
-        let mut is_still_refused = false;
+        let mut is_still_hopeless = false;
         if let Err(deployer::Error::Unsettled(mut found)) = settled
             && (found.cause().is_some() || found.has_failed())
         {
             // Not only since this look.
             found.after = self.began.elapsed();
             let mut objects = found.objects.iter();
-            is_still_refused = objects.any(|one| is_refused(one) && is_current(one));
+            is_still_hopeless = objects.any(is_hopeless);
             self.seen = Some(*found);
         }
-        self.refused = if is_still_refused {
-            self.refused + 1
+        self.hopeless = if is_still_hopeless {
+            self.hopeless + 1
         } else {
             0
         };
-        if self.refused >= limits::REFUSED_LOOKS {
+        if self.hopeless >= limits::HOPELESS_LOOKS {
             self.ended = Some(HelmError::Failed {
                 program: "helm",
                 verb: "upgrade",
@@ -627,11 +630,12 @@ impl<'a> Watching<'a> {
     }
 }
 
-/// The identity and the generation of an object.
+/// The identity and the generation of an object, and the progress deadline that it has missed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ObservedState {
     uid: Option<String>,
     generation: Option<u64>,
+    missed: Option<MissedDeadline>,
 }
 
 impl ObservedState {
@@ -639,6 +643,7 @@ impl ObservedState {
         let state = Self {
             uid: live.uid().map(str::to_owned),
             generation: live.as_value()["metadata"]["generation"].as_u64(),
+            missed: MissedDeadline::of(live),
         };
         (live.reference().clone(), state)
     }
@@ -648,8 +653,14 @@ impl ObservedState {
     /// not the object.
     fn is_current(&self, former: Option<&Self>, object: &ObjectRef) -> bool {
         former.is_none_or(|former| {
-            self.uid != former.uid || object.gvk.kind == "Deployment" && self != former
+            let is_changed = self.generation != former.generation;
+            self.uid != former.uid || object.gvk.kind == "Deployment" && is_changed
         })
+    }
+
+    /// Whether the object has missed its progress deadline since this run of Helm began.
+    fn is_late(&self, former: Option<&Self>) -> bool {
+        self.missed.is_some() && former.is_none_or(|former| self.missed != former.missed)
     }
 }
 
@@ -669,6 +680,8 @@ async fn existing(leased: &Leased<'_>, objects: &[ObjectRef]) -> Vec<Object> {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -676,6 +689,7 @@ mod tests {
         let state = |uid: &str, generation| ObservedState {
             uid: Some(uid.to_owned()),
             generation: Some(generation),
+            missed: None,
         };
         let object = |kind| ObjectRef::namespaced("apps/v1", kind, "prod", "web");
         let former = state("a", 1);
@@ -689,5 +703,25 @@ mod tests {
             let is_current = now.is_current(former, &object(kind));
             assert_eq!(is_current, expected, "{kind}: {now:?}");
         }
+    }
+
+    #[test]
+    fn a_deployment_that_misses_its_deadline_in_a_run_of_helm_ends_the_wait() {
+        let state = |observed: u64, reason: &str, said_at: &str| {
+            let condition = json!({"type": "Progressing", "status": "False", "reason": reason, "lastUpdateTime": said_at});
+            let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment",
+                "metadata": {"name": "web", "namespace": "prod", "uid": "a", "generation": 2},
+                "status": {"observedGeneration": observed, "conditions": [condition]}});
+            ObservedState::of(&Object::new(deployment).unwrap()).1
+        };
+        let (missed, other) = ("ProgressDeadlineExceeded", "ReplicaSetUpdated");
+        let late = state(2, missed, "later");
+        assert!(late.is_late(None));
+        assert!(late.is_late(Some(&state(2, other, "before"))));
+        assert!(late.is_late(Some(&state(2, missed, "before"))));
+        // Said of a run before, of a version before, or of something else.
+        assert!(!late.is_late(Some(&late.clone())));
+        assert!(!state(1, missed, "later").is_late(None));
+        assert!(!state(2, other, "later").is_late(None));
     }
 }

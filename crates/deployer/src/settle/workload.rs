@@ -8,12 +8,42 @@ use crate::object::{Object, condition};
 /// The deadline of a Deployment where none is set: its controller then tells of no progress.
 const NO_DEADLINE: u64 = 2_147_483_647;
 
+/// A progress deadline that a Deployment has missed with its current version, as its controller says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissedDeadline {
+    /// The controller's own words.
+    pub words: String,
+    /// When the controller said so: one that was missed before and again is another one.
+    said_at: Option<String>,
+}
+
+impl MissedDeadline {
+    /// Returns the deadline that an object has missed; none of other kinds, and none before the controller has seen the
+    /// current version. `kubectl rollout status` fails where there is one.
+    #[must_use]
+    pub fn of(object: &Object) -> Option<Self> {
+        let (kind, value) = (object.gvk(), object.as_value());
+        let is_deployment = kind.group == "apps" && kind.kind == "Deployment";
+        let observed = value["status"]["observedGeneration"].as_u64();
+        let is_observed = observed >= value["metadata"]["generation"].as_u64();
+        (is_deployment && is_observed).then(|| missed(value))?
+    }
+}
+
+fn missed(deployment: &Value) -> Option<MissedDeadline> {
+    let progressing = condition(deployment, "Progressing")?;
+    (progressing["reason"] == "ProgressDeadlineExceeded").then(|| MissedDeadline {
+        words: words(progressing),
+        said_at: progressing["lastUpdateTime"].as_str().map(str::to_owned),
+    })
+}
+
 pub(super) fn deployment(value: &Value) -> Settled {
+    if let Some(missed) = missed(value) {
+        return Settled::Failed(missed.words);
+    }
     let progressing = condition(value, "Progressing");
     let reason = |reason: &str| progressing.is_some_and(|it| it["reason"] == reason);
-    if reason("ProgressDeadlineExceeded") {
-        return Settled::Failed(progressing.map(words).unwrap_or_default());
-    }
     let wanted = wanted(value);
     let status = |field| status(value, field);
     let (existing, updated) = (status("replicas"), status("updatedReplicas"));
