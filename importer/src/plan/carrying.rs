@@ -36,7 +36,8 @@ use crate::plan::parameters::{self, Parameters, number_of};
 use crate::plan::patches::{Patched, Patches};
 use crate::plan::place::{check_neighbours, check_reserved};
 use crate::plan::sets::{
-    PullSecret, SetInputs, definitions_of, expansion, kinds, namespaces, of_release, parts,
+    PullSecret, PullSecretContent, SetInputs, definitions_of, expansion, kinds, namespaces,
+    of_release, parts,
 };
 
 /// The part of a deployment that Helm does not bring.
@@ -223,7 +224,7 @@ impl Carrying<'_> {
             mut installed,
             mut last,
             mut standing,
-            kept,
+            mut kept,
         } = self.fates(before, &parameters).await?;
         installed.extend(spaces.iter().map(|it| &it.set));
         let order = parts(self.asked.accepted).in_order();
@@ -237,6 +238,9 @@ impl Carrying<'_> {
         } else {
             self.login().await?
         };
+        if let Some(login) = &login {
+            kept.extend(login.kept_copies(before, &self.place.namespace));
+        }
         let mut rendering = self.rendering(&all, &definitions, parameters, login)?;
         let mut patches = Patches::new(self.patches);
         rendering.sets = &installed;
@@ -449,11 +453,15 @@ impl Carrying<'_> {
         };
         let solution = self.asked.id.name();
         let content = if let Some(made) = self.made {
-            Some(login::secret(solution, self.place, made))
+            PullSecretContent::Known(login::secret(solution, self.place, made))
         } else {
             let secret = login::reference(&self.place.namespace, name);
-            let live = look(self.cluster, &secret).await?;
-            live.map(Object::into_value)
+            match self.cluster.get(&secret).await {
+                Ok(Some(live)) => PullSecretContent::Known(live.into_value()),
+                Ok(None) => PullSecretContent::Absent,
+                Err(deployer::Error::Forbidden { .. }) => PullSecretContent::Unreadable,
+                Err(error) => return Err(error.into()),
+            }
         };
         Ok(Some(PullSecret {
             name: name.to_string(),

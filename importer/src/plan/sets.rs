@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use change::{DesiredObject, Part, Parts, Tenure, vocabulary as v};
+use change::{DesiredObject, Entry, Inventory, Part, Parts, Tenure, vocabulary as v};
 use deployer::Object;
 use manifests::{Address, Expansion, ObjectKinds, is_definition, pod_specs};
 use schemas::{
@@ -76,17 +76,42 @@ pub(crate) struct SetInputs<'a> {
 pub(crate) struct PullSecret {
     /// Its name in the environment's namespace.
     pub(crate) name: String,
-    /// The content of the Secret, where that is known; then every namespace of the release's own, and every other one
-    /// with pods of the release, gets one like it.
-    pub(crate) content: Option<Value>,
+    /// The content of the Secret.
+    pub(crate) content: PullSecretContent,
     /// The name of its copies elsewhere, which the site did not choose for anything else.
     pub(crate) copy: String,
 }
 
+/// The content of a Secret that nodes log in with.
+#[derive(Clone, Debug)]
+pub(crate) enum PullSecretContent {
+    /// Every namespace of the release's own, and every other one with pods of the release, gets a Secret with this content.
+    Known(Value),
+    /// The user may not read it: copies that were made before stay as they are.
+    Unreadable,
+    /// There is no such Secret.
+    Absent,
+}
+
 impl PullSecret {
+    /// Returns the recorded copies that stay as they are, for an environment in a namespace: those of a Secret that cannot
+    /// be read, since pods still log in with them.
+    pub(crate) fn kept_copies(&self, recorded: &Inventory, namespace: &Namespace) -> Vec<Entry> {
+        let PullSecretContent::Unreadable = self.content else {
+            return Vec::new();
+        };
+        let is_copy = |entry: &&Entry| {
+            let is_elsewhere = entry.namespace.as_deref() != Some(namespace.as_str());
+            entry.kind == "Secret" && entry.name == self.copy && is_elsewhere
+        };
+        recorded.entries.iter().filter(is_copy).cloned().collect()
+    }
+
     /// The Secret in another namespace than the environment's.
     fn in_namespace(&self, namespace: &str) -> Option<Value> {
-        let content = self.content.as_ref()?;
+        let PullSecretContent::Known(content) = &self.content else {
+            return None;
+        };
         Some(json!({
             "apiVersion": "v1",
             "kind": "Secret",
@@ -411,7 +436,7 @@ pub(crate) fn of_any_site(
         // One may be made in each namespace.
         login: Some(PullSecret {
             name: String::new(),
-            content: Some(json!({})),
+            content: PullSecretContent::Known(json!({})),
             copy: login::secret_name(id.name()).to_string(),
         }),
         sensitive: declared
@@ -750,12 +775,12 @@ mod tests {
         )];
         let login = PullSecret {
             name: "corp".to_owned(),
-            content: Some(
+            content: PullSecretContent::Known(
                 json!({ "type": "t", "data": { "k": "dg==" }, "metadata": { "uid": "u" } }),
             ),
             copy: "shop-registry-login".to_owned(),
         };
-        let all = rendered(&sets, Some(login));
+        let all = rendered(&sets, Some(login.clone()));
         let secrets =
             |index: usize| all[index].object.as_value()["spec"]["imagePullSecrets"].clone();
         assert_eq!(
@@ -785,6 +810,26 @@ mod tests {
             (&copied["type"], &copied["data"]),
             (&json!("t"), &json!({ "k": "dg==" }))
         );
+
+        // Copies are left alone while nobody can see what they are to be like; one that was deleted has none.
+        let recorded = Inventory {
+            entries: all.iter().filter_map(DesiredObject::entry).collect(),
+            ..Inventory::default()
+        };
+        let kept = |content| {
+            let login = PullSecret {
+                content,
+                ..login.clone()
+            };
+            let kept = login.kept_copies(&recorded, &"shop-prod".parse().unwrap());
+            let kept = kept.iter().map(|entry| entry.reference().to_string());
+            kept.collect::<Vec<_>>()
+        };
+        let copies =
+            ["kube-system", "own"].map(|space| format!("Secret {space}/shop-registry-login"));
+        assert_eq!(kept(PullSecretContent::Unreadable), copies);
+        assert!(kept(PullSecretContent::Absent).is_empty());
+        assert!(kept(login.content.clone()).is_empty());
     }
 
     #[test]
