@@ -4,15 +4,15 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Context as _, anyhow};
+use anyhow::Context as _;
 use registry::{
-    Client, ClientOptions, Credentials, EcrApi, EcrEndpoint, PlainHttp, RegistryAddress, Secret,
-    UploadJournal,
+    AuthorityError, CertificateAuthority, Client, ClientOptions, Credentials, EcrApi, EcrEndpoint,
+    PlainHttp, RegistryAddress, Secret, UploadJournal,
 };
 use sources::{CertificateFolders, CertificatePlace};
 
 use crate::args::{CreationArguments, RegistryArguments, choose};
-use crate::failure::{Failure, NO_CERTIFICATE};
+use crate::failure::Failure;
 use crate::{disk, environment, interrupt, own, verbose};
 
 /// How registries are reached, without a login and without what one registry has of its own.
@@ -20,14 +20,10 @@ pub(crate) fn options(arguments: &RegistryArguments) -> Result<ClientOptions, Fa
     let files = arguments.ca_file.iter();
     let ca = files.map(|path| {
         let pem = disk::read_text(path)?.into_bytes();
-        if registry::holds_authority(&pem) {
-            return Ok(pem);
-        }
-        let path = path.display();
-        Err(Failure::no(anyhow!(
-            "`{path}` holds no certificate (PEM) that can be used"
-        ))
-        .hint(NO_CERTIFICATE))
+        Ok(CertificateAuthority::new(
+            format!("`{}`", path.display()),
+            pem,
+        )?)
     });
     Ok(ClientOptions {
         ca: ca.collect::<Result<_, Failure>>()?,
@@ -36,6 +32,18 @@ pub(crate) fn options(arguments: &RegistryArguments) -> Result<ClientOptions, Fa
         listener: verbose::listener(),
         ..ClientOptions::default()
     })
+}
+
+/// The same, with an authority if the arguments name none.
+pub(crate) fn options_with(
+    arguments: &RegistryArguments,
+    authority: impl FnOnce() -> Result<Option<CertificateAuthority>, AuthorityError>,
+) -> Result<ClientOptions, Failure> {
+    let mut options = options(arguments)?;
+    if options.ca.is_empty() {
+        options.ca.extend(authority()?);
+    }
+    Ok(options)
 }
 
 /// Where a push remembers its uploads, for the next one to go on with. None for a user without a home.
@@ -136,8 +144,7 @@ fn repository_api(
 
 /// The certificate authorities that were named, as one text; none if nodes need to know none.
 pub(crate) fn authorities(options: &ClientOptions) -> Option<String> {
-    let all = options.ca.join(&b'\n');
-    (!all.is_empty()).then(|| String::from_utf8_lossy(&all).into_owned())
+    (!options.ca.is_empty()).then(|| CertificateAuthority::join(&options.ca))
 }
 
 /// The login that docker or podman would use: the first file that has one for the registry, in podman's order.

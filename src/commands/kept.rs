@@ -63,7 +63,8 @@ impl KeptArguments {
         output: Output,
         request: impl FnOnce(&Kept) -> Result<Request, Failure>,
     ) -> Result<Outcome, Failure> {
-        let kept = told(judge_for(record, site, &self.reach).await?, output);
+        let client = |registry: &_, site: &_| import::client(registry, &self.reach, site);
+        let kept = told(judge_for(record, site, client).await?, output);
         self.carry_out_of(kept, cluster, output, request).await
     }
 
@@ -111,7 +112,8 @@ pub(super) async fn kept(
     reach: &RegistryArguments,
     output: Output,
 ) -> Result<Option<Kept>, Failure> {
-    let kept = judge(cluster, solution, version, reach).await?;
+    let client = |registry: &_, site: &_| import::client(registry, reach, site);
+    let kept = judge(cluster, solution, version, client).await?;
     Ok(told(kept, output))
 }
 
@@ -129,26 +131,26 @@ fn told(kept: Result<Kept, Box<Report>>, output: Output) -> Option<Kept> {
     }
 }
 
-/// The same without a word, with the report if the archive is not accepted.
+/// The same without a word, from the registry that a client is made for, with the report if the archive is not accepted.
 pub(super) async fn judge(
     cluster: &Cluster,
     solution: &SolutionName,
     version: Option<&Version>,
-    reach: &RegistryArguments,
+    client: impl FnOnce(&RegistryAddress, &HeldSite) -> Result<Client, Failure>,
 ) -> Result<Result<Kept, Box<Report>>, Failure> {
     let record = importer::imported(cluster, solution, version).await?;
     let site = importer::site(cluster).await?;
-    judge_for(&record, &site, reach).await
+    judge_for(&record, &site, client).await
 }
 
 /// Checks the archive that the site keeps as the medium was checked.
 async fn judge_for(
     record: &Record,
     site: &HeldSite,
-    reach: &RegistryArguments,
+    client: impl FnOnce(&RegistryAddress, &HeldSite) -> Result<Client, Failure>,
 ) -> Result<Result<Kept, Box<Report>>, Failure> {
     let (registry, pull_registry) = (record.registry()?, record.pull_registry()?);
-    let client = import::client(&registry, reach, site)?;
+    let client = client(&registry, site)?;
     let scratch = environment::scratch();
     let report = shelf::check(&client, record, &scratch, interrupt::cancel()).await?;
     let findings = report.findings().to_vec();

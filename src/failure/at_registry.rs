@@ -303,8 +303,10 @@ mod tests {
             pushed([read(), read()]),
             (Outcome::Unknown, vec![medium.clone()])
         );
-        let authority = registry::Error::CertificateAuthority { index: 0 };
-        let (outcome, hints) = pushed([read(), authority]);
+        let plain = registry::Error::PlainHttpAsked {
+            host: "r.test".to_owned(),
+        };
+        let (outcome, hints) = pushed([read(), plain]);
         assert_eq!((outcome, &hints[0], hints.len()), (Outcome::No, &medium, 2));
         let damaged = registry::Error::Damaged {
             digest,

@@ -39,7 +39,6 @@ pub(crate) use self::fleets::{fleet_fix, hub, identity, member, not_for_others, 
 pub(crate) use self::keys::key;
 pub(crate) use self::logins::logins;
 pub(crate) use self::plans::{approvers, no_plan, not_approved, replan, replan_fleet};
-pub(crate) use self::registry::NO_CERTIFICATE;
 pub(crate) use self::trust::{nobody_trusted, policies, together, without_key};
 use crate::args::Output;
 use crate::{hints, render};

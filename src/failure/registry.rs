@@ -33,8 +33,6 @@ const WITH_TLS: &str =
     "write `https://`, or allow it with `--plain-http` if the server really has no HTTPS";
 const NO_FILE: &str =
     "check the address of the repository of charts, and that the file is still there";
-pub(crate) const NO_CERTIFICATE: &str =
-    "give a PEM file that begins with -----BEGIN CERTIFICATE-----";
 const NO_IMAGE: &str =
     "check the name and the tag; some registries also say this of what your login may not see";
 const NO_IDENTITY: &str = "have the registry's administrator give you a certificate and its key, and put them into a directory as NAME.cert and NAME.key: /etc/containers/certs.d/HOST[:PORT], or any that you name with `--cert-dir`";
@@ -54,7 +52,6 @@ impl Judge for Error {
     fn answer(&self) -> Answer {
         match self {
             Self::Stopped => UNKNOWN,
-            Self::CertificateAuthority { .. } => no(NO_CERTIFICATE),
             Self::Identity(error) => error.answer(),
             Self::CertificateRequired { .. } => no(NO_IDENTITY),
             Self::CertificateRefused { .. } => no(OTHER_IDENTITY),

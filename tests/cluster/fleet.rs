@@ -300,6 +300,8 @@ fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
 /// Writes a fleet of the site's own cluster, of one in which nothing runs, and of one that is away, with this deployment. The
 /// order of its waves is not that of its clusters.
 fn deploy(site: &Site, empty: &str, deployment: &str) {
+    let authority = std::fs::read_to_string(variable("SOLUTION_TEST_REGISTRY_CA")).unwrap();
+    let authority = format!("certificateAuthority: {}", json!(authority));
     site.desk.write(
         "fleet.yaml",
         format!(
@@ -309,8 +311,8 @@ metadata: {{name: shops}}
 spec:
   solutions: [{{{deployment}}}]
   clusters:
-    - {{name: paris, kubeconfig: {}}}
-    - {{name: oslo, kubeconfig: {empty}}}
+    - {{name: paris, kubeconfig: {}, {authority}}}
+    - {{name: oslo, kubeconfig: {empty}, {authority}}}
     - {{name: away, kubeconfig: away.kubeconfig}}
   waves: [{{name: canary, clusters: [oslo]}}, {{name: rest, clusters: [paris, away]}}]
 ",
@@ -320,15 +322,7 @@ spec:
 }
 
 fn status(site: &Site, more: &[&str]) -> Answer {
-    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
-    let command = [
-        "fleet",
-        "status",
-        "fleet.yaml",
-        "--timeout=20",
-        "--ca-file",
-        &ca,
-    ];
+    let command = ["fleet", "status", "fleet.yaml", "--timeout=20"];
     solution(site, &[&command[..], more].concat())
 }
 
@@ -492,11 +486,7 @@ fn objects_that_others_changed_are_told(site: &Site) {
     for less in ["--live=false", "--quick"] {
         status(site, &[paris, less]).success();
     }
-    let ca = variable("SOLUTION_TEST_REGISTRY_CA");
-    let read = |verb: &str| {
-        let command = ["fleet", verb, "fleet.yaml", paris, "--ca-file", &ca];
-        solution(site, &command)
-    };
+    let read = |verb: &str| solution(site, &["fleet", verb, "fleet.yaml", paris]);
     let diff = read("diff");
     assert_eq!(diff.code, 1, "{diff:?}");
     for words in [

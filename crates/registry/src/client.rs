@@ -24,7 +24,7 @@ use crate::journal::{UploadJournal, UploadSubject};
 use crate::limits;
 use crate::pace::{LeastRate, Pace};
 use crate::retry::{self, RetryPolicy};
-use crate::tls::{self, SystemRoots};
+use crate::tls::{self, CertificateAuthority, SystemRoots};
 use crate::transport::{Ask, Transport};
 use crate::wire::ClientWire;
 
@@ -85,7 +85,7 @@ impl Proxies {
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     /// Additional certificate authorities: the bytes of PEM files with one or more certificates each.
-    pub ca: Vec<Vec<u8>>,
+    pub ca: Vec<CertificateAuthority>,
     /// Whether the system's authorities count.
     pub system_roots: SystemRoots,
     /// The certificate to show where a server asks for one of the client.
@@ -202,7 +202,7 @@ struct ClientState {
     transport: Transport,
     address: RegistryAddress,
     plain_http: PlainHttp,
-    authorities: Vec<Vec<u8>>,
+    authorities: Vec<CertificateAuthority>,
     connections: NonZeroUsize,
     retry: RetryPolicy,
     base: OnceCell<Url>,
@@ -260,9 +260,9 @@ impl Client {
         &self.inner.address
     }
 
-    /// The additional certificate authorities, as they were given.
+    /// The additional certificate authorities.
     #[must_use]
-    pub fn authorities(&self) -> &[Vec<u8>] {
+    pub fn authorities(&self) -> &[CertificateAuthority] {
         &self.inner.authorities
     }
 

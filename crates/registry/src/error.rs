@@ -177,12 +177,6 @@ pub enum Error {
     /// The operation was not tried any more: the push was asked to stop.
     #[error("interrupted before it was sent")]
     Stopped,
-    /// A certificate given as an additional authority is not PEM, or holds no certificate.
-    #[error("additional certificate authority {index} has no usable PEM certificate")]
-    CertificateAuthority {
-        /// Position in [`crate::ClientOptions::ca`], from 0.
-        index: usize,
-    },
     /// The client certificate or its key cannot be used.
     #[error("could not use the client certificate")]
     Identity(#[from] IdentityError),
@@ -551,7 +545,6 @@ impl Error {
             | Self::CutShort { .. }
             | Self::Busy { .. } => true,
             Self::Stopped
-            | Self::CertificateAuthority { .. }
             | Self::Identity(_)
             | Self::Setup(_)
             | Self::Proxy(_)

@@ -88,6 +88,6 @@ pub use push::push;
 pub use retry::{Attempts, RetryPolicy};
 pub use site::{SiteAddress, WebSite};
 pub use source::BlobContent;
-pub use tls::{SystemRoots, holds_authority};
+pub use tls::{AuthorityError, CertificateAuthority, SystemRoots};
 pub use turns::ReadConcurrency;
 pub use verify::{Fault, Faulty, Verified, verify};

@@ -1,11 +1,13 @@
 //! TLS: one provider (ring), the system's certificate authorities and those that the caller gives, and who one is where
 //! a server asks for a client certificate.
 
-use rustls::client::WantsClientCert;
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
-use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
+use std::fmt;
 use std::sync::Arc;
+
+use rustls::client::WantsClientCert;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, TrustAnchor};
+use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 
 use crate::error::Error;
 use crate::identity::ClientIdentity;
@@ -30,7 +32,7 @@ const SYSTEM_BUNDLES: [&str; 5] = [
 ];
 
 pub(crate) fn client_config(
-    ca: &[Vec<u8>],
+    ca: &[CertificateAuthority],
     system_roots: SystemRoots,
     identity: Option<&ClientIdentity>,
 ) -> Result<ClientConfig, Error> {
@@ -38,8 +40,8 @@ pub(crate) fn client_config(
     if system_roots == SystemRoots::Trusted {
         add_system_roots(&mut roots);
     }
-    for (index, pem) in ca.iter().enumerate() {
-        add_authority(&mut roots, pem).ok_or(Error::CertificateAuthority { index })?;
+    for authority in ca {
+        roots.extend(authority.anchors.iter().cloned());
     }
     match identity {
         Some(identity) => Ok(identity.apply(trusting(roots))?),
@@ -80,19 +82,50 @@ fn add_system_roots(roots: &mut RootCertStore) {
     roots.add_parsable_certificates(CertificateDer::pem_slice_iter(&bundle).filter_map(Result::ok));
 }
 
-/// Whether a text has certificates of authorities that can be used, and nothing that cannot.
-#[must_use]
-pub fn holds_authority(pem: &[u8]) -> bool {
-    add_authority(&mut RootCertStore::empty(), pem).is_some()
+/// Certificate authorities that are trusted in addition to the system's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateAuthority {
+    pem: Vec<u8>,
+    anchors: Vec<TrustAnchor<'static>>,
 }
 
-/// All certificates of the text must be good: the user named this file, so leaving one out would be a silent no.
-fn add_authority(roots: &mut RootCertStore, pem: &[u8]) -> Option<()> {
-    let before = roots.len();
+/// An error of a text that is to have certificates of authorities.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{origin} holds no certificate (PEM) that can be used")]
+pub struct AuthorityError {
+    /// Where the text is from.
+    origin: String,
+}
+
+impl CertificateAuthority {
+    /// Returns the authorities of a text, from the place that an error names. All its certificates must be good: leaving
+    /// one out would be a silent no to the user who named the place.
+    pub fn new(origin: impl fmt::Display, pem: Vec<u8>) -> Result<Self, AuthorityError> {
+        match anchors(&pem) {
+            Some(anchors) => Ok(Self { pem, anchors }),
+            None => Err(AuthorityError {
+                origin: origin.to_string(),
+            }),
+        }
+    }
+
+    /// Returns the texts of several, in one.
+    #[must_use]
+    pub fn join(all: &[Self]) -> String {
+        let all: Vec<&[u8]> = all
+            .iter()
+            .map(|authority| authority.pem.as_slice())
+            .collect();
+        String::from_utf8_lossy(&all.join(&b'\n')).into_owned()
+    }
+}
+
+fn anchors(pem: &[u8]) -> Option<Vec<TrustAnchor<'static>>> {
+    let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
         roots.add(certificate.ok()?).ok()?;
     }
-    (roots.len() > before).then_some(())
+    (!roots.is_empty()).then_some(roots.roots)
 }
 
 #[cfg(test)]
@@ -106,11 +139,9 @@ mod tests {
             b"not pem",
             b"-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n",
         ] {
-            let result = client_config(&[pem.to_vec()], SystemRoots::Ignored, None);
-            assert!(matches!(
-                result,
-                Err(Error::CertificateAuthority { index: 0 })
-            ));
+            let error = CertificateAuthority::new("`ca.pem`", pem.to_vec()).unwrap_err();
+            let words = "`ca.pem` holds no certificate (PEM) that can be used";
+            assert_eq!(error.to_string(), words);
         }
         assert!(client_config(&[], SystemRoots::Ignored, None).is_ok());
     }

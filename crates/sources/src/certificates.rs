@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use files::owned::{self, OwnedError};
 use files::ownership::{self, OwnershipError, ResolvedPath};
-use registry::{ClientIdentity, IdentityError, Secret};
+use registry::{AuthorityError, CertificateAuthority, ClientIdentity, IdentityError, Secret};
 
 use crate::limits;
 
@@ -43,8 +43,8 @@ impl Default for CertificatePlace {
 /// The certificates that a directory has for a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certificates {
-    /// Additional authorities: PEM files.
-    pub authorities: Vec<Vec<u8>>,
+    /// Additional authorities.
+    pub authorities: Vec<CertificateAuthority>,
     /// The identity of the client, and the file that it is from.
     pub identity: Option<(PathBuf, ClientIdentity)>,
 }
@@ -84,6 +84,9 @@ pub enum CertificatesError {
     /// The directory has several client certificates, and it is not known which one is meant.
     #[error("`{}` has several client certificates", .0.display())]
     Several(PathBuf),
+    /// A file has no authority.
+    #[error(transparent)]
+    Authority(#[from] AuthorityError),
     /// A half of a pair is missing.
     #[error("`{}` is needed, beside the other half of the pair, and is not there", .0.display())]
     Half(PathBuf),
@@ -128,8 +131,11 @@ fn read(folder: &Path, user: u32) -> Result<Option<Certificates>, CertificatesEr
             .iter()
             .filter(move |file| file.extension().is_some_and(|it| *it == *ending))
     };
-    let authorities = with("crt").map(|file| contents(file, user));
-    let authorities = authorities.collect::<Result<_, _>>()?;
+    let authorities = with("crt").map(|file| {
+        let origin = format!("`{}`", file.display());
+        Ok(CertificateAuthority::new(origin, contents(file, user)?)?)
+    });
+    let authorities = authorities.collect::<Result<_, CertificatesError>>()?;
     let mut pairs: Vec<PathBuf> = with("cert").cloned().collect();
     // A key alone is half of a pair, too, and is to be named.
     pairs.extend(with("key").map(|key| key.with_extension("cert")));
@@ -207,13 +213,27 @@ mod tests {
 
     use super::*;
 
+    /// A certificate of an authority whose key nobody has.
+    const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----
+MIIBiTCCAS+gAwIBAgIUCgRmSKOURiXcUjZWa/d850SQtegwCgYIKoZIzj0EAwIw
+GTEXMBUGA1UEAwwOYXV0aG9yaXR5LnRlc3QwIBcNMjYxMTI4MTcxODI3WhgPMjEy
+NjExMDQxNzE4MjdaMBkxFzAVBgNVBAMMDmF1dGhvcml0eS50ZXN0MFkwEwYHKoZI
+zj0CAQYIKoZIzj0DAQcDQgAEZxqDPh+6xzENnq4WILrdFygOmZqUCU4sX/qZJNsh
+zJzdrqigsHDExGUwRSp0fxrY+bnw3jxvKQrnWrppuDIMrKNTMFEwHQYDVR0OBBYE
+FPuoD2+pfyHHO4hkxB3TrPtHNLm7MB8GA1UdIwQYMBaAFPuoD2+pfyHHO4hkxB3T
+rPtHNLm7MA8GA1UdEwEB/wQFMAMBAf8wCgYIKoZIzj0EAwIDSAAwRQIgRpt0yzAb
+2Zk/6a6fqp/xwViovQPUTrRX4ke6xVMOYr8CIQD8qNT5curyjdizbj7pB55xkuWP
+sUszW6/39oXZ1uLzaw==
+-----END CERTIFICATE-----
+";
+
     /// A directory below which is one for `r.test:5000` with these files; nobody else can change it.
     fn folders(files: &[&str]) -> (tempfile::TempDir, PathBuf) {
         let base = tempfile::tempdir().unwrap();
         let folder = base.path().join("r.test:5000");
         fs::create_dir(&folder).unwrap();
         for file in files {
-            fs::write(folder.join(file), file).unwrap();
+            fs::write(folder.join(file), format!("{file}\n{AUTHORITY}")).unwrap();
         }
         (base, folder)
     }
@@ -232,9 +252,14 @@ mod tests {
     fn authorities_are_those_of_the_registry_by_its_port_too() {
         let (base, folder) = folders(&["b.crt", "a.crt", "README"]);
         symlink(base.path().join("elsewhere.pem"), folder.join("c.crt")).unwrap();
-        fs::write(base.path().join("elsewhere.pem"), "linked").unwrap();
+        let linked = format!("linked\n{AUTHORITY}");
+        fs::write(base.path().join("elsewhere.pem"), linked).unwrap();
         let found = find(base.path(), "r.test:5000").unwrap();
-        assert_eq!(found.authorities, [&b"a.crt"[..], b"b.crt", b"linked"]);
+        let expected = ["a.crt", "b.crt", "linked"].map(|file| format!("{file}\n{AUTHORITY}"));
+        assert_eq!(
+            CertificateAuthority::join(&found.authorities),
+            expected.join("\n")
+        );
         assert_eq!(found.identity, None);
         for other in ["r.test", "r.test:5001"] {
             assert_eq!(find(base.path(), other).unwrap(), Certificates::default());
@@ -244,6 +269,19 @@ mod tests {
         let missing = at(CertificatePlace::Of(base.path().join("nowhere")));
         let error = missing.find("r.test").unwrap_err();
         assert!(matches!(error, CertificatesError::Missing(_)), "{error:?}");
+    }
+
+    #[test]
+    fn a_file_without_a_certificate_is_named() {
+        let (base, folder) = folders(&["a.crt", "b.crt"]);
+        fs::write(folder.join("b.crt"), "not PEM").unwrap();
+        let error = find(base.path(), "r.test:5000").unwrap_err().to_string();
+        let file = folder.join("b.crt");
+        let words = format!(
+            "`{}` holds no certificate (PEM) that can be used",
+            file.display()
+        );
+        assert_eq!(error, words);
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use change::{Entry, Inventory, Stage};
 use deployer::{Cluster, Node, Object};
 use manifests::pod_specs;
-use registry::Client;
+use registry::{CertificateAuthority, Client};
 use schemas::{Image, Namespace, Platform, SetName, SolutionName};
 use serde_json::{Map, Value, json};
 
@@ -106,8 +106,7 @@ impl Proof {
         let Some(unproven) = of_operator(asked, deployment).or_else(carried) else {
             return Ok(None);
         };
-        let authorities = client.authorities().join(&b'\n');
-        let authorities = String::from_utf8_lossy(&authorities).into_owned();
+        let authorities = CertificateAuthority::join(client.authorities());
         Ok(Some(Self {
             namespace: deployment.namespace().clone(),
             image: unproven.image.to_owned(),

@@ -117,14 +117,7 @@ pub(crate) fn client(
 
 /// How registries are reached, with the site's authority if no other is named, and without a login.
 pub(super) fn reach(reach: &RegistryArguments, site: &HeldSite) -> Result<ClientOptions, Failure> {
-    let mut options = registries::options(reach)?;
-    if options.ca.is_empty() {
-        let authority = site.certificate_authority().into_iter();
-        options
-            .ca
-            .extend(authority.map(|pem| pem.as_bytes().to_vec()));
-    }
-    Ok(options)
+    registries::options_with(reach, || site.certificate_authority())
 }
 
 /// The request, with every choice that was made here or in the site's file.

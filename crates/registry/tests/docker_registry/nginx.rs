@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use registry::{Client, ClientOptions};
 use tempfile::TempDir;
 
-use crate::server::{FreePort, eventually, make_certificates, options};
+use crate::server::{FreePort, authority, eventually, make_certificates, options};
 
 pub(crate) struct Nginx {
     child: Child,
@@ -73,7 +73,7 @@ impl Nginx {
 
     pub(crate) fn options(&self) -> ClientOptions {
         ClientOptions {
-            ca: vec![fs::read(self.directory().join("ca.crt")).unwrap()],
+            ca: vec![authority(self.directory())],
             ..options()
         }
     }

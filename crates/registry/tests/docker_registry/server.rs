@@ -10,8 +10,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use registry::{
-    Attempts, Client, ClientOptions, Credentials, PlainHttp, RepositoryPath, RetryPolicy, Secret,
-    SystemRoots,
+    Attempts, CertificateAuthority, Client, ClientOptions, Credentials, PlainHttp, RepositoryPath,
+    RetryPolicy, Secret, SystemRoots,
 };
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType, sockopt};
 use schemas::Digest;
@@ -232,7 +232,7 @@ impl Server {
 
     pub(crate) fn options(&self) -> ClientOptions {
         ClientOptions {
-            ca: vec![self.ca()],
+            ca: vec![authority(self.directory())],
             credentials: password(PASSWORD),
             ..options()
         }
@@ -394,4 +394,10 @@ pub(crate) fn issue(directory: &Path, name: &str, options: &str) {
             "x509 -req -in {name}.csr -CA ca.crt -CAkey ca.key -CAcreateserial {options} -out {name}.crt"
         ),
     );
+}
+
+/// The authority whose certificate is in a directory.
+pub(crate) fn authority(directory: &Path) -> CertificateAuthority {
+    let file = directory.join("ca.crt");
+    CertificateAuthority::new(file.display(), fs::read(&file).unwrap()).unwrap()
 }

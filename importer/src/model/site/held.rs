@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use deployer::Object;
 use manifests::CheckedPatch;
-use registry::RegistryAddress;
+use registry::{AuthorityError, CertificateAuthority, RegistryAddress};
 use schemas::{
     ChartChoices, KubernetesName, PartName, Patch, ReachedRule, ReleaseName, SiteRule,
     SolutionName, SolutionPattern, SolutionSpec, by_path, choose,
@@ -102,11 +102,15 @@ impl HeldSite {
         self.0.iter().find_map(|layer| layer.pull_registry.as_ref())
     }
 
-    /// The certificate authority of the registry, PEM.
-    #[must_use]
-    pub fn certificate_authority(&self) -> Option<&str> {
+    /// The certificate authority of the registry. Fails if what was set is none.
+    pub fn certificate_authority(&self) -> Result<Option<CertificateAuthority>, AuthorityError> {
         let mut files = self.0.iter();
-        files.find_map(|layer| layer.spec.certificate_authority.as_deref())
+        let found = files.find_map(|layer| {
+            let pem = layer.spec.certificate_authority.as_ref()?;
+            let origin = format!("`certificateAuthority` of {}", layer.name);
+            Some(CertificateAuthority::new(origin, pem.clone().into_bytes()))
+        });
+        found.transpose()
     }
 
     /// The Secret with which nodes log in to the registry.
@@ -469,6 +473,17 @@ pub(crate) mod tests {
             let error = HeldSite::default().under(Some(&fleet)).unwrap_err();
             assert_eq!(error.to_string(), "cannot use the fleet shops", "{site}");
         }
+    }
+
+    #[test]
+    fn a_site_whose_authority_cannot_be_used_is_named() {
+        let site = |pem: &str| held(&format!("{{certificateAuthority: '{pem}'}}"), "{}");
+        let broken = site("-----BEGIN CERTIFICATE----- AAAA");
+        assert_eq!(
+            broken.certificate_authority().unwrap_err().to_string(),
+            "`certificateAuthority` of the site's file holds no certificate (PEM) that can be used"
+        );
+        assert_eq!(held("{}", "{}").certificate_authority(), Ok(None));
     }
 
     #[test]

@@ -155,8 +155,8 @@ impl Planner<'_> {
         let Arguments {
             registries, turn, ..
         } = self.arguments;
-        let (cluster, reach) = (self.change.cluster, &registries.reach);
-        let kept = kept::judge(cluster, solution, Some(version), reach).await;
+        let client = |registry: &_, site: &_| import::client(registry, &registries.reach, site);
+        let kept = kept::judge(self.change.cluster, solution, Some(version), client).await;
         let kept = match kept {
             Ok(Ok(kept)) => {
                 words::talk(&kept.archive.findings, self.output);

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use deployer::Cluster;
 use fleet::FleetFile;
 use importer::{Allowed, Goal, Nodes, Request, Verb, Writer, accepts_reads};
 use registry::RegistryAddress;
 use schemas::{FleetSolution, PlacedVersion, Version};
 
+use super::place::{DeploymentPlace, client};
 use super::planned::{Deployable, Unplannable};
 use crate::args::{ChangeArguments, Output, RegistryArguments};
 use crate::commands::import;
@@ -38,11 +38,15 @@ impl Asking<'_> {
         &self,
         entry: &FleetSolution,
         version: &Version,
-        cluster: &Cluster,
+        place: &DeploymentPlace<'_>,
         goal: Goal,
     ) -> Result<Deployable, Unplannable> {
         let name = &entry.name;
-        let judged = kept::judge(cluster, name, Some(version), self.reach).await?;
+        let DeploymentPlace {
+            member, reached, ..
+        } = place;
+        let client = |registry: &_, site: &_| client(member, site, registry, self.reach);
+        let judged = kept::judge(&reached.cluster, name, Some(version), client).await?;
         let Kept {
             archive,
             client,

@@ -12,7 +12,7 @@ use super::super::compute::compute;
 use super::super::standing::unlisted;
 use super::archives::Archives;
 use super::asking::Asking;
-use super::place::DeploymentPlace;
+use super::place::{DeploymentPlace, client};
 use super::plan::{DeployableSource, FoundDeployable};
 use super::planned::{Deployable, Unplannable};
 use super::removal::{FoundDeparture, Removing};
@@ -88,8 +88,7 @@ impl FileSource<'_> {
         let mut found = if let Some(archive) = self.archives.get(&solution) {
             self.carried(entry, archive, goal, place)?
         } else {
-            let (version, cluster) = (&entry.version, &place.reached.cluster);
-            self.asking.kept(entry, version, cluster, goal).await?
+            self.asking.kept(entry, &entry.version, place, goal).await?
         };
         if let Goal::Deployed(target) = &mut found.request.goal {
             let folder = self.path.parent().unwrap_or(Path::new(""));
@@ -113,7 +112,7 @@ impl FileSource<'_> {
             placed: PlacedVersion::from(entry),
             note: None,
             archive: Arc::clone(archive),
-            client: place.client(&to.registry, self.asking.reach)?,
+            client: client(place.member, place.site, &to.registry, self.asking.reach)?,
             request: Request {
                 missing: to.missing,
                 from_site: to.from_site,

@@ -55,7 +55,7 @@ pub(super) use self::asking::Asking;
 pub(super) use self::choices::{DeployingArguments, RemovingArguments, RolloutArguments};
 pub(super) use self::from_file::FileSource;
 pub(super) use self::hindrance::{Hindrances, KnownClusters};
-pub(super) use self::place::DeploymentPlace;
+pub(super) use self::place::{DeploymentPlace, client};
 pub(super) use self::plan::{DeployableSource, FoundDeployable, in_order};
 pub(super) use self::plan_file::Filing;
 pub(super) use self::planned::{Deployable, Unplannable};

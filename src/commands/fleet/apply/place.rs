@@ -3,7 +3,7 @@
 use std::str::FromStr as _;
 
 use importer::{HeldSite, NamedRegistry, PushDestination};
-use registry::{AddressError, Client, RegistryAddress};
+use registry::{AddressError, CertificateAuthority, Client, RegistryAddress};
 use schemas::FleetCluster;
 
 use super::super::member::Member;
@@ -39,22 +39,24 @@ impl DeploymentPlace<'_> {
                 .hint("add `registry` beside its name, or `registry` with `solution site set`")
         })
     }
+}
 
-    /// The registry's client, with the authority of the fleet's file, else of the site's, if no other is named.
-    pub(super) fn client(
-        &self,
-        registry: &RegistryAddress,
-        reach: &RegistryArguments,
-    ) -> Result<Client, Failure> {
-        let mut options = registries::options(reach)?;
-        if options.ca.is_empty() {
-            let own = self.member.certificate_authority.as_deref();
-            let authority = own.or(self.site.certificate_authority());
-            let authority = authority.map(|pem| pem.as_bytes().to_vec());
-            options.ca.extend(authority);
+/// The client of a cluster's registry, with the authority of the fleet's file, else of the site's, if no other is named.
+pub(in crate::commands::fleet) fn client(
+    member: &FleetCluster,
+    site: &HeldSite,
+    registry: &RegistryAddress,
+    reach: &RegistryArguments,
+) -> Result<Client, Failure> {
+    let options = registries::options_with(reach, || match &member.certificate_authority {
+        Some(pem) => {
+            let name = &member.name;
+            let origin = format!("`certificateAuthority` of cluster {name} in the fleet's file");
+            CertificateAuthority::new(origin, pem.clone().into_bytes()).map(Some)
         }
-        registries::client(registry, reach, options)
-    }
+        None => site.certificate_authority(),
+    })?;
+    registries::client(registry, reach, options)
 }
 
 fn unusable(field: &str, error: AddressError) -> Failure {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use registry::{AddressError, RepositoryPath};
+use registry::{AddressError, CertificateAuthority, RepositoryPath};
 use schemas::{Tag, Version};
 use shelf::FilesArtifact;
 
@@ -38,13 +38,12 @@ impl MadeArtifact {
     /// The same as a tool finds it.
     pub(super) fn source(&self, plan: &ExportPlan) -> ArtifactSource<'_> {
         let client = &plan.client;
-        let authorities = client.authorities().join(&b'\n');
         // Of a registry that the cluster knows by another name nothing is known.
         let is_same = plan.pull_registry.host() == client.address().host();
         ArtifactSource {
             address: &self.address,
             digest: self.files.digest(),
-            authorities: String::from_utf8_lossy(&authorities).into_owned(),
+            authorities: CertificateAuthority::join(client.authorities()),
             plain_http: is_same && client.is_tls() == Some(false),
         }
     }

@@ -1,6 +1,5 @@
 //! What deployments of a fleet's file are planned from that go back to what ran before a revision of the fleet.
 
-use deployer::Cluster;
 use fleet::Members;
 use importer::{Allowed, ChangesOfFleet, Downgrade, Skipped, Verb};
 use schemas::{FleetSolution, PlacedVersion, SolutionName, StatementTime};
@@ -31,7 +30,7 @@ impl DeployableSource for WaysBack<'_> {
         let mut all = Vec::new();
         for entry in entries(self.asking.file, self.members, place.at) {
             if self.solutions.is_empty() || self.solutions.contains(&entry.name) {
-                let found = self.of(entry, &place.reached.cluster).await;
+                let found = self.of(entry, place).await;
                 let placed = PlacedVersion::from(entry);
                 all.push(FoundDeployable { placed, found });
             }
@@ -49,20 +48,20 @@ impl WaysBack<'_> {
     async fn of(
         &self,
         entry: &FleetSolution,
-        cluster: &Cluster,
+        place: &DeploymentPlace<'_>,
     ) -> Result<Deployable, Unplannable> {
         let (name, environment) = (&entry.name, &entry.environment);
         let changes = ChangesOfFleet {
             fleet: &self.asking.file.document().metadata.name,
             revision: self.revision,
         };
-        let back = importer::way_back_of_fleet(cluster, name, environment, changes);
+        let back = importer::way_back_of_fleet(&place.reached.cluster, name, environment, changes);
         let back = back.await.map_err(Failure::from)?;
         let back = back.map_err(|skipped| Unplannable::Left(self.nothing(name, &skipped)))?;
         let note = rollback::in_words(name, &back);
         let version = back.version.clone();
         let goal = rollback::goal(environment, back);
-        let mut found = self.asking.kept(entry, &version, cluster, goal).await?;
+        let mut found = self.asking.kept(entry, &version, place, goal).await?;
         found.note = Some(note);
         found.request.verb = Verb::Rollback;
         found.request.allowed = Allowed {

@@ -4,6 +4,7 @@ use fleet::{FleetFile, Members};
 use importer::Status;
 use schemas::PlacedVersion;
 
+use super::super::apply::client;
 use super::super::member::Member;
 use super::super::standing::entries;
 use super::deployment::DeploymentStatus;
@@ -36,6 +37,8 @@ impl FoundMember {
         } else {
             Some(FileValues::compute(file, members, at, member).await?)
         };
+        let known = &file.spec().clusters[at];
+        let client = |registry: &_, site: &_| client(known, site, registry, &arguments.reach);
         let mut deployments = Vec::new();
         for entry in entries(file, members, at) {
             let mut found = judge(&PlacedVersion::from(entry), &status);
@@ -43,7 +46,7 @@ impl FoundMember {
                 found = values.judge(found, spaces);
             }
             if arguments.compares_objects() {
-                found = objects::judge(found, spaces, cluster, &arguments.reach).await;
+                found = objects::judge(found, spaces, cluster, &client).await;
             }
             deployments.push(found);
         }

@@ -2,12 +2,12 @@
 
 use deployer::Cluster;
 use importer::{
-    Allowed, Comparison, EnvironmentNamespace, PlannedObject, PullLogin, Since, Target,
+    Allowed, Comparison, EnvironmentNamespace, HeldSite, PlannedObject, PullLogin, Since, Target,
 };
+use registry::{Client, RegistryAddress};
 use schemas::Namespace;
 
 use super::deployment::{DeploymentState, DeploymentStatus};
-use crate::args::RegistryArguments;
 use crate::commands::import;
 use crate::commands::kept::{self, Kept};
 use crate::commands::meant::ImagesAt;
@@ -26,14 +26,14 @@ pub(super) async fn judge(
     found: DeploymentStatus,
     spaces: &[EnvironmentNamespace],
     cluster: &Cluster,
-    reach: &RegistryArguments,
+    client: &impl Fn(&RegistryAddress, &HeldSite) -> Result<Client, Failure>,
 ) -> DeploymentStatus {
     if !found.is_ready() {
         return found;
     }
     let mut drift = Vec::new();
     for space in spaces.iter().filter(|space| is_of(space, &found)) {
-        let compared = Box::pin(compare(&found, &space.namespace, cluster, reach)).await;
+        let compared = Box::pin(compare(&found, &space.namespace, cluster, client)).await;
         match compared.unwrap_or_else(|failure| Err(failure.in_one_line())) {
             Ok(objects) => drift.extend(objects),
             Err(why) => return of(found, Err(why)),
@@ -53,10 +53,10 @@ async fn compare(
     deployment: &DeploymentStatus,
     namespace: &Namespace,
     cluster: &Cluster,
-    reach: &RegistryArguments,
+    client: impl Fn(&RegistryAddress, &HeldSite) -> Result<Client, Failure>,
 ) -> Result<Found, Failure> {
     let wanted = &deployment.wanted;
-    let judged = kept::judge(cluster, &wanted.solution, Some(&wanted.version), reach).await?;
+    let judged = kept::judge(cluster, &wanted.solution, Some(&wanted.version), client).await?;
     let Kept {
         archive,
         registry,
