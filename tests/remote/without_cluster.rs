@@ -315,6 +315,27 @@ fn in_a_flat_layout_images_lie_directly_below_the_prefix_and_every_verb_finds_th
         let verify = [&["registry", "verify"][..], what, &trust].concat();
         run(&verify).success();
     }
+    // Without the record, the layout is that of the images that are found.
+    let head = server.stored("/site/shop-1.0.0/_manifests/tags/");
+    let head = head
+        .iter()
+        .find(|path| path.ends_with("current/link"))
+        .unwrap();
+    let digest = std::fs::read_to_string(head).unwrap();
+    let (repository, digest) = ("site/shop-1.0.0".parse(), digest.trim().parse());
+    server.delete_manifest(&repository.unwrap(), &digest.unwrap());
+    let verify = ["registry", "verify", "images.iso", "--key", "publisher.pub"];
+    let lost = run(&[&verify[..], &["--output", "json"]].concat());
+    assert_eq!(lost.code, 1, "{lost:?}");
+    let lost = lost.json();
+    let faults = lost["faults"].as_array().unwrap().iter();
+    let repositories = faults.map(|fault| fault["repository"].as_str().unwrap());
+    assert_eq!(
+        repositories.collect::<Vec<_>>(),
+        [format!("{registry}/shop-1.0.0")],
+        "{lost:#}"
+    );
+    run(&[&verify[..], &["--repair"]].concat()).success();
     let export = [
         "export",
         "shop",

@@ -173,15 +173,15 @@ pub(crate) fn placement_in(manifest: &RegistryManifest) -> Result<Placement, Err
     read.map_err(|_| Error::UnknownPlacement(placement.to_owned()))
 }
 
-/// Reads the placement of a version's images from the head of its archive; the default if the registry has no head.
+/// Reads the placement of a version's images from the head of its archive; nothing if the registry has no head.
 pub(crate) async fn recorded_placement(
     client: &Client,
     id: &str,
     archive_id: &Digest,
-) -> Result<Placement, Error> {
+) -> Result<Option<Placement>, Error> {
     let (repository, reference) = place(client.address(), id, archive_id)?;
     let head = client.manifest(&repository, &reference).await?;
-    head.map_or(Ok(Placement::default()), |head| placement_in(&head))
+    head.map(|head| placement_in(&head)).transpose()
 }
 
 pub(crate) fn digest_of(bytes: &[u8]) -> Digest {

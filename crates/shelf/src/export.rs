@@ -51,7 +51,12 @@ impl Export {
     pub async fn find(client: &Client, id: &SolutionId, listed: &Listed) -> Result<Self, Error> {
         let archive_id = listed.archive_id();
         let placement = recorded_placement(client, &id.to_string(), &archive_id).await?;
-        let wanted = wanted(client.address(), placement.layout, id, listed)?;
+        let wanted = wanted(
+            client.address(),
+            placement.unwrap_or_default().layout,
+            id,
+            listed,
+        )?;
         let mut looking = Looking {
             client,
             lacking: Vec::new(),

@@ -11,7 +11,9 @@ use watch::{Progress, Tell};
 use crate::artifact::recorded_placement;
 use crate::error::Error;
 use crate::job::everything;
+use crate::layout::{MirrorPolicy, PathLayout, Placement};
 use crate::lists::{Lists, lists};
+use crate::names::ImageName;
 
 /// The manifests and blobs that a registry is to have of an archive.
 #[derive(Debug)]
@@ -31,10 +33,17 @@ pub struct Repaired {
 }
 
 impl Readback {
-    /// All images under all their names, and the head, in the placement that the registry records.
+    /// All images under all their names, and the head, in the placement that the registry records; if the head is gone, in
+    /// the layout that one of the images is found in.
     pub async fn of(accepted: &Accepted, client: &Client) -> Result<Self, Error> {
         let id = accepted.statement().predicate.id.to_string();
-        let placement = recorded_placement(client, &id, &accepted.archive_id()).await?;
+        let placement = match recorded_placement(client, &id, &accepted.archive_id()).await? {
+            Some(placement) => placement,
+            None => Placement {
+                layout: found_layout(accepted, client).await?,
+                ..Placement::default()
+            },
+        };
         let job = everything(accepted, client.address(), placement)?;
         Ok(Self { job })
     }
@@ -129,6 +138,24 @@ impl Readback {
         job.blobs.retain(|blob| !blob.repositories.is_empty());
         job
     }
+}
+
+/// Returns the layout in which the registry has an image of the archive; the usual one if it has none.
+async fn found_layout(accepted: &Accepted, client: &Client) -> Result<PathLayout, Error> {
+    for layout in [PathLayout::Solution, PathLayout::Flat] {
+        let placement = Placement {
+            layout,
+            mirrors: MirrorPolicy::Skip,
+        };
+        let named = ImageName::by_solution(accepted, client.address(), placement, &mut Vec::new())?;
+        for named in named {
+            let found = client.manifest(&named.repository, &named.reference).await?;
+            if found.is_some() {
+                return Ok(layout);
+            }
+        }
+    }
+    Ok(PathLayout::default())
 }
 
 fn key(faulty: &Faulty) -> (&registry::RepositoryPath, &Reference) {

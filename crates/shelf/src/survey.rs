@@ -214,6 +214,7 @@ async fn follow_recorded(
 ) -> Result<Option<RegistryObstacle>, Error> {
     let solution_id = accepted.statement().predicate.id.to_string();
     let recorded = recorded_placement(client, &solution_id, &accepted.archive_id()).await?;
+    let recorded = recorded.unwrap_or_default();
     if recorded.layout != placement.layout {
         return Ok(Some(RegistryObstacle::OtherLayout {
             host: client.address().host().to_owned(),

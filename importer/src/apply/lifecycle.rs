@@ -464,7 +464,7 @@ pub async fn deactivate(
         let mut obstacles = deployed(state, solution, None);
         let (in_use, mut uses) = definitions.used(cluster).await?;
         obstacles.extend(in_use);
-        let images = Images::of(&state.records, |record| record.name == *solution);
+        let images = Images::of(&state.records, |record| record.name == *solution)?;
         let running = workloads(cluster, &images, &BTreeSet::new(), &mut obstacles).await?;
         obstacles.extend(Obstacle::used(solution.as_str(), &running));
         uses.extend(running);

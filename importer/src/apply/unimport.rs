@@ -134,7 +134,7 @@ async fn check(
     let definitions = Definitions::of(cluster, solution).await?;
     let definitions = definitions.written_by(version);
     let mut uses = definitions.uses(cluster, &mut obstacles).await?;
-    let images = uses::Images::of(&state.records, |known| known.id() == record.id());
+    let images = uses::Images::of(&state.records, |known| known.id() == record.id())?;
     uses.extend(workloads(cluster, &images, &BTreeSet::new(), &mut obstacles).await?);
     obstacles.extend(Obstacle::used(&record.id(), &uses));
     let going = record::place(record);

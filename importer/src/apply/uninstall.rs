@@ -267,7 +267,7 @@ impl DepartingSolution {
             spaces,
             definitions: Definitions::of(cluster, solution).await?,
             maps: records.iter().map(record::place).collect(),
-            images: Images::of(&state.records, own),
+            images: Images::of(&state.records, own)?,
             records,
         };
         if going.spaces.is_empty() && going.definitions.is_empty() && going.records.is_empty() {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use change::vocabulary as v;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
 use serde_json::Value;
-use shelf::{PathLayout, Record};
+use shelf::Record;
 
 use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
@@ -32,17 +32,20 @@ pub(crate) struct Images {
 
 impl Images {
     /// Returns the images of the versions that are chosen, of all that are recorded.
-    pub(crate) fn of(records: &[Record], is_chosen: impl Fn(&Record) -> bool) -> Self {
+    pub(crate) fn of(
+        records: &[Record],
+        is_chosen: impl Fn(&Record) -> bool,
+    ) -> Result<Self, Error> {
         let (chosen, others): (Vec<&Record>, Vec<&Record>) =
             records.iter().partition(|record| is_chosen(record));
         let other_digests: BTreeSet<String> = digests(&others).collect();
-        Self {
-            places: places(&chosen).collect(),
+        Ok(Self {
+            places: places(&chosen)?,
             digests: digests(&chosen)
                 .filter(|digest| !other_digests.contains(digest))
                 .collect(),
-            others: places(&others).collect(),
-        }
+            others: places(&others)?,
+        })
     }
 
     /// Whether an image is one of these: it lies among them, or it is asked for elsewhere by a digest that only they
@@ -57,13 +60,11 @@ impl Images {
     }
 }
 
-/// Returns the prefixes of the addresses of images, for those who push and for those who pull. In a flat layout no two
-/// images have one in common, and workloads ask for them by their digests.
-fn places(records: &[&Record]) -> impl Iterator<Item = String> {
-    let records = records.iter();
-    let records = records.filter(|record| record.placement.layout != PathLayout::Flat);
-    let of = |record: &&Record| [&record.endpoint, &record.pushed_to].map(|it| format!("{it}/"));
-    records.flat_map(of)
+/// Returns the prefixes of the addresses of images, for those who push and for those who pull.
+fn places(records: &[&Record]) -> Result<Vec<String>, Error> {
+    let places = records.iter().map(|record| record.own_addresses());
+    let places = places.collect::<Result<Vec<_>, _>>()?;
+    Ok(places.concat())
 }
 
 fn digests(records: &[&Record]) -> impl Iterator<Item = String> {
@@ -188,6 +189,7 @@ fn is_over(object: &Object) -> bool {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use shelf::PathLayout;
 
     use super::*;
     use crate::model::record::tests::record;
@@ -196,9 +198,11 @@ mod tests {
     fn images() -> Images {
         let mut other = record("1.1.0");
         other.images[0].digest = schemas::Digest::new([4; 32]);
-        Images::of(&[record("1.0.0"), other], |it| {
-            it.version.to_string() == "1.0.0"
-        })
+        of_first(&[record("1.0.0"), other])
+    }
+
+    fn of_first(records: &[Record]) -> Images {
+        Images::of(records, |record| record.version.to_string() == "1.0.0").unwrap()
     }
 
     #[test]
@@ -217,8 +221,35 @@ mod tests {
             assert_eq!(images.has(&image), expected, "{image}");
         }
         let shared = [record("1.0.0"), record("1.1.0")];
-        let images = Images::of(&shared, |it| it.version.to_string() == "1.0.0");
+        let images = of_first(&shared);
         assert!(!images.has(&format!("docker.io/library/web@{ours}")));
+    }
+
+    #[test]
+    fn an_image_in_a_flat_layout_is_a_versions_by_its_own_repository_too() {
+        let flat = |version| {
+            let mut record = record(version);
+            record.placement.layout = PathLayout::Flat;
+            record
+        };
+        let images = of_first(&[flat("1.0.0"), flat("1.1.0")]);
+        let digest = schemas::Digest::new([3; 32]);
+        // `printf shop-1.0.0/web | sha256sum` and the same of 1.1.0.
+        let [ours, theirs] = [
+            "shop-1.0.0_web-ebf74434b56fd36b",
+            "shop-1.1.0_web-47e9d8047a4a8212",
+        ];
+        for (image, expected) in [
+            (format!("pull.test/{ours}:7"), true),
+            (format!("push.test/{ours}@{digest}"), true),
+            (format!("pull.test/{ours}-more:7"), false),
+            (format!("pull.test/{theirs}:7"), false),
+            (format!("other.test/{ours}:7"), false),
+            // Both versions have it.
+            (format!("pull.test/shop_web@{digest}"), false),
+        ] {
+            assert_eq!(images.has(&image), expected, "{image}");
+        }
     }
 
     fn object(kind: &str, name: &str, keeper: Option<&str>, fields: &Value) -> Object {
