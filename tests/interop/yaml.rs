@@ -58,27 +58,44 @@ impl Drop for GoReader {
     }
 }
 
+/// The breaks that end a line to Go.
+const BREAKS: [char; 5] = ['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'];
+
 /// Returns how both understand a text if they do not understand it alike. What is ambiguous, or more than is read, may be
-/// refused by us alone.
+/// refused by us alone, and so may what stands behind the first document, which Go does not read.
 fn difference(go: &mut GoReader, text: &[u8]) -> Option<String> {
     let theirs = go.ask(text);
     let ours = yaml::go::from_slice(text).map_err(|error| error.to_string());
+    let text = String::from_utf8_lossy(text);
     let is_alike = match (&ours, &theirs) {
         (Ok(ours), Ok(theirs)) => ours == theirs,
-        (Err(words), Ok(_)) => {
+        (Err(words), Ok(theirs)) => {
             // Of what a later equal key replaces, Go makes no JSON, and so does not see that it cannot.
             let refusals = [AMBIGUOUS, "nested deeper than", "unsupported map key"];
             let is_ours = refusals.iter().any(|refusal| words.contains(refusal));
-            // Go does not read behind the end of the first document.
-            let text = String::from_utf8_lossy(text);
-            let mut markers = ["---", "...", "%"].iter();
-            is_ours || markers.any(|marker| text.lines().any(|line| line.starts_with(marker)))
+            is_ours || is_first_document(&text, theirs)
         }
         (Ok(_), Err(words)) => words.contains("excessive aliasing"),
         (Err(_), Err(_)) => true,
     };
-    let text = String::from_utf8_lossy(text);
     (!is_alike).then(|| format!("{text:?}\n  here: {ours:?}\n  Go:   {theirs:?}"))
+}
+
+/// Whether a value is that of the first document of a text with more behind it.
+fn is_first_document(text: &str, value: &Value) -> bool {
+    let breaks = text.match_indices(BREAKS);
+    let mut lines = breaks.map(|(at, found)| at + found.len());
+    lines.any(|line| {
+        let (first, more) = text.split_at(line);
+        let is_end = |marker| {
+            let rest = more.strip_prefix(marker);
+            rest.is_some_and(|rest| {
+                rest.is_empty() || rest.starts_with([' ', '\t']) || rest.starts_with(BREAKS)
+            })
+        };
+        let ends = more.starts_with('%') || is_end("---") || is_end("...");
+        ends && yaml::go::from_slice(first.as_bytes()).is_ok_and(|first| first == *value)
+    })
 }
 
 fn files(directory: &Path, found: &mut Vec<PathBuf>) {
