@@ -108,11 +108,17 @@ struct Waiting {
     /// The state that was last told.
     told: Option<Standing>,
     suspicion: Suspicion,
-    /// The progress deadline that it had missed at the first look, perhaps with a version before: a controller that finds
-    /// the pods of an earlier version again says so for a while.
-    missed_before: Option<Option<MissedDeadline>>,
+    first: Option<FirstLook>,
     failed_since: Option<Instant>,
     ready_since: Option<Instant>,
+}
+
+/// The state at the first look at an object that is waited for.
+#[derive(Debug)]
+struct FirstLook {
+    /// The progress deadline that was missed by then, perhaps with a version before: a controller that finds the pods of
+    /// an earlier version again says so for a while.
+    missed: Option<MissedDeadline>,
 }
 
 /// The verdict of a look.
@@ -258,7 +264,7 @@ impl Waiting {
             rollout: None,
             told: None,
             suspicion: Suspicion::default(),
-            missed_before: None,
+            first: None,
             failed_since: None,
             ready_since: None,
         }
@@ -268,8 +274,10 @@ impl Waiting {
         let seen = look.seen.as_ref().map(|(stuck, passing)| (stuck, *passing));
         let suspected = self.suspicion.grows(seen);
         let missed = look.live.as_ref().and_then(MissedDeadline::of);
-        let before = self.missed_before.get_or_insert_with(|| missed.clone());
-        let is_late = missed.is_some() && missed != *before;
+        let first = self.first.get_or_insert_with(|| FirstLook {
+            missed: missed.clone(),
+        });
+        let is_late = missed.is_some() && missed != first.missed;
         self.live = look.live.or(self.live.take());
         self.rollout = look.rollout;
         let verdict = match &look.state {

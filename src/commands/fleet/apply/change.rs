@@ -115,5 +115,6 @@ async fn deploy(
     let reached = Reached { client, cluster };
     let tell = |event: Event| live.take(&event);
     let request = request.clone();
-    import::as_shown_by(archive, request, reached, planned, earlier, &tell, apply).await
+    let shown = import::as_shown_by(archive, request, reached, planned, earlier, &tell, apply);
+    Box::pin(shown).await
 }
