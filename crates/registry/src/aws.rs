@@ -114,7 +114,7 @@ impl EcrApi {
             signed.push(("x-amz-security-token", token.reveal()));
         }
         signed.push(("x-amz-target", target));
-        let request = canonical_request("POST", (url.path(), ""), &signed, body.as_bytes());
+        let request = canonical_request("POST", url.path(), "", &signed, body.as_bytes());
         let authorization = self.authorization(SERVICE, &date, &signed, &request);
         let mut headers = HeaderMap::new();
         for (name, value) in signed.into_iter().filter(|(name, _)| *name != "host") {
@@ -165,7 +165,8 @@ impl EcrApi {
 /// names, which are in lower case.
 fn canonical_request(
     method: &str,
-    (path, query): (&str, &str),
+    path: &str,
+    query: &str,
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> String {
@@ -233,7 +234,7 @@ mod tests {
             ("x-amz-date", time),
         ];
         let query = "Action=ListUsers&Version=2010-05-08";
-        let request = canonical_request("GET", ("/", query), &headers, b"");
+        let request = canonical_request("GET", "/", query, &headers, b"");
         assert_eq!(
             hash(&request),
             "f536975d06c0309214f805bb90ccff089219ecd68b2577efef23edd43b7e1a59"

@@ -54,7 +54,7 @@ pub use neighbours::neighbours;
 pub use nodes::{Format, NodeFile};
 pub use obstacle::{Misplaced, RegistryObstacle};
 pub use open::{check, check_archive, open_head, program};
-pub use place::{endpoint, image_place};
+pub use place::{endpoint, image_place, own_addresses};
 pub use preflight::{ImagesToPush, Preflight};
 pub use prune::{KeptVersion, Pruning, Stock, Unprunable, Unread, holdings};
 pub use push::{PushPlan, PushReceipt, PushRequest, PushSummary, ReadyPush, delegated};

@@ -5,8 +5,9 @@ use schemas::{
     Digest, ImageName, ImagePlace, ImageReference, SolutionId, SolutionName, Tag, Version,
 };
 
+use crate::error::Error;
 use crate::layout::PathLayout;
-use crate::record::RecordedImage;
+use crate::record::{Record, RecordedImage};
 
 /// Hex digits of a digest in the tag that holds an image.
 const HELD: usize = 12;
@@ -80,6 +81,29 @@ pub(crate) fn own_repository(
     name: &ImageName,
 ) -> Result<RepositoryPath, AddressError> {
     layout.repository(registry, &format!("{id}/{name}"))
+}
+
+/// The beginnings of the addresses of images that no other version has, as those who push know the registry, and as nodes
+/// know it.
+pub fn own_addresses(record: &Record) -> Result<Vec<String>, Error> {
+    if record.placement.layout != PathLayout::Flat {
+        let both = [&record.endpoint, &record.pushed_to];
+        return Ok(both.map(|place| format!("{place}/")).into());
+    }
+    let mut all = Vec::new();
+    for registry in [record.pull_registry()?, record.registry()?] {
+        for RecordedImage { image, .. } in &record.images {
+            let repository = own_repository(
+                &registry,
+                record.placement.layout,
+                &record.id(),
+                &image.name,
+            )?;
+            let address = format!("{}/{repository}", registry.host());
+            all.extend([":", "@"].map(|end| format!("{address}{end}")));
+        }
+    }
+    Ok(all)
 }
 
 /// The first place of an image: the only one by its `ref`, and that which operators are told else.

@@ -9,8 +9,7 @@ use schemas::{
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::layout::{PathLayout, Placement};
-use crate::place::own_repository;
+use crate::layout::Placement;
 
 /// An imported version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -89,25 +88,6 @@ impl Record {
     /// Returns the registry that nodes pull the images from.
     pub fn pull_registry(&self) -> Result<RegistryAddress, Error> {
         self.without_id(&self.endpoint)
-    }
-
-    /// The beginnings of the addresses of images that no other version has, as those who push know the registry, and as
-    /// nodes know it.
-    pub fn own_addresses(&self) -> Result<Vec<String>, Error> {
-        if self.placement.layout != PathLayout::Flat {
-            let both = [&self.endpoint, &self.pushed_to];
-            return Ok(both.map(|place| format!("{place}/")).into());
-        }
-        let mut all = Vec::new();
-        for registry in [self.pull_registry()?, self.registry()?] {
-            for RecordedImage { image, .. } in &self.images {
-                let repository =
-                    own_repository(&registry, self.placement.layout, &self.id(), &image.name)?;
-                let address = format!("{}/{repository}", registry.host());
-                all.extend([":", "@"].map(|end| format!("{address}{end}")));
-            }
-        }
-        Ok(all)
     }
 
     /// The registry as nodes know it, without a prefix.

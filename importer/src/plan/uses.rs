@@ -62,7 +62,7 @@ impl Images {
 
 /// Returns the prefixes of the addresses of images, for those who push and for those who pull.
 fn places(records: &[&Record]) -> Result<Vec<String>, Error> {
-    let places = records.iter().map(|record| record.own_addresses());
+    let places = records.iter().map(|record| shelf::own_addresses(record));
     let places = places.collect::<Result<Vec<_>, _>>()?;
     Ok(places.concat())
 }
