@@ -50,8 +50,8 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::none());
-    gzip.write_all(bytes).expect("memory takes what is written");
-    gzip.finish().expect("memory takes what is written")
+    gzip.write_all(bytes).expect("writing to memory does not fail");
+    gzip.finish().expect("writing to memory does not fail")
 }
 
 /// A tar that mostly begins with a good `Chart.yaml`.

@@ -22,15 +22,15 @@ use crate::preview::{Preview, preview};
 use crate::source_files::SOLUTION;
 use crate::{Event, load};
 
-/// What was added to the images of a source.
+/// Images that were added to a source.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Added {
     /// The file.
     pub file: PathBuf,
-    /// The images that it lists now and did not before.
+    /// The added images.
     pub added: Vec<SourceImage>,
-    /// What else is wrong with the source tree; with a check, all that it found.
+    /// Other problems of the source tree; with a check, all of its findings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
 }

@@ -169,13 +169,13 @@ fn read(
         Ok(read) => return Ok(Some(read)),
         Err(PackError::Read(error)) => return problems.read(field, Err(error)),
         Err(PackError::Chart { source, .. }) => {
-            let message = format_args!("the chart cannot be carried: {}", ErrorChain(&source));
+            let message = format_args!("cannot package the chart: {}", ErrorChain(&source));
             problems.at_field(validator::chart_finding(&source.problem), field, message);
         }
         Err(PackError::ChartFile(path)) => {
             let path = problems.files.below(&path);
             let message = format_args!(
-                "`{path}` cannot be in a chart: it is no plain file, or there are too many"
+                "`{path}` cannot be in a chart: it is not a regular file, or there are too many files"
             );
             problems.at_field(&source::CHART, field, message);
         }
@@ -552,7 +552,7 @@ mod tests {
             ),
             (
                 "{name: web, source: 'file:a.yaml'}",
-                "solution.yaml:11: [charts.archive] the chart cannot be carried: is not a whole gzip file",
+                "solution.yaml:11: [charts.archive] cannot package the chart: is not a whole gzip file",
             ),
             (
                 "{name: web, source: 'oci://r.test/a:latest'}",
@@ -565,12 +565,12 @@ mod tests {
         let tree = tree("    - {name: web, source: 'dir:web', values: [list.yaml, a.yaml]}\n");
         assert_eq!(
             testing::refused(testing::load(tree.path())),
-            "list.yaml:1: [charts.values] is not one mapping"
+            "list.yaml:1: [charts.values] is not a mapping"
         );
         let tree = self::tree(WEB);
         assert_eq!(
             testing::refused(testing::load(tree.path())),
-            "solution.yaml:11: [charts.release] the chart `shop` needs `db`, which is no set and no chart"
+            "solution.yaml:11: [charts.release] the chart `shop` needs `db`, which is neither a set nor a chart"
         );
     }
 }

@@ -26,20 +26,21 @@ const CANDIDATES: usize = 50;
 const WINDOW: usize = 1 << 18;
 /// Bytes that a reference can have, with its digest.
 const REFERENCE: usize = 512;
-/// The end of an image that the documentation of Kubernetes' API has as an example, and with it every program that uses it.
+/// The end of an image that the documentation of Kubernetes' API has as an example, and with it every program that uses
+/// it.
 const EXAMPLE: &str = "hyperkube:v1.0.7";
 /// Characters of a path in a message.
 const SHOWN: usize = 200;
 
-/// A reference in a program, which may start the image.
+/// A reference in a program, which may start this image.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImageCandidate {
     /// The image with the program.
     pub image: ImagePlace,
-    /// The path of the program in it.
+    /// The path of the program in the image.
     pub file: String,
-    /// The reference, without a tag where the program adds it.
+    /// The reference, without a tag if the program adds it.
     #[serde(rename = "ref")]
     pub reference: String,
 }

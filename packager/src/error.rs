@@ -39,13 +39,13 @@ pub enum PackError {
     #[error("`{}` is a file, not the directory with `solution.yaml`", .0.display())]
     NotADirectory(PathBuf),
     /// The source tree is not in order.
-    #[error("the source tree is not in order")]
+    #[error("the source tree has errors")]
     RefusedSource(Box<RefusedSource>),
     /// `solution.yaml` is written in a way that no lines can be added to.
-    #[error("`solution.yaml` lists its images in a way that lines cannot be added to")]
+    #[error("cannot add images to `solution.yaml`: its list of images has an unsupported form")]
     Unwritten(String),
     /// A chart is none that can be carried.
-    #[error("the chart `{}` cannot be carried", path.display())]
+    #[error("cannot package the chart `{}`", path.display())]
     Chart {
         /// The file or directory.
         path: PathBuf,
@@ -61,7 +61,7 @@ pub enum PackError {
         source: Box<SourceError>,
     },
     /// The chart at the source is another than was asked for.
-    #[error("`{from}` holds the chart `{name}` in version {version}")]
+    #[error("`{from}` contains the chart `{name}` in version {version}")]
     OtherChart {
         /// The source that it comes from.
         from: ChartSource,
@@ -71,21 +71,19 @@ pub enum PackError {
         version: ChartVersion,
     },
     /// A file in a chart's directory is neither a file nor a directory, or is more than a chart can have.
-    #[error("`{}` cannot be in a chart: it is no plain file, or there are too many", .0.display())]
+    #[error("`{}` cannot be in a chart: it is not a regular file, or there are too many files", .0.display())]
     ChartFile(PathBuf),
     /// There are charts, and no program that renders them.
-    #[error(
-        "there are charts, and no `helm` that could render them: which images they need cannot be told"
-    )]
+    #[error("cannot determine the images that the charts need: `helm` not found")]
     NoHelm,
     /// SBOMs are to be made, and there is no program for it.
-    #[error("there is no `syft` that could make SBOMs")]
+    #[error("cannot create SBOMs: `syft` not found")]
     NoSyft,
     /// The program that makes SBOMs cannot be used.
-    #[error("SBOMs cannot be made")]
+    #[error("cannot create SBOMs")]
     Syft(#[source] sbom::SbomError),
     /// The SBOM of an image cannot be made.
-    #[error("cannot make the SBOM of image `{place}`")]
+    #[error("cannot create the SBOM of image `{place}`")]
     Sbom {
         /// The image.
         place: ImagePlace,
@@ -93,10 +91,10 @@ pub enum PackError {
         source: sbom::SbomError,
     },
     /// The file that is to be included is no program that can be.
-    #[error("`{}` is no executable for Linux on amd64 or arm64, and so cannot be included", .0.display())]
+    #[error("cannot include `{}`: it is not an executable for Linux on amd64 or arm64", .0.display())]
     NoExecutable(PathBuf),
     /// The file that is to be included is another program, or cannot be asked.
-    #[error("`{}` cannot be included as `{name}`", path.display())]
+    #[error("cannot include `{}` as `{name}`", path.display())]
     IncludedProgram {
         /// The file.
         path: PathBuf,
@@ -106,7 +104,9 @@ pub enum PackError {
         source: helm::HelmError,
     },
     /// Two programs for one kind of processor.
-    #[error("there are two `{name}` to include for {architecture}; an archive has one for each")]
+    #[error(
+        "cannot include two programs `{name}` for {architecture}: an archive has one for each architecture"
+    )]
     ProgramTwice {
         /// The program.
         name: &'static str,
@@ -114,7 +114,7 @@ pub enum PackError {
         architecture: archive::Architecture,
     },
     /// A program cannot be asked for its version on this machine.
-    #[error("`{}` is for another machine than this, and so cannot be asked for its version", .0.display())]
+    #[error("cannot determine the version of `{}`: it is for a different architecture than this machine", .0.display())]
     NoProgramVersion(PathBuf),
     /// A program has another version than it is said to have, or than that for another processor.
     #[error("`{}` is version {own}, not {wanted}", path.display())]
@@ -127,19 +127,19 @@ pub enum PackError {
         wanted: Tag,
     },
     /// A program is to be included, and there is nothing that it would install.
-    #[error("there are no charts that an included `helm` could install")]
+    #[error("cannot include `helm`: the Solution has no charts")]
     HelmWithoutCharts,
     /// Charts are to be verified, and there is no program for it.
-    #[error("there is no `helm` that could verify who signed the charts")]
+    #[error("cannot verify the signatures of charts: `helm` not found")]
     NoVerifier,
     /// The program that verifies charts cannot be used.
-    #[error("charts cannot be verified")]
+    #[error("cannot verify charts")]
     Verifier(#[source] helm::HelmError),
     /// The program that renders charts cannot be used.
-    #[error("charts cannot be rendered")]
+    #[error("cannot render charts")]
     Helm(#[from] helm::HelmError),
     /// A chart cannot be rendered.
-    #[error("the chart `{release}` cannot be rendered{with}")]
+    #[error("cannot render the chart `{release}`{with}")]
     Render {
         /// The release of the chart.
         release: ReleaseName,
@@ -187,7 +187,7 @@ pub enum PackError {
     #[error(transparent)]
     Check(archive::OpenError),
     /// A site would refuse the archive.
-    #[error("the archive would be refused")]
+    #[error("the archive would be rejected")]
     Refused(Box<validator::JudgedFindings>),
     /// `init` would overwrite a file.
     #[error("`{}` already exists; nothing was written", .0.display())]

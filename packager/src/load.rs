@@ -348,7 +348,7 @@ mod tests {
             assert_eq!(
                 said,
                 format!(
-                    "solution.yaml:5: [source.path] spec.crds is `{path}`, which is not below the directory"
+                    "solution.yaml:5: [source.path] spec.crds is `{path}`, which is outside the directory"
                 )
             );
         }

@@ -67,7 +67,7 @@ fn read_crds(
         check_crd(path, &bytes, &mut names, problems);
         let document = SourceDocument::first(problems.files.below(path));
         let Some(archived) = crd_path(path) else {
-            let message = "has a name that cannot be used in an archive";
+            let message = "has a name that is not valid in an archive";
             problems.at_file(&source::FILE_NAME, path, None, message);
             continue;
         };
@@ -75,7 +75,10 @@ fn read_crds(
         let key = file.path.as_str().to_lowercase();
         if let Some(one) = files.get(&key) {
             let archived = &file.path;
-            let message = format_args!("would be `{archived}`, as `{}` is", one.document.file);
+            let message = format_args!(
+                "would be stored as `{archived}`, like `{}`",
+                one.document.file
+            );
             problems.at_file(&source::FILE_TWICE, path, None, message);
         } else {
             files.insert(key, OperatorFile { file, document });
@@ -232,11 +235,11 @@ mod tests {
         let other = CRD.replace("demos", "others");
         assert_eq!(
             refused(&[("a.yaml", CRD), ("A_crd.yaml", &other)], ROLE),
-            "crds/a.yaml: [source.file-twice] would be `operator/deploy/crds/a_crd.yaml`, as `crds/A_crd.yaml` is"
+            "crds/a.yaml: [source.file-twice] would be stored as `operator/deploy/crds/a_crd.yaml`, like `crds/A_crd.yaml`"
         );
         assert_eq!(
             refused(&[("a.yaml", CRD), ("b.yaml", CRD)], ROLE),
-            "crds/b.yaml:4: [operator.crd-repeated] defines `demos.demo.test`, as `crds/a.yaml` does"
+            "crds/b.yaml:4: [operator.crd-repeated] defines `demos.demo.test`, which is also defined in `crds/a.yaml`"
         );
     }
 
@@ -272,7 +275,7 @@ mod tests {
         assert!(said(&twice).contains("[operator.yaml] duplicate key `kind`"));
         assert_eq!(
             refused(&[("-a.yaml", CRD)], ROLE),
-            "crds/-a.yaml: [source.file-name] has a name that cannot be used in an archive"
+            "crds/-a.yaml: [source.file-name] has a name that is not valid in an archive"
         );
     }
 

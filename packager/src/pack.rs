@@ -89,56 +89,56 @@ impl Signing {
     }
 }
 
-/// What was packed.
+/// The result of packing.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Packed {
     /// The path of the archive.
     #[serde(rename = "archive")]
     pub path: PathBuf,
-    /// SHA-256 of the signed statement: what to publish beside the archive.
+    /// SHA-256 of the signed statement, to publish together with the archive.
     pub archive_id: Digest,
     /// Bytes of the archive.
     pub size: u64,
     /// Name and version of the Solution.
     #[serde(skip)]
     pub id: SolutionId,
-    /// How many images it brings, without what refers to others.
+    /// The number of images, without referrers.
     pub images: usize,
-    /// How many signatures and other referrers of images it brings.
+    /// The number of signatures and other referrers.
     #[serde(skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
-    /// The SBOMs that were asked for. They count among what refers to images.
+    /// The requested SBOMs. They count among the referrers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sboms: Option<PackedSboms>,
-    /// How many different layers and configurations the images have.
+    /// The number of distinct layers and configs of the images.
     pub blobs: usize,
-    /// The bytes of these together.
+    /// Their size in bytes.
     #[serde(skip)]
     pub blob_bytes: u64,
-    /// What each image is, sorted by place, with what refers to others.
+    /// The content of each image, sorted by place, with referrers.
     pub pinned: Vec<Pinned>,
-    /// The programs that it includes.
+    /// The included programs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<PackedProgram>,
-    /// References in programs that may start other images, which are neither carried nor said to be unused.
+    /// References in programs that may start other images, which are neither packaged nor listed as unused.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub candidates: Vec<ImageCandidate>,
-    /// What a check says of it: no errors.
+    /// The result of validation: no errors.
     #[serde(flatten)]
     pub judged: JudgedFindings,
 }
 
-/// What an image of the archive is, whatever its source says by now.
+/// The content of an image in the archive, whatever its source has now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Pinned {
     /// The place of the image, NAME:TAG.
     #[serde(rename = "image")]
     pub place: ImagePlace,
-    /// Where it came from.
+    /// The source of the image.
     #[serde(rename = "source")]
     pub from: ImageSource,
-    /// What it refers to, if it is a signature or another referrer that came beside an image.
+    /// The subject, if the image is a signature or another referrer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<Digest>,
     /// The digest of its manifest or index.

@@ -17,38 +17,38 @@ use crate::pack::{self, Outline, PackRequest};
 use crate::programs::{self, LoadedProgram, PackedProgram};
 use crate::{Event, assemble};
 
-/// What would be packed.
+/// A preview of packing.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Preview {
     /// The id of the Solution, `<name>-<version>`.
     #[serde(rename = "solution")]
     pub id: SolutionId,
-    /// Whether it would be accepted, once it is signed.
+    /// Whether the archive would be accepted once it is signed.
     pub verdict: ArchiveVerdict,
     /// Bytes of the archive.
     pub size: u64,
-    /// The images, by place, with what refers to them.
+    /// The images, by place, with referrers.
     pub images: Vec<ImagePreview>,
-    /// How many signatures and other referrers there are.
+    /// The number of signatures and other referrers.
     #[serde(skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
-    /// The programs that are included.
+    /// The included programs.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub programs: Vec<PackedProgram>,
-    /// How many different layers and configurations there are.
+    /// The number of distinct layers and configs.
     pub blobs: usize,
-    /// The bytes of these layers and configurations together.
+    /// Their size in bytes.
     pub blob_bytes: u64,
-    /// Bytes of layers that packing would compress first. Until that is done, their images' digests are not known, and
-    /// the archive's size is the most that it can be.
+    /// Bytes of layers that packing would compress first. Until then, the digests of their images are unknown, and the
+    /// archive's size is an upper bound.
     pub to_compress: u64,
     /// Bytes of layers that packing would download first.
     pub to_download: u64,
-    /// Every file but those that only hold what follows from the others, by path.
+    /// Every file by path, without files that are derived from others.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<ContentsEntry>,
-    /// What a check says of it.
+    /// The result of validation.
     #[serde(flatten)]
     pub judged: JudgedFindings,
 }
@@ -60,26 +60,26 @@ pub struct ImagePreview {
     /// The place in the archive, NAME:TAG.
     #[serde(rename = "image")]
     pub place: ImagePlace,
-    /// The reference that workloads ask for.
+    /// The reference that workloads use.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<ImageReference>,
-    /// Where it comes from.
+    /// The source of the image.
     pub source: String,
-    /// What it refers to, if it is a signature or another referrer that comes beside an image.
+    /// The subject, if the image is a signature or another referrer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<Digest>,
-    /// The digest of the document that the tag names.
+    /// The digest of the document with the tag.
     pub digest: Digest,
-    /// What an artifact is. It is missing of images and indexes.
+    /// The type of an artifact; missing for images and indexes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
-    /// The platforms that it runs on.
+    /// The platforms of the image.
     #[serde(serialize_with = "in_words")]
     #[schemars(with = "Vec<String>")]
     pub platforms: BTreeSet<Platform>,
-    /// Bytes of all its documents, layers and configurations, each once.
+    /// Bytes of all its documents, layers and configs, each counted once.
     pub size: u64,
-    /// How many of these bytes no other image has.
+    /// Bytes that no other image shares.
     pub own: u64,
 }
 

@@ -221,7 +221,7 @@ impl<'a> SourceProblems<'a> {
             return Some(self.files.directory.join(path));
         }
         let path = path.display();
-        let message = format_args!("{field} is `{path}`, which is not below the directory");
+        let message = format_args!("{field} is `{path}`, which is outside the directory");
         self.at_field(&source::PATH, field, message);
         None
     }

@@ -34,18 +34,18 @@ pub struct ProgramFile {
     pub version: Option<Tag>,
 }
 
-/// A program that is included.
+/// An included program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PackedProgram {
     /// The program.
     pub name: &'static str,
     /// The version of the program.
     pub version: Tag,
-    /// The processor that it is for.
+    /// The architecture of the program.
     #[serde(serialize_with = "as_text")]
     #[schemars(with = "String", extend("enum" = Architecture::ALL.map(Architecture::as_str)))]
     pub architecture: Architecture,
-    /// SHA-256 of it: the name of its file in the archive.
+    /// SHA-256 of the program, which is the name of its file in the archive.
     pub digest: Digest,
 }
 
@@ -141,8 +141,8 @@ pub(crate) fn contents(loaded: &[LoadedProgram]) -> BTreeMap<Digest, FileSource>
     loaded.iter().map(source).chain(empty).collect()
 }
 
-/// Reads the programs, and has those say their version that can run here, as a copy in `scratch`. They are sorted by name
-/// and processor.
+/// Reads the programs, and has those say their version that can run here, as a copy in `scratch`. They are sorted by
+/// name and processor.
 pub(crate) fn load(
     programs: &[ProgramFile],
     scratch: &Path,
@@ -176,8 +176,8 @@ pub(crate) fn load(
     Ok(loaded)
 }
 
-/// The version of a program. All of one name have one version, so that one that cannot be asked has that of the one that
-/// can.
+/// The version of a program. All of one name have one version, so that one that cannot be asked has that of the one
+/// that can.
 fn version(program: &ReadProgram<'_>, all: &[ReadProgram<'_>]) -> Result<Tag, PackError> {
     let kind = program.file.kind;
     let mut others = all.iter().filter(|it| it.file.kind == kind);
@@ -249,7 +249,7 @@ fn asked(kind: ProgramKind, bytes: &[u8], scratch: &Path) -> Result<Tag, HelmErr
     };
     let said = kind.ask(&source, scratch)?;
     let tag = said.replace('+', "_").parse();
-    Ok(tag.expect("what is taken for a version has letters, digits, `.`, `-` and `+`"))
+    Ok(tag.expect("a text that is taken for a version has letters, digits, `.`, `-` and `+`"))
 }
 
 #[cfg(test)]

@@ -202,7 +202,7 @@ impl RenderSetup<'_> {
         if size > charts::limits::RELEASE {
             let max = charts::limits::RELEASE;
             let words = format!(
-                "Helm would store {size} bytes of the release `{release}`; a Secret holds {max}"
+                "Helm would store {size} bytes of the release `{release}`; a Secret can store {max}"
             );
             return Err(UnrenderedChart::Refused(&RELEASE_SIZE, words));
         }
@@ -286,7 +286,7 @@ impl RenderSetup<'_> {
             HelmError::Cancelled(cancelled) => UnrenderedChart::Failed(cancelled.into()),
             error @ (HelmError::Failed { .. } | HelmError::TooMuch { .. }) => {
                 let (release, with, error) = (&release.name, with.after(""), ErrorChain(&error));
-                let words = format!("the chart `{release}` cannot be rendered{with}: {error}");
+                let words = format!("cannot render the chart `{release}`{with}: {error}");
                 UnrenderedChart::Refused(&RENDERING, words)
             }
             source => UnrenderedChart::Failed(PackError::Render {
@@ -343,7 +343,7 @@ impl RenderSetup<'_> {
                     reference, pointer, ..
                 } = &image;
                 let words = format!(
-                    "{place}: {pointer} is `{reference}`, made of a part of an image's address and of something else"
+                    "{place}: {pointer} is `{reference}`, which combines a part of an image's address with other text"
                 );
                 return Err(UnrenderedChart::Refused(&ADDRESS, words));
             }

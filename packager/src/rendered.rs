@@ -45,7 +45,8 @@ pub(crate) fn objects(
         } else {
             &RENDERING
         };
-        let words = format!("cannot read what the chart `{release}` renders to: {error}{place}");
+        let words =
+            format!("cannot read the rendered manifests of the chart `{release}`: {error}{place}");
         UnrenderedChart::Refused(info, words)
     })
 }
@@ -158,7 +159,8 @@ pub(crate) const ANNOTATION: &str = "helm.sh/images";
 /// The annotation in which `Chart.yaml` lists images for those who scan them, by a convention of Artifact Hub's.
 pub(crate) const FOR_SCANNERS: &str = "artifacthub.io/images";
 
-/// The images that the annotation lists and that these values need, each with its number; none if it cannot be understood.
+/// The images that the annotation lists and that these values need, each with its number; none if it cannot be
+/// understood.
 pub(crate) fn annotated(
     text: &str,
     values: &Map<String, Value>,
@@ -275,7 +277,7 @@ items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}
         let Err(UnrenderedChart::Refused(info, said)) = of(&broken) else {
             panic!("it was read");
         };
-        let words = "cannot read what the chart `shop` renders to: `web/templates/a.yaml` renders to what is not usable YAML";
+        let words = "cannot read the rendered manifests of the chart `shop`: `web/templates/a.yaml` renders to invalid YAML";
         assert_eq!(info.id, "source.rendering");
         assert!(said.starts_with(words), "{said}");
     }

@@ -27,18 +27,18 @@ pub struct SbomRequest {
     pub program: Option<PathBuf>,
 }
 
-/// The SBOMs that were asked for.
+/// The requested SBOMs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PackedSboms {
-    /// The form of them.
+    /// Their format.
     pub format: SbomFormat,
-    /// The version of `syft` that made them.
+    /// The version of `syft` that created them.
     pub syft: String,
-    /// How many were made.
+    /// The number of created SBOMs.
     pub made: usize,
-    /// How many images had one already, which was kept.
+    /// The number of images that already had an SBOM, which was kept.
     pub kept: usize,
-    /// How many artifacts have none, since they are no images: charts and programs among them.
+    /// The number of artifacts without an SBOM because they are not images, such as charts and programs.
     pub skipped: usize,
 }
 
@@ -137,8 +137,8 @@ impl SbomMaker {
         todo
     }
 
-    /// Whether there is an SBOM of the form already, of the manifest or of the whole image; or an image of the publisher's
-    /// in its place.
+    /// Whether there is an SBOM of the form already, of the manifest or of the whole image; or an image of the
+    /// publisher's in its place.
     fn is_described(&self, images: &[Collected], name: &ImageName, subjects: [Digest; 2]) -> bool {
         let [manifest, _] = subjects;
         let mut images = images.iter().filter(|image| image.place.name == *name);
@@ -171,7 +171,7 @@ impl SbomMaker {
         let sbom = self.syft.describe(described, self.format, watch.cancel)?;
         let manifest = referrer(self.format, &image.manifest, &sbom);
         let manifest = Document::read(files::digest(&manifest), manifest);
-        let (manifest, _) = manifest.expect("what is written here is a manifest");
+        let (manifest, _) = manifest.expect("the document written here is a manifest");
         let contents = [&sbom[..], EMPTY_CONFIG].map(|bytes| self.syft.keep(bytes));
         let blobs = contents.into_iter().map(|kept| kept.map(here));
         Ok(MadeReferrer {

@@ -127,7 +127,7 @@ fn objects<'a>(
         return Vec::new();
     }
     if objects.all.is_empty() && objects.kindless.is_empty() {
-        let message = format_args!("the files of the set `{}` hold no object", source.name);
+        let message = format_args!("the files of the set `{}` contain no object", source.name);
         problems.at_field(&of_manifests::EMPTY, field, message);
         return Vec::new();
     }
@@ -256,7 +256,7 @@ pub(crate) fn check(
         let found = rules::definition(value).into_iter().chain(twice);
         problems.of_document(found, &place.into());
         if archive::crd_path(manifests::text(value, "/metadata/name")).is_err() {
-            let message = "the name cannot be that of a file in an archive";
+            let message = "the name is not valid for a file in an archive";
             problems.at_document(&source::FILE_NAME, &place.into(), message);
         }
     }
@@ -478,7 +478,7 @@ mod tests {
                 of(
                     38,
                     "manifests.repeated",
-                    "is ConfigMap `web`, as `release.yaml`, document 3 (line 21) is",
+                    "is ConfigMap `web`, which is also in `release.yaml`, document 3 (line 21)",
                 ),
             ),
             (
@@ -550,12 +550,12 @@ mod tests {
             (
                 RELEASE,
                 "    - name: again\n      files: [release.yaml]\n      namespaces: [{name: shop}]\n",
-                "release.yaml:27: [manifests.repeated] is CustomResourceDefinition `shops.shop.test`, as",
+                "release.yaml:27: [manifests.repeated] is CustomResourceDefinition `shops.shop.test`, which is also in",
             ),
             (
                 "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
                 "    - name: again\n      files: [release.yaml]\n      namespaces: [{name: other}]\n",
-                "release.yaml:1: [manifests.repeated] is ConfigMap `a`, as `release.yaml`, document 1 (line 1) is",
+                "release.yaml:1: [manifests.repeated] is ConfigMap `a`, which is also in `release.yaml`, document 1 (line 1)",
             ),
             (
                 RELEASE,
@@ -565,12 +565,12 @@ mod tests {
             (
                 RELEASE,
                 "      patches:\n        - {target: {kind: Service}, patch: '{metadata: {labels: {a: b}}}'}\n        - {target: {kind: StatefulSet}, patch: '{}'}\n",
-                "solution.yaml:16: [source.patch] patch 2 of the set `web`: no object is a StatefulSet",
+                "solution.yaml:16: [source.patch] patch 2 of the set `web`: no object matches its target, a StatefulSet",
             ),
             (
                 RELEASE,
                 "      needs: [crds]\n",
-                "solution.yaml:11: [manifests.sets] the set `web` needs `crds`, which is no set",
+                "solution.yaml:11: [manifests.sets] the set `web` needs `crds`, which is neither a set",
             ),
             (
                 RELEASE,
@@ -580,7 +580,7 @@ mod tests {
             (
                 "# nothing\n",
                 "",
-                "solution.yaml:11: [manifests.empty] the files of the set `web` hold no object",
+                "solution.yaml:11: [manifests.empty] the files of the set `web` contain no object",
             ),
         ] {
             let said = refused(release, set);

@@ -331,7 +331,7 @@ fn what_is_better_avoided_is_told_and_refuses_nothing() {
         tree.found(),
         [
             format!(
-                "manifests.api-deprecated {place}: `web/templates/old.yaml`, PodDisruptionBudget `b`: PodDisruptionBudget of policy/v1beta1 was removed from Kubernetes 1.25, which is allowed; use policy/v1"
+                "manifests.api-deprecated {place}: `web/templates/old.yaml`, PodDisruptionBudget `b`: PodDisruptionBudget of policy/v1beta1 was removed in Kubernetes 1.25, which the Solution allows; use policy/v1"
             ),
             format!(
                 "practice.readiness {place}: `web/templates/web.yaml`, Deployment `web`: no readiness probe: containers `web`"
@@ -347,7 +347,8 @@ fn what_is_better_avoided_is_told_and_refuses_nothing() {
         "solution.yaml",
         &format!("{solution}  kubernetes: ['1.33']\n"),
     );
-    let words = "was removed from Kubernetes 1.25, and none before it is allowed; use policy/v1";
+    let words =
+        "was removed in Kubernetes 1.25, and the Solution allows no earlier version; use policy/v1";
     let first = tree.found().remove(0);
     assert!(first.starts_with("manifests.api-deprecated "), "{first}");
     assert!(first.ends_with(words), "{first}");
@@ -418,11 +419,11 @@ fn what_cannot_be_installed_is_not_packed() {
         ),
         (
             "{{ fail \"give a password\" }}",
-            "the chart `shop` cannot be rendered: helm template: ",
+            "cannot render the chart `shop`: helm template: ",
         ),
         (
             "kind: A\n1: a\n\"1\": b",
-            "cannot read what the chart `shop` renders to: `web/templates/a.yaml` renders to what is not usable YAML",
+            "cannot read the rendered manifests of the chart `shop`: `web/templates/a.yaml` renders to invalid YAML",
         ),
     ] {
         let tree = Tree::new(&[("templates/a.yaml", template)], "");
@@ -440,7 +441,7 @@ fn what_cannot_be_installed_is_not_packed() {
     tree.write("with.yaml", "with: no such thing\n");
     let said = tree.error();
     assert!(
-        said.starts_with("the chart `shop` cannot be rendered with with.yaml: helm template: "),
+        said.starts_with("cannot render the chart `shop` with with.yaml: helm template: "),
         "{said}"
     );
     assert!(said.contains("no such thing"), "{said}");
@@ -525,7 +526,7 @@ fn a_chart_is_rendered_for_every_version_of_kubernetes() {
     let chart = fs::read_to_string(tree.0.path().join("web/Chart.yaml")).unwrap();
     tree.write("web/Chart.yaml", &format!("{chart}kubeVersion: '<1.35'\n"));
     let refused = tree.error();
-    let words = "the chart `shop` cannot be rendered for Kubernetes 1.35.2: helm template: chart requires kubeVersion: <1.35 ";
+    let words = "cannot render the chart `shop` for Kubernetes 1.35.2: helm template: chart requires kubeVersion: <1.35 ";
     assert!(refused.starts_with(words), "{refused}");
 }
 
@@ -671,13 +672,13 @@ fn an_image_in_parts_is_needed_and_one_without_a_tag_is_a_finding_with_its_field
     let injector = "`web/templates/values.yaml`, ConfigMap `injector`: /data/values";
     let expected = [
         format!(
-            "{begin} {config} names `r.test/init` by `init.image.name`, `init.image.version`, without a tag"
+            "{begin} {config} names `r.test/init` in `init.image.name`, `init.image.version`, without a tag"
         ),
         format!(
-            "{begin} {config} splits `r.test/proxy:v2` over `proxy.image.name`, `proxy.image.version`, where an import replaces no address"
+            "{begin} {config} splits `r.test/proxy:v2` into `proxy.image.name`, `proxy.image.version`, where an import does not replace the address"
         ),
         format!(
-            "{begin} {injector} splits `r.test/mesh/sidecar:1` over `global.hub`, `global.sidecar.image`, `global.tag`, where an import replaces no address"
+            "{begin} {injector} splits `r.test/mesh/sidecar:1` into `global.hub`, `global.sidecar.image`, `global.tag`, where an import does not replace the address"
         ),
     ];
     assert_eq!(tree.found(), expected);

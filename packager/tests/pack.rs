@@ -445,7 +445,7 @@ fn an_ambiguous_tag_is_asked_for() {
     layout.finish().unwrap();
     assert_eq!(
         bench.refused(),
-        "cannot take image `single:1` from `oci:images/single`: `TREE/images/single/index.json` holds several images; write `oci:DIR:TAG` with one of: `a`, `b`"
+        "cannot take image `single:1` from `oci:images/single`: `TREE/images/single/index.json` contains multiple images; write `oci:DIR:TAG` with one of: `a`, `b`"
     );
 }
 
@@ -579,7 +579,7 @@ fn sboms_are_the_same_whatever_their_program_draws_by_lot() {
 fn an_sbom_that_cannot_be_made_is_told_and_a_damaged_layer_is_to_blame_first() {
     let bench = Bench::new();
     let error = with_sboms(&bench, "org/multi").unwrap_err();
-    let said = "cannot make the SBOM of image `org/multi:1`: syft failed: no such layer";
+    let said = "cannot create the SBOM of image `org/multi:1`: syft failed: no such layer";
     assert_eq!(message(&error), said);
     let hex = base().digest().replace("sha256:", "");
     let damaged = bench.tree().join("images/multi").join(hex);

@@ -132,31 +132,31 @@ impl ChartVersion {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChartRelease {
-    /// Its name, for Helm too.
+    /// The name of the release.
     pub name: ReleaseName,
-    /// The chart's own name.
+    /// The name of the chart.
     pub chart: ChartName,
-    /// The chart's own version.
+    /// The version of the chart.
     pub version: ChartVersion,
-    /// The namespace that it is installed in; by default the environment's.
+    /// The namespace of the release. Default: the environment's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
-    /// The namespaces that the release calls its own.
+    /// The namespaces that belong to the release.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<OwnNamespace>,
-    /// On what it depends whether the release is installed.
+    /// The condition under which the release is installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
-    /// Whether the release is kept as the archive has it.
+    /// Whether later deployments change the release.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub strategy: Strategy,
-    /// The charts and sets that are there before this one.
+    /// The charts and sets that must be ready before this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<SetName>,
-    /// How long Helm waits for each of its steps; by default as long as it does by itself.
+    /// The timeout of each of Helm's steps. Default: Helm's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Timeout>,
-    /// The values that a site is meant to choose: advice, and no limit.
+    /// The values that a site should choose. This is documentation, not a restriction.
     #[serde(
         default,
         rename = "siteValues",
@@ -196,43 +196,43 @@ impl ChartRelease {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SourceChart {
-    /// The name of its release, for Helm too.
+    /// The name of the release.
     pub name: ReleaseName,
-    /// Where the chart lies.
+    /// The source of the chart.
     pub source: ChartSource,
-    /// Files with values, below the directory of `solution.yaml`; a later one goes before an earlier one.
+    /// Values files, below the directory of `solution.yaml`. A later file overrides an earlier one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<PathBuf>,
-    /// Further sets of values, each a list of such files, that a site may choose: the images are complete for each of them
-    /// on top of `values`. They are not carried.
+    /// Additional sets of values that a site may choose, each a list of files on top of `values`. The images are
+    /// complete for each set. The files are not packaged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub render: Vec<Vec<PathBuf>>,
-    /// References that the chart names and that nothing pulls: they need not be carried.
+    /// References that the chart names but that no pod pulls. These images need not be packaged.
     #[serde(
         default,
         rename = "unusedImages",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub unused_images: Vec<ImageReference>,
-    /// The namespace that it is installed in; by default the environment's.
+    /// The namespace of the release. Default: the environment's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<Namespace>,
-    /// The namespaces that the release calls its own.
+    /// The namespaces that belong to the release.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<OwnNamespace>,
-    /// On what it depends whether the release is installed.
+    /// The condition under which the release is installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
-    /// Whether the release is kept as the archive has it.
+    /// Whether later deployments change the release.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub strategy: Strategy,
-    /// The charts and sets that are there before this one.
+    /// The charts and sets that must be ready before this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<SetName>,
-    /// How long Helm waits for each of its steps; by default as long as it does by itself.
+    /// The timeout of each of Helm's steps. Default: Helm's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<Timeout>,
-    /// The values that a site is meant to choose: advice, and no limit.
+    /// The values that a site should choose. This is documentation, not a restriction.
     #[serde(
         default,
         rename = "siteValues",

@@ -25,7 +25,7 @@ pub enum ChecksumsError {
     )]
     Line(usize),
     /// A name is there twice.
-    #[error("line {0} of the list has a name that an earlier one has")]
+    #[error("line {0} of the list repeats the name of an earlier line")]
     Repeated(usize),
 }
 

@@ -12,7 +12,7 @@ use crate::manifest::{ManifestError, check_kind};
 use crate::name::{NameError, SolutionName, text_traits};
 use crate::{API_VERSION, Version, limits, pattern, yaml};
 
-/// What a site wants to have of Solutions.
+/// The desired Solutions of a site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SolutionsConfiguration {
@@ -22,11 +22,11 @@ pub struct SolutionsConfiguration {
     /// Always `SolutionsConfiguration`.
     #[schemars(extend("const" = "SolutionsConfiguration"))]
     pub kind: String,
-    /// Paths of archives: files, or devices of discs. One that is not absolute begins at the folder of this document.
+    /// Paths of archives: files or optical drives. A relative path starts at the directory of this document.
     #[serde(default)]
     #[schemars(length(max = limits::CONFIGURED_ARCHIVES), inner(length(min = 1)), extend("uniqueItems" = true))]
     pub archives: Vec<String>,
-    /// Of each Solution the version whose CRDs are in the cluster.
+    /// For each Solution, the version whose CRDs are in the cluster.
     #[serde(default)]
     pub active: BTreeMap<SolutionName, ActiveVersion>,
 }

@@ -10,7 +10,7 @@ use crate::{ArchivePath, Digest, limits};
 /// One file of an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ContentsEntry {
-    /// Where it lies.
+    /// The path of the file.
     pub path: ArchivePath,
     /// Its size in bytes.
     pub size: u64,

@@ -132,7 +132,7 @@ pub struct Envelope {
 #[derive(Debug, thiserror::Error)]
 pub enum EnvelopeError {
     /// The envelope has not as many bytes as such an envelope has.
-    #[error("an envelope of {0} bytes is none of this kind, which has {limit}", limit = size_in_words(*.1))]
+    #[error("an envelope of {0} bytes has a wrong size; this kind has {limit}", limit = size_in_words(*.1))]
     Size(usize, PayloadType),
     /// The bytes are not strict JSON of this shape.
     #[error("the envelope cannot be read")]

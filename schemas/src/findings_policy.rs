@@ -13,7 +13,7 @@ use crate::manifest::{ManifestError, check_kind};
 use crate::name::{NameError, checked_name, text_traits};
 use crate::{API_VERSION, StatementTime, is_unprintable, limits, pattern, yaml};
 
-/// A policy: what a publisher makes of warnings.
+/// A publisher's policy for warnings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FindingsPolicy {
@@ -27,27 +27,28 @@ pub struct FindingsPolicy {
     pub spec: FindingsPolicySpec,
 }
 
-/// What becomes of warnings. No policy changes an error, nor what is found of signature, integrity and container.
+/// The handling of warnings. A policy cannot change errors, or findings of the groups signature, integrity and
+/// container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FindingsPolicySpec {
-    /// How much each warning weighs, by its id.
+    /// The severity of each warning, by id.
     #[serde(default)]
     pub severities: BTreeMap<FindingId, PolicySeverity>,
-    /// What is ignored. An ignore goes before a severity.
+    /// The ignored findings. An ignore takes precedence over a severity.
     #[serde(default)]
     pub ignores: Vec<IgnoreRule>,
 }
 
-/// How much a warning weighs by a policy.
+/// The severity of a warning under a policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PolicySeverity {
-    /// It refuses, as an error does.
+    /// The warning rejects the archive, as an error does.
     Error,
-    /// It is shown, and counts as no warning.
+    /// The warning is shown, but not counted as a warning.
     Note,
-    /// It is ignored wherever it is found. The word is SARIF's: `off` is a truth value in YAML 1.1.
+    /// The warning is ignored everywhere. The word is SARIF's: `off` is a boolean in YAML 1.1.
     #[serde(rename = "none")]
     Off,
 }
@@ -58,12 +59,12 @@ pub enum PolicySeverity {
 pub struct IgnoreRule {
     /// The id of the findings.
     pub id: FindingId,
-    /// Where they are ignored; without it everywhere.
+    /// The places where they are ignored. Default: everywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<PlacePattern>,
-    /// Why they are ignored.
+    /// The reason.
     pub reason: IgnoreReason,
-    /// The last day on which they are ignored; without it they always are.
+    /// The last day on which they are ignored. Default: no end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<CalendarDate>,
 }

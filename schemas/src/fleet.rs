@@ -32,26 +32,26 @@ pub struct SolutionFleet {
     /// Always `SolutionFleet`.
     #[schemars(extend("const" = "SolutionFleet"))]
     pub kind: String,
-    /// How the fleet is called.
+    /// The fleet's metadata.
     pub metadata: FleetMetadata,
-    /// Clusters, groups, what is deployed, waves.
+    /// Clusters, groups, Solutions and waves.
     #[serde(default)]
     pub spec: FleetSpec,
 }
 
-/// How a fleet is called.
+/// The fleet's metadata.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetMetadata {
-    /// Its name, by which clusters remember what brought them what they run.
+    /// The fleet's name. Clusters record it as the owner of their deployments.
     pub name: KubernetesName,
 }
 
-/// What a fleet consists of.
+/// The content of a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FleetSpec {
-    /// What expressions ask each cluster for, beyond what is always asked.
+    /// Additional facts that expressions can use, read from each cluster.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = limits::FLEET_FACTS))]
     pub facts: BTreeMap<FactName, FactQuery>,
@@ -59,32 +59,33 @@ pub struct FleetSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::FLEET_CLUSTERS))]
     pub clusters: Vec<FleetCluster>,
-    /// Clusters by their labels. A cluster may be in several groups.
+    /// Groups of clusters, selected by label. A cluster may be in multiple groups.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::FLEET_GROUPS))]
     pub groups: Vec<FleetGroup>,
-    /// What is deployed, and where.
+    /// The Solutions to deploy, and their clusters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::FLEET_SOLUTIONS))]
     pub solutions: Vec<FleetSolution>,
-    /// What all clusters choose, as in the `spec` of a site's file: `parameters`, `charts`, `workloads`, `patches`,
-    /// `pullSecret`. In a text, `${…}` is an expression (CEL) over the facts of the cluster, and `$${` stands for `${`.
+    /// The settings of all clusters, as in the `spec` of a `site.yaml`: `parameters`, `charts`, `workloads`, `patches`,
+    /// `pullSecret`. In a string, `${…}` is an expression (CEL) over the facts of the cluster. Write `$${` for a
+    /// literal `${`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub site: Map<String, Value>,
-    /// The order in which clusters are changed. Each cluster is in one wave.
+    /// The order in which clusters are changed. Each cluster must be in exactly one wave.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::FLEET_WAVES))]
     pub waves: Vec<FleetWave>,
-    /// Whether no further cluster is begun.
+    /// Whether the rollout is paused: no other cluster is changed.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub paused: bool,
-    /// What was accepted, by the ids that plans show.
+    /// The ids of accepted effects, as shown in plans.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::FLEET_ACCEPTED))]
     pub accept: Vec<String>,
 }
 
-/// The place of a fact: a field of an object that a cluster has.
+/// The source of a fact: a field of an object in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FactQuery {
@@ -97,7 +98,7 @@ pub struct FactQuery {
     pub namespace: Option<Namespace>,
     /// The name of the object.
     pub name: KubernetesName,
-    /// The field: a JSON Pointer (RFC 6901) such as `/data/domain`; empty, the whole object.
+    /// The field as a JSON Pointer (RFC 6901), such as `/data/domain`. Empty means the whole object.
     pub path: FactPath,
 }
 
@@ -107,27 +108,28 @@ pub struct FactQuery {
 pub struct FleetCluster {
     /// Its name in the fleet.
     pub name: ClusterName,
-    /// Its kubeconfig file; one that is not absolute begins at the folder of this document.
+    /// The kubeconfig file. A relative path starts at the directory of this document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub kubeconfig: Option<String>,
-    /// The context of the kubeconfig; without it the current one.
+    /// The context in the kubeconfig. Default: the current context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub context: Option<String>,
-    /// The object of Cluster API that stands for it, instead of a kubeconfig.
+    /// The Cluster API object of the cluster, instead of a kubeconfig.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cluster_api: Option<ClusterApiName>,
-    /// The UID of its namespace kube-system, or of its object of Cluster API. A cluster with another one is not touched.
+    /// The UID of its namespace kube-system, or of its Cluster API object. A cluster with a different UID is not
+    /// changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<ClusterUid>,
-    /// Its labels, by which groups select it.
+    /// The labels by which groups select the cluster.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<LabelName, LabelValue>,
-    /// Where its images are pushed, `HOST[:PORT][/PREFIX]`.
+    /// The registry that images are pushed to, `HOST[:PORT][/PREFIX]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry: Option<String>,
-    /// Where its nodes pull them from, if they know it by another name.
+    /// The registry that nodes pull from, if they use a different address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_registry: Option<String>,
     /// The certificate authority (PEM) that signed the registry's certificate.
@@ -136,11 +138,11 @@ pub struct FleetCluster {
     /// The Secret with which its nodes log in to the registry.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_secret: Option<KubernetesName>,
-    /// YAML files with values of sensitive parameters, as maps by name, by the Solutions that they are for: they count before
-    /// those of `solutions`. A path that is not absolute begins at the folder of this document.
+    /// YAML files with values of sensitive parameters, as maps by name, for each Solution. They override those of
+    /// `solutions`. A relative path starts at the directory of this document.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub secrets: BTreeMap<SolutionName, String>,
-    /// What it chooses alone, above all groups.
+    /// The settings of this cluster, which override those of its groups.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub site: Map<String, Value>,
 }
@@ -155,20 +157,20 @@ pub struct ClusterApiName {
     pub name: KubernetesName,
 }
 
-/// Clusters that have something in common.
+/// A group of clusters.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetGroup {
     /// Its name.
     pub name: GroupName,
-    /// Which clusters are in it.
+    /// The selector of the group's clusters.
     pub selector: LabelSelector,
-    /// What its clusters choose, above the fleet. Two groups of one cluster must not choose different values.
+    /// The settings of the group's clusters, which override the fleet's. Groups of one cluster must not conflict.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub site: Map<String, Value>,
 }
 
-/// A Solution that runs in an environment of some clusters.
+/// A Solution and the environment in which some clusters run it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FleetSolution {
@@ -176,23 +178,23 @@ pub struct FleetSolution {
     pub name: SolutionName,
     /// Its version.
     pub version: Version,
-    /// The archive; a path that is not absolute begins at the folder of this document. Without it, the clusters have
-    /// imported the version.
+    /// The archive. A relative path starts at the directory of this document. Without it, the clusters must already
+    /// have imported the version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub archive: Option<String>,
-    /// The environment that it runs in.
+    /// The environment.
     pub environment: EnvironmentName,
-    /// A YAML file with values of its sensitive parameters, as a map by name, for all clusters; a path that is not absolute
-    /// begins at the folder of this document.
+    /// A YAML file with values of its sensitive parameters, as a map by name, for all clusters. A relative path starts
+    /// at the directory of this document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub secrets: Option<String>,
-    /// The groups whose clusters run it; without any, all clusters do.
+    /// The groups whose clusters run it. Default: all clusters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::FLEET_GROUPS))]
     pub groups: Vec<GroupName>,
-    /// What is chosen for it in this environment, above the fleet and below the groups.
+    /// The settings of the Solution in this environment, which override the fleet's but not the groups'.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub site: Map<String, Value>,
 }
@@ -233,31 +235,31 @@ impl fmt::Display for PlacedVersion {
     }
 }
 
-/// Clusters that are changed before those of the next wave.
+/// Clusters that are changed together, before those of the next wave.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FleetWave {
     /// Its name.
     pub name: WaveName,
-    /// The groups whose clusters are in it.
+    /// The groups of the wave.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::FLEET_GROUPS))]
     pub groups: Vec<GroupName>,
-    /// Clusters that are in it by their own name.
+    /// Additional clusters of the wave, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::FLEET_CLUSTERS))]
     pub clusters: Vec<ClusterName>,
-    /// How many clusters are changed at a time.
+    /// The number of clusters that are changed at a time.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     #[schemars(range(min = 1, max = limits::FLEET_PARALLEL))]
     pub parallel: usize,
-    /// How many clusters may fail before no further one is begun.
+    /// The number of clusters that may fail before the rollout stops.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub max_failures: usize,
-    /// How long all clusters of the wave are good before the next wave begins.
+    /// How long all clusters of the wave must be healthy before the next wave begins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub soak: Option<Timeout>,
-    /// Whether somebody has to approve before the wave begins.
+    /// Whether the wave needs an approval before it begins.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub approve: bool,
 }

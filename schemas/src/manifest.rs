@@ -38,36 +38,36 @@ pub struct Solution {
 pub struct Metadata {
     /// The name of the Solution.
     pub name: SolutionName,
-    /// Free annotations; `solutions.metalk8s.scality.com/display-name` is shown to people.
+    /// Annotations. `solutions.metalk8s.scality.com/display-name` is the name that is shown to people.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
-    /// Free labels.
+    /// Labels.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
 }
 
-/// What a Solution consists of.
+/// The content of a Solution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SolutionSpec {
     /// The version.
     pub version: Version,
-    /// The operator, when there is one.
+    /// The operator, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<Operator>,
-    /// Every image.
+    /// The images.
     #[serde(default)]
     pub images: Vec<ImagePlace>,
-    /// Sets of objects that are applied as they are.
+    /// Sets of manifests, which are applied unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub manifests: Vec<ObjectSet>,
     /// Releases of Helm charts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charts: Vec<ChartRelease>,
-    /// What the site may say about them.
+    /// The parameters that a site can set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<ParameterName, Parameter>,
-    /// What has to be there before it is deployed.
+    /// The prerequisites for a deployment.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub prerequisites: Prerequisites,
 }
@@ -79,40 +79,40 @@ impl SolutionSpec {
         sets.chain(self.charts.iter().map(|it| it.name.as_str()))
     }
 
-    /// Whether it brings what is no operator: sets of objects or charts. Their images lie where no version is part of the
-    /// name.
+    /// Whether it brings what is no operator: sets of objects or charts. Their images lie where no version is part of
+    /// the name.
     #[must_use]
     pub fn carries(&self) -> bool {
         !self.manifests.is_empty() || !self.charts.is_empty()
     }
 }
 
-/// How the operator is run.
+/// The operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Operator {
-    /// The operator's image, one of the Solution's.
+    /// The operator's image, which must be one of the Solution's images.
     pub image: OperatorImage,
-    /// The command instead of `<solution>-operator --config=/etc/config/operator.yaml`; an empty one is the image's own
+    /// The command. Default: `<solution>-operator --config=/etc/config/operator.yaml`. An empty list means the image's
     /// entrypoint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<Vec<String>>,
-    /// Arguments; `$(image:NAME)` expands to the pull address of an image of the Solution.
+    /// The arguments. `$(image:NAME)` expands to the pull address of an image of the Solution.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
-    /// Environment variables; values expand likewise.
+    /// The environment variables. Values expand in the same way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub env: Vec<EnvVar>,
-    /// What the operator's container does without, beyond what every operator does without.
+    /// Additional restrictions of the operator's container. Some restrictions apply to every operator.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub security_context: SecurityContext,
-    /// Whether the operator works in its namespace or in the whole cluster.
+    /// The scope of the operator: its namespace or the whole cluster.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub scope: OperatorScope,
     /// Whether and where the operator serves metrics.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
-    /// What its Deployment has beneath all of this.
+    /// The fields of its Deployment that the other fields do not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<OperatorTemplate>,
 }
@@ -126,18 +126,18 @@ impl Operator {
     }
 }
 
-/// What a container promises to do without, in Kubernetes' words. Privilege escalation, capabilities and system calls
-/// outside the runtime's default profile are always withheld.
+/// Restrictions of a container, named as in Kubernetes. Privilege escalation, capabilities and system calls outside the
+/// runtime's default profile are always forbidden.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SecurityContext {
-    /// Never runs as root; Kubernetes refuses an image that would.
+    /// Whether the container must not run as root. Kubernetes rejects an image that would.
     #[serde(default)]
     pub run_as_non_root: bool,
-    /// Writes nowhere but to volumes.
+    /// Whether the container's root file system is read-only.
     #[serde(default)]
     pub read_only_root_filesystem: bool,
-    /// Runs as this user instead of the image's, whose name Kubernetes cannot tell from root's.
+    /// The user to run as instead of the image's. Kubernetes cannot distinguish a user name from root.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_as_user: Option<NonZeroU32>,
 }
@@ -186,13 +186,13 @@ pub struct EnvVar {
     pub value: String,
 }
 
-/// Where an operator works.
+/// The scope of an operator.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum OperatorScope {
-    /// In the namespace it runs in.
+    /// The operator's namespace.
     #[default]
     Namespace,
-    /// In the whole cluster; the administrator must allow it.
+    /// The whole cluster. The administrator must consent to it.
     Cluster,
 }
 
@@ -206,10 +206,10 @@ pub struct Metrics {
     /// The scheme.
     #[serde(default)]
     pub scheme: MetricsScheme,
-    /// The port; by default 8443 for https and 8080 for http.
+    /// The port. Default: 8443 for https and 8080 for http.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// The path, by default `/metrics`.
+    /// The path. Default: `/metrics`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
 }

@@ -17,15 +17,15 @@ pub struct OperatorConfig {
     /// Always `OperatorConfig`.
     #[schemars(extend("const" = "OperatorConfig"))]
     pub kind: String,
-    /// Where the images of each imported version are.
+    /// The registry addresses of each imported version.
     pub repositories: BTreeMap<Version, Vec<Repository>>,
 }
 
-/// One place with images.
+/// The registry address of a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Repository {
-    /// What nodes pull from: `HOST[/PREFIX]/<name>-<version>`.
+    /// The address that nodes pull from: `HOST[/PREFIX]/<name>-<version>`.
     pub endpoint: String,
     /// The images, as `name:tag`.
     pub images: Vec<ImagePlace>,

@@ -22,45 +22,45 @@ fn is_parameter_name(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 
-/// What a parameter may be.
+/// The definition of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Parameter {
     /// The type of its value.
     #[serde(rename = "type")]
     pub kind: ParameterType,
-    /// What it is for.
+    /// A description for the site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Its value where the site says none. Without one, the site must.
+    /// The default. A parameter without a default must be set by the site.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    /// The values that it may have; by default any of its type.
+    /// The allowed values. Default: any value of the type.
     #[serde(default, rename = "enum", skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<Value>,
-    /// What a text is the name or notation of.
+    /// The format of a string.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<ParameterFormat>,
-    /// A regular expression that a text must match, somewhere.
+    /// A regular expression that must match a part of the string.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// The least number.
+    /// The minimum of a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub minimum: Option<Number>,
-    /// The greatest number.
+    /// The maximum of a number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub maximum: Option<Number>,
-    /// Whether nobody may see it: it is kept in a Secret and shown nowhere.
+    /// Whether the value is sensitive: it is stored in a Secret and never shown.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub sensitive: bool,
-    /// How it is made once where the site says none.
+    /// How to generate the value once if the site does not set it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generate: Option<Generate>,
 }
 
 impl Parameter {
-    /// Returns a value that it may have, for where nobody knows the site: its default, or else one of its type. A pattern
-    /// is not looked at.
+    /// Returns a value that it may have, for where nobody knows the site: its default, or else one of its type. A
+    /// pattern is not looked at.
     #[must_use]
     pub fn example(&self) -> Value {
         let said = self.default.as_ref().or(self.values.first());
@@ -85,7 +85,7 @@ impl Parameter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ParameterType {
-    /// A text.
+    /// A string.
     String,
     /// A whole number.
     Integer,
@@ -93,23 +93,23 @@ pub enum ParameterType {
     Number,
     /// True or false.
     Boolean,
-    /// A list of values.
+    /// A list.
     Array,
-    /// Values by name.
+    /// A mapping.
     Object,
 }
 
-/// The name or notation that a text is.
+/// The format of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ParameterFormat {
-    /// The name of a host (RFC 1123).
+    /// A host name (RFC 1123).
     Hostname,
-    /// Addresses of a network, as `10.0.0.0/8`.
+    /// A network in CIDR notation, such as `10.0.0.0/8`.
     Cidr,
-    /// An amount as Kubernetes writes it, as `10Gi`.
+    /// A Kubernetes quantity, such as `10Gi`.
     Quantity,
-    /// The name of a storage class that the cluster has.
+    /// The name of a storage class in the cluster.
     StorageClass,
 }
 
@@ -118,9 +118,9 @@ impl ParameterFormat {
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
-            Self::Hostname => "the name of a host",
+            Self::Hostname => "a host name",
             Self::Cidr => "a network in CIDR notation",
-            Self::Quantity => "a quantity of Kubernetes",
+            Self::Quantity => "a Kubernetes quantity",
             Self::StorageClass => "the name of a storage class",
         }
     }
@@ -181,11 +181,11 @@ fn is_quantity(text: &str) -> bool {
     is_number && (SUFFIXES.contains(&suffix) || is_exponent)
 }
 
-/// How a value is made.
+/// How to generate a value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Generate {
-    /// How many random letters and digits.
+    /// The number of random letters and digits.
     pub length: u8,
 }
 

@@ -120,10 +120,12 @@ pub enum PlaceholderError {
     #[error("`{0}` is not closed by `)`")]
     Open(String),
     /// A part that addresses do not have.
-    #[error("`{0}` is no part of an address; those are registry, path, repository, tag, digest")]
+    #[error(
+        "`{0}` is not a part of an address; the parts are registry, path, repository, tag, digest"
+    )]
     Part(String),
     /// A fact that is not told.
-    #[error("`{0}` is not told of a Solution, only name, version, environment")]
+    #[error("`{0}` is not a property of a Solution; the properties are name, version, environment")]
     Fact(String),
     /// The text between is not a name of its kind.
     #[error(transparent)]
@@ -335,8 +337,8 @@ fn each_below<'a>(
     pointer.truncate(length);
 }
 
-/// The text with every placeholder replaced by what `resolve` knows; none if it has no placeholder and no escape. A text
-/// that is one placeholder alone takes the type of its value.
+/// The text with every placeholder replaced by what `resolve` knows; none if it has no placeholder and no escape. A
+/// text that is one placeholder alone takes the type of its value.
 pub fn expand<E: From<PlaceholderError>>(
     text: &str,
     resolve: impl Fn(&Placeholder) -> Result<Value, E>,
@@ -427,8 +429,8 @@ mod tests {
     fn malformed_placeholders_are_refused_by_what_is_wrong() {
         for (text, words) in [
             ("$(image:a", "`$(image:` is not closed by `)`"),
-            ("$(image.host:a)", "`host` is no part of an address"),
-            ("$(solution:id)", "`id` is not told of a Solution"),
+            ("$(image.host:a)", "`host` is not a part of an address"),
+            ("$(solution:id)", "`id` is not a property of a Solution"),
             ("$(image:A)", "`A` is not a valid image name"),
             ("$(image:a:)", "`` is not a valid tag"),
             ("$(namespace:)", "`` is not a valid namespace"),

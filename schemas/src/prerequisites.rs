@@ -10,33 +10,34 @@ use crate::{
     ApiName, KubernetesName, KubernetesVersion, Quantity, SolutionName, VersionRange, limits,
 };
 
-/// Minor versions of Kubernetes 1, and patches of each, among which those of a range are looked for: more than there will
-/// be.
+/// Minor versions of Kubernetes 1, and patches of each, among which those of a range are looked for: more than there
+/// will be.
 const MINORS: u64 = 200;
 const PATCHES: u64 = 64;
 
-/// What has to be at a site before a Solution is deployed there.
+/// What a site must provide before a Solution is deployed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Prerequisites {
-    /// Other Solutions, deployed and ready.
+    /// Other Solutions, which must be deployed and ready.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::NEEDED_SOLUTIONS))]
     pub solutions: Vec<NeededSolution>,
-    /// The versions of Kubernetes that will do, as a range: only the three numbers of the cluster's version count.
+    /// The supported versions of Kubernetes, as a range. It is compared with the three numbers of the cluster's
+    /// version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kubernetes: Option<VersionRange>,
-    /// APIs that the cluster serves.
+    /// APIs that the cluster must serve.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::NEEDED_APIS))]
     pub api_groups: Vec<ApiName>,
-    /// A storage class.
+    /// A storage class that the cluster must have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage_class: Option<NeededStorageClass>,
-    /// What no pod has asked for yet of the nodes that take pods, where the Solution is not deployed yet.
+    /// The capacity that must be free on schedulable nodes. It is checked only for the first deployment.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub free: FreeResources,
-    /// How many nodes take pods: they are Ready, and nothing keeps pods away that do not say otherwise.
+    /// The minimum number of schedulable nodes: they are Ready, and have no taint that repels ordinary pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nodes: Option<NonZeroU32>,
 }
@@ -85,37 +86,37 @@ fn kubernetes_range<'de, D: Deserializer<'de>>(
     range.map(Some).map_err(D::Error::custom)
 }
 
-/// Another Solution that is needed.
+/// Another Solution that must be deployed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NeededSolution {
     /// Its name.
     pub name: SolutionName,
-    /// The versions of it that will do.
+    /// The supported versions.
     pub version: VersionRange,
-    /// Where it is deployed.
+    /// The environment in which it must be deployed.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub scope: NeededScope,
 }
 
-/// Where a Solution that is needed is deployed.
+/// The environment in which another Solution must be deployed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum NeededScope {
-    /// In the same environment.
+    /// The same environment.
     #[default]
     Environment,
-    /// In any environment of the cluster.
+    /// Any environment of the cluster.
     Cluster,
 }
 
-/// A storage class that is needed.
+/// A storage class that the cluster must have.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum NeededStorageClass {
-    /// The class of this name.
+    /// The name of the class.
     Name(KubernetesName),
-    /// Always `true`: the class that claims get which name none, whatever it is called.
+    /// Always `true`: the default class of the cluster, whatever its name.
     Default(
         #[serde(deserialize_with = "only_true")]
         #[schemars(extend("const" = true))]
@@ -125,15 +126,15 @@ pub enum NeededStorageClass {
 
 fn only_true<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     let value = bool::deserialize(deserializer)?;
-    let refuse = || D::Error::custom("`default` is `true`, or left out");
+    let refuse = || D::Error::custom("`default` must be `true` or absent");
     value.then_some(true).ok_or_else(refuse)
 }
 
-/// What is free of the nodes that take pods.
+/// The free capacity of schedulable nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FreeResources {
-    /// Processors.
+    /// CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<Quantity>,
     /// Memory.
@@ -141,8 +142,8 @@ pub struct FreeResources {
     pub memory: Option<Quantity>,
 }
 
-/// Returns one version of Kubernetes for each minor version in a range, the first one; none if there are more than charts
-/// are rendered for.
+/// Returns one version of Kubernetes for each minor version in a range, the first one; none if there are more than
+/// charts are rendered for.
 pub(crate) fn versions_in(range: &VersionRange) -> Vec<KubernetesVersion> {
     let first = |minor| {
         let patch = (0..PATCHES).find(|patch| range.contains_numbers([1, minor, *patch]))?;

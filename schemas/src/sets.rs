@@ -51,36 +51,36 @@ impl ApiName {
     }
 }
 
-/// A set of objects: `/manifests/<name>/` of an archive.
+/// A set of manifests: `/manifests/<name>/` of an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ObjectSet {
     /// Its name.
     pub name: SetName,
-    /// The namespaces that the release calls its own, the first for objects that name none.
+    /// The namespaces that belong to the set. Objects without a namespace are created in the first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<OwnNamespace>,
-    /// The sets that are there before this one.
+    /// The sets that must be ready before this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<SetName>,
-    /// Whether the set is kept as the archive has it.
+    /// Whether later deployments change the objects of the set.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub strategy: Strategy,
-    /// On what it depends whether the set is installed.
+    /// The condition under which the set is installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
-    /// When the set is applied.
+    /// The time at which the set is applied.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub phase: Phase,
 }
 
-/// A namespace that a release calls its own.
+/// A namespace that belongs to a set or chart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OwnNamespace {
-    /// Its name in the release.
+    /// Its name in the manifests.
     pub name: Namespace,
-    /// Whether it has this name at every site; else the environment says which namespace it is.
+    /// Whether it has this name at every site. Otherwise the environment determines its name.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub fixed: bool,
 }
@@ -93,28 +93,28 @@ impl OwnNamespace {
     }
 }
 
-/// Whether a set is kept as the archive has it.
+/// Whether later deployments change a set or chart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Strategy {
-    /// Every deployment makes its objects what the archive says.
+    /// Every deployment applies the objects as they are in the archive.
     #[default]
     Managed,
-    /// It is installed once; after that only what differs is told.
+    /// It is installed once. Later deployments only report differences.
     BootstrapOnly,
 }
 
-/// On what it depends whether a set is installed.
+/// The condition under which a set or chart is installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Condition {
-    /// A parameter of type boolean is true.
+    /// A boolean parameter is true.
     Parameter(ParameterName),
     /// The cluster serves an API.
     Api(ApiName),
 }
 
-/// When a set is applied.
+/// The time at which a set is applied.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Phase {
@@ -131,52 +131,52 @@ pub enum Phase {
 pub struct SourceSet {
     /// Its name.
     pub name: SetName,
-    /// Files, and directories whose `.yaml`, `.yml` and `.json` files are taken, below the directory of `solution.yaml`.
+    /// Files, or directories with `.yaml`, `.yml` and `.json` files, below the directory of `solution.yaml`.
     pub files: Vec<PathBuf>,
-    /// The namespaces that the release calls its own, the first for objects that name none.
+    /// The namespaces that belong to the set. Objects without a namespace are created in the first one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<SourceNamespace>,
-    /// What is changed about the objects, in this order.
+    /// The patches, applied in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patches: Vec<Patch>,
-    /// Where kinds of others have pod templates.
+    /// The fields of custom resources that contain pod templates.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pod_templates: Vec<PodTemplatePath>,
-    /// The sets that are there before this one.
+    /// The sets that must be ready before this one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<SetName>,
-    /// Whether the set is kept as the archive has it.
+    /// Whether later deployments change the objects of the set.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub strategy: Strategy,
-    /// On what it depends whether the set is installed.
+    /// The condition under which the set is installed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<Condition>,
-    /// When the set is applied.
+    /// The time at which the set is applied.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub phase: Phase,
 }
 
-/// A namespace that a release calls its own.
+/// A namespace that belongs to a set or chart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SourceNamespace {
-    /// Its name in the release.
+    /// Its name in the manifests.
     pub name: Namespace,
-    /// Whether it has this name at every site. By default it has if objects of the set belong to the whole cluster or to
-    /// other namespaces, for which the name is known.
+    /// Whether it has this name at every site. Default: true if objects of the set are cluster-scoped or in other
+    /// namespaces, because these may refer to the namespace by its name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed: Option<bool>,
 }
 
-/// A change of objects, as the `patches` of kustomize have it.
+/// A patch, as in the `patches` of kustomize.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Patch {
-    /// Which objects; there must be one at least. Without it the one that the patch names.
+    /// The objects to patch; at least one must match. Default: the object that the patch names.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub target: PatchTarget,
-    /// The change, inline or as text in YAML or JSON. A list is a JSON Patch (RFC 6902). A map is a strategic merge patch
-    /// for Kubernetes' own kinds, and a JSON merge patch (RFC 7396) for all others.
+    /// The patch, inline or as a string in YAML or JSON. A list is a JSON Patch (RFC 6902). A mapping is a strategic
+    /// merge patch for built-in kinds of Kubernetes, and a JSON merge patch (RFC 7396) for all other kinds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub patch: Option<Value>,
     /// The former form of a JSON merge patch (RFC 7396).
@@ -187,34 +187,34 @@ pub struct Patch {
     pub json: Option<Value>,
 }
 
-/// Which objects a patch changes. Texts are regular expressions for the whole of what they are compared with.
+/// The target of a patch. Strings are regular expressions that must match the whole text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PatchTarget {
-    /// Their API group; by default any.
+    /// The API group. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
-    /// Their API version, without the group; by default any.
+    /// The API version, without the group. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// Their kind; by default any.
+    /// The kind. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// Their name; by default any.
+    /// The name. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The namespace that they name; by default any.
+    /// The namespace in the manifest. Default: any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// What Kubernetes calls a label selector, for their labels.
+    /// A label selector for the labels.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label_selector: Option<String>,
-    /// The same for their annotations.
+    /// A label selector for the annotations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotation_selector: Option<String>,
 }
 
-/// Where a kind has a pod template.
+/// The pod template of a kind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PodTemplatePath {
@@ -222,6 +222,6 @@ pub struct PodTemplatePath {
     pub group: String,
     /// The kind.
     pub kind: String,
-    /// A JSON pointer (RFC 6901) to the template, whose `spec` is a pod's.
+    /// A JSON Pointer (RFC 6901) to the pod template, whose `spec` is a pod's.
     pub path: String,
 }

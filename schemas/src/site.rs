@@ -25,7 +25,7 @@ use crate::{
     limits, yaml,
 };
 
-/// A site's file.
+/// The configuration of a site (`site.yaml`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Site {
@@ -35,66 +35,68 @@ pub struct Site {
     /// Always `Site`.
     #[schemars(extend("const" = "Site"))]
     pub kind: String,
-    /// What is chosen.
+    /// The settings.
     #[serde(default)]
     pub spec: SiteSpec,
 }
 
-/// What a site chooses.
+/// The settings of a site.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SiteSpec {
-    /// Where images are pushed, `HOST[:PORT][/PREFIX]`; only in the default file.
+    /// The registry that images are pushed to, `HOST[:PORT][/PREFIX]`. Only in the default file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry: Option<String>,
-    /// Where nodes pull them from, if they know it by another name; only in the default file.
+    /// The registry that nodes pull from, if they use a different address. Only in the default file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_registry: Option<String>,
-    /// The certificate authority (PEM) that signed the registry's certificate; only in the default file.
+    /// The certificate authority (PEM) that signed the registry's certificate. Only in the default file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub certificate_authority: Option<String>,
-    /// The Secret with which nodes log in to the registry; it lies in each namespace of the environments.
+    /// The Secret with which nodes log in to the registry. It must exist in each namespace of the environments.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_secret: Option<KubernetesName>,
-    /// How workloads run, the operator's and those of sets and charts. Of several entries that set a field for a workload
-    /// the closest one counts.
+    /// Settings of workloads: operators, sets of manifests and charts. If multiple entries set a field of a workload,
+    /// the most specific entry takes precedence.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::SITE_RULES))]
     pub workloads: Vec<SiteRule>,
-    /// The values of Solutions' parameters, by the Solution's name. Sensitive ones have none here: others can read it.
+    /// The parameters of Solutions, by Solution name. Sensitive parameters cannot be set here, because others can read
+    /// it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<SolutionName, BTreeMap<ParameterName, Value>>,
-    /// The values of charts, by the Solution's name and the release's. They count above the publisher's.
+    /// The values of charts, by Solution name and release name. They override the publisher's values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub charts: BTreeMap<SolutionName, BTreeMap<ReleaseName, ChartChoices>>,
-    /// What is changed about the objects that Solutions carry as they are, by the Solution's name, in this order. Targets
-    /// are named as they are applied here.
+    /// Patches of the objects in sets of manifests, by Solution name, applied in this order. Targets use the names at
+    /// this site.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub patches: BTreeMap<SolutionName, Vec<Patch>>,
 }
 
-/// How some workloads run.
+/// Settings of some workloads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SiteRule {
-    /// The Solutions it is for. The name itself counts before a prefix, a longer prefix before a shorter one, `*` last.
+    /// The Solutions. An exact name takes precedence over a prefix, a longer prefix over a shorter one, and `*` comes
+    /// last.
     #[serde(default = "all")]
     pub solutions: SolutionPattern,
-    /// The part it is for: the name of a set or of a chart's release, or `operator`. Without it all of them, but
-    /// `replicas`, `resources` and `env` are the operator's alone then. One that names a part counts before.
+    /// The part: the name of a set or of a chart's release, or `operator`. Default: all parts, but `replicas`,
+    /// `resources` and `env` then apply to the operator only. An entry with a part takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<KubernetesName>,
-    /// The kind of the workload, where two have the same name.
+    /// The kind of the workload, if two workloads have the same name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<WorkloadKind>,
-    /// The name of the workload; without a part, `operator` is the operator's. Without it all of them, and one that names
-    /// a workload counts before.
+    /// The name of the workload. Without a part, `operator` is the operator's workload. Default: all workloads. An
+    /// entry with a workload takes precedence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workload: Option<KubernetesName>,
-    /// The container that `resources` and `env` are for.
+    /// The container that `resources` and `env` apply to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<KubernetesName>,
-    /// What is chosen.
+    /// The settings.
     pub set: Choices,
 }
 

@@ -20,7 +20,7 @@ use crate::{
     VersionRange, WantedPlatform, limits,
 };
 
-/// What an archive is made from.
+/// The source of an archive (`solution.yaml`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SolutionSource {
@@ -36,32 +36,33 @@ pub struct SolutionSource {
     pub spec: SourceSpec,
 }
 
-/// What a Solution is made from.
+/// The source of a Solution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SourceSpec {
     /// The version.
     pub version: Version,
-    /// The images, and where each comes from.
+    /// The images and their sources.
     #[serde(default)]
     pub images: Vec<SourceImage>,
-    /// The operator; without one the Solution only brings images.
+    /// The operator, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<Operator>,
-    /// Directory with one `CustomResourceDefinition` a file, below the directory of `solution.yaml`.
+    /// The directory with one `CustomResourceDefinition` per file, below the directory of `solution.yaml`.
     #[serde(default = "default_crds")]
     pub crds: PathBuf,
-    /// File with the Roles and `ClusterRoles` of the operator, below the directory of `solution.yaml`.
+    /// The file with the Roles and `ClusterRoles` of the operator, below the directory of `solution.yaml`.
     #[serde(default = "default_roles")]
     pub roles: PathBuf,
-    /// Sets of objects that are carried and applied as they are.
+    /// Sets of manifests, which are packaged and applied unchanged.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub manifests: Vec<SourceSet>,
     /// Helm charts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub charts: Vec<SourceChart>,
-    /// The versions of Kubernetes that the charts are rendered for: their images are complete for each; by default the
-    /// minor versions that `prerequisites.kubernetes` leaves, if they are few, else the one that Helm knows best.
+    /// The versions of Kubernetes that the charts are rendered for. Their images are complete for each. Default: the
+    /// minor versions that `prerequisites.kubernetes` allows, if they are few, otherwise the version that Helm supports
+    /// best.
     #[serde(
         default,
         deserialize_with = "distinct_and_few",
@@ -69,20 +70,20 @@ pub struct SourceSpec {
     )]
     #[schemars(length(max = limits::KUBERNETES_VERSIONS), extend("uniqueItems" = true))]
     pub kubernetes: Vec<KubernetesVersion>,
-    /// What the site may say about them.
+    /// The parameters that a site can set.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: BTreeMap<ParameterName, Parameter>,
-    /// What has to be there before it is deployed.
+    /// The prerequisites for a deployment.
     #[serde(
         default,
         deserialize_with = "SourcePrerequisites::deserialize",
         skip_serializing_if = "crate::is_default"
     )]
     pub prerequisites: Prerequisites,
-    /// The versions that can be upgraded to this one.
+    /// The versions that a site can upgrade from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upgrade_from: Option<VersionRange>,
-    /// When the archive should be no longer used; only a warning at the site.
+    /// The date after which the archive should no longer be used. The site only shows a warning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<StatementTime>,
 }
@@ -106,13 +107,13 @@ fn distinct_and_few<'de, D: Deserializer<'de>>(
     if versions.len() > limits::KUBERNETES_VERSIONS {
         let max = limits::KUBERNETES_VERSIONS;
         return Err(D::Error::custom(format_args!(
-            "there are {} versions of Kubernetes; at most {max} are rendered for",
+            "there are {} versions of Kubernetes; charts are rendered for at most {max}",
             versions.len()
         )));
     }
     let mut seen = BTreeSet::new();
     match versions.iter().find(|it| !seen.insert(it.as_str())) {
-        Some(twice) => Err(D::Error::custom(format_args!("{twice} stands there twice"))),
+        Some(twice) => Err(D::Error::custom(format_args!("{twice} is listed twice"))),
         None => Ok(versions),
     }
 }
@@ -131,14 +132,14 @@ fn default_roles() -> PathBuf {
 pub struct SourceImage {
     /// The image's name in the Solution.
     pub name: ImageName,
-    /// The image's tag in the Solution, also when the source is pinned by digest.
+    /// The image's tag in the Solution, even if the source is pinned by digest.
     pub tag: Tag,
-    /// Where the image comes from.
+    /// The source of the image.
     pub source: ImageSource,
-    /// The reference that workloads ask for; by default where the image came from.
+    /// The reference that workloads use. Default: the image's reference in its source.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<ImageReference>,
-    /// The platforms to take of a multi-platform image, as `os/architecture[/variant]`; by default all.
+    /// The platforms to take from a multi-platform image, as `os/architecture[/variant]`. Default: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub platforms: Vec<WantedPlatform>,
 }

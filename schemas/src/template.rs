@@ -13,21 +13,21 @@ use crate::{SetName, printable_within};
 /// The number of characters of a field's name in a place that is told.
 const FIELD: usize = 63;
 
-/// What the operator's Deployment has beneath what an import sets of it.
+/// The fields of the operator's Deployment that the import does not set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OperatorTemplate {
-    /// How many pods run; by default one.
+    /// The number of pods. Default: one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<NonZeroU32>,
-    /// The sets of `spec.manifests` that are there before the pods start, since these mount what they bring.
+    /// The sets in `spec.manifests` that must be ready before the pods start, because the pods use their objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub needs: Vec<SetName>,
     /// Labels and annotations of the pods.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub metadata: TemplateMetadata,
-    /// A pod's specification as Kubernetes has it. The container without `image` is the operator's; every other image is
-    /// `$(image:NAME)`, which expands in all texts.
+    /// The pod spec, as in Kubernetes. The container without `image` is the operator's. Every other image is
+    /// `$(image:NAME)`, which expands in all strings.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub spec: Map<String, Value>,
 }

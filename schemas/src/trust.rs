@@ -12,7 +12,7 @@ use crate::manifest::{ManifestError, check_kind};
 use crate::name::{NameError, SolutionName, text_traits};
 use crate::{API_VERSION, KubernetesName, limits, pattern, yaml};
 
-/// A policy: what a site asks of the archives of some Solutions.
+/// A site's policy for the archives of some Solutions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TrustPolicy {
@@ -28,35 +28,35 @@ pub struct TrustPolicy {
     pub spec: TrustSpec,
 }
 
-/// How a policy is called.
+/// The policy's metadata.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrustMetadata {
-    /// The policy's name, which is also that of its file: `<name>.yaml`.
+    /// The policy's name, which is also the name of its file: `<name>.yaml`.
     pub name: KubernetesName,
 }
 
-/// What a policy asks for.
+/// The requirements of a policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TrustSpec {
-    /// The Solutions that the policy is for. Of several policies that fit a Solution the one with the closest pattern counts:
-    /// the name itself before a prefix, a longer prefix before a shorter one, `*` last.
+    /// The Solutions. If multiple policies match a Solution, the most specific pattern applies: an exact name takes
+    /// precedence over a prefix, a longer prefix over a shorter one, and `*` comes last.
     #[schemars(length(min = 1, max = limits::TRUST_PATTERNS))]
     pub solutions: Vec<SolutionPattern>,
-    /// How many of the keys must have signed; may only be left out for a single key.
+    /// The number of keys that must have signed. Optional if there is a single key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<NonZeroUsize>,
-    /// The keys.
+    /// The trusted keys.
     #[schemars(length(min = 1, max = limits::TRUST_KEYS))]
     pub keys: Vec<TrustedKey>,
 }
 
-/// A key that counts.
+/// A trusted key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrustedKey {
-    /// Whose key it is, for people.
+    /// The owner of the key, for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// The public key, `SubjectPublicKeyInfo` in PEM.

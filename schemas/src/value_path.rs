@@ -37,7 +37,7 @@ pub enum ValuePathError {
     #[error("a key is empty: a path of values is `a.b[0].c`, with `\\.` for a dot within a key")]
     Empty,
     /// An index is no number, or too large a one.
-    #[error("an index is no number of at most {max}", max = limits::VALUE_INDEX)]
+    #[error("an index is not a number of at most {max}", max = limits::VALUE_INDEX)]
     Index,
     /// The path is longer than the limit.
     #[error("it has more than {max} parts", max = limits::VALUE_DEPTH)]

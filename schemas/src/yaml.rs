@@ -224,7 +224,7 @@ pub enum StreamError {
         source: std::str::Utf8Error,
     },
     /// A line that only some readers take for the end of a document.
-    #[error("has text right behind `---` on line {line}, {words}", words = go::AMBIGUOUS)]
+    #[error("has text directly after `---` on line {line}, {words}", words = go::AMBIGUOUS)]
     Marker {
         /// The line.
         line: usize,
@@ -627,7 +627,7 @@ mod tests {
         let message = super::parts(b"a: 1\n---x: 2\n").unwrap_err().to_string();
         assert_eq!(
             message,
-            "has text right behind `---` on line 2, which readers of YAML understand differently"
+            "has text directly after `---` on line 2, which YAML parsers read differently"
         );
     }
 
@@ -638,7 +638,7 @@ mod tests {
         let message = parts[1].document().unwrap_err().to_string();
         assert_eq!(
             message,
-            "two keys become `1` in JSON, which readers of YAML understand differently at line 5, column 1"
+            "two keys become `1` in JSON, which YAML parsers read differently at line 5, column 1"
         );
     }
 

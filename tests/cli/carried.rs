@@ -414,7 +414,7 @@ fn what_cannot_be_renewed_is_refused_and_left_as_it_is() {
         (
             &unresolved,
             &[
-                "conflicts of the last update are not resolved, in `manifests/cert-keeper.yaml`",
+                "cannot update: the last update left unresolved conflicts in `manifests/cert-keeper.yaml`",
                 "until no line begins with",
             ],
         ),
@@ -475,7 +475,7 @@ fn what_was_edited_on_both_sides_is_merged_by_git() {
     let nothing = "/nonexistent";
     let said = with_programs(&desk, &UPDATE, nothing).failure(1);
     assert!(
-        said.contains("no program `git`, which merges `manifests/a.yaml`; nothing was written"),
+        said.contains("cannot merge `manifests/a.yaml`: `git` not found; nothing was written"),
         "{said}"
     );
     assert!(said.contains("hint: install git"), "{said}");
@@ -520,7 +520,7 @@ fn conflicts_stay_for_a_person_to_resolve() {
     assert!(merged.contains("upgradeFrom: '>=1.16.0'"), "{merged}");
     // As long as they are there, nothing goes on.
     let said = update(&desk, &[]).failure(1);
-    let words = "conflicts of the last update are not resolved, in `solution.yaml`";
+    let words = "cannot update: the last update left unresolved conflicts in `solution.yaml`";
     assert!(said.contains(words), "{said}");
     assert_eq!(text(&desk, SOURCE), merged);
     let pack = ["pack", "cert-keeper", "-o", "out.iso", "--unsigned"];
@@ -682,7 +682,7 @@ fn a_version_of_ones_own_is_changed_only_when_asked() {
     let said = update(&desk, &["--output", "json"]).json();
     assert_eq!([&said["from"], &said["version"]], ["7.0.0", "7.0.0"]);
     assert_eq!(about(&said), ["version"]);
-    let told = "is your own, `7.0.0`, and was kept; the release went from 1.16.1 to 1.17.0";
+    let told = "is `7.0.0`, which you set, and was kept; the release changed from 1.16.1 to 1.17.0";
     assert_eq!(said["notes"][0]["text"], told);
     let asked = ["--version", "7.1.0", "--output", "json"];
     let said = update(&desk, &asked).json();

@@ -253,7 +253,7 @@ fn a_chart_with_definitions_that_no_site_could_take_is_not_packed() {
     // One chart in two releases is judged once.
     assert_eq!(refused.matches("error[").count(), 2, "{refused}");
     for words in [
-        "crds/a.yaml, document 2: defines `carts.shop.test` again, otherwise than before",
+        "crds/a.yaml, document 2: defines `carts.shop.test` differently than before",
         "crds/b.yaml, document 1: holds `v1` `Secret`",
     ] {
         let finding = refused.lines().find(|line| line.ends_with(words));
@@ -271,13 +271,16 @@ fn a_chart_with_definitions_that_no_site_could_take_is_not_packed() {
 fn charts_are_not_packed_unrendered_unless_it_is_asked_for() {
     let desk = desk("");
     let refused = desk.solution(&PACK[..6]).failure(1);
-    for words in ["no `helm` that could render them", "--no-render"] {
+    for words in [
+        "the images that the charts need: `helm` not found",
+        "--no-render",
+    ] {
         assert!(refused.contains(words), "{refused}");
     }
     let with = |more: &[&str]| desk.solution(&[&PACK[..6], more].concat());
     let refused = with(&["--helm", "none/helm"]).failure(1);
     assert!(
-        refused.contains("there is no program `none/helm`"),
+        refused.contains("program `none/helm` not found"),
         "{refused}"
     );
     with(&["--helm", "helm", "--no-render"]).failure(2);

@@ -147,7 +147,7 @@ fn a_chart_of_a_repository_is_named_and_packed_from_there() {
     let source = format!("{url}#web-shop@v1.2.3+b");
     let said = desk.solution(&["init", "--chart", &source, "x"]).failure(1);
     assert!(
-        said.contains("holds the chart `web-shop` in version 9.9.9"),
+        said.contains("contains the chart `web-shop` in version 9.9.9"),
         "{said}"
     );
     assert!(!desk.path("x").exists());
@@ -173,7 +173,7 @@ fn what_is_no_chart_makes_no_tree() {
         (
             &["--chart", "one.yaml"],
             1,
-            "the chart `one.yaml` cannot be carried",
+            "cannot package the chart `one.yaml`",
         ),
         (
             &["--chart", "chart", "--values", "bad.yaml"],

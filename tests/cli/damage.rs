@@ -189,7 +189,7 @@ fn a_copy_with_padding_is_whole_again_after_the_command_in_its_finding() {
     let size = bytes.len();
     bytes.resize(size + 150 * 2048, 0);
     desk.write("example.iso", bytes);
-    let report = desk.refused(&["container.too-large"], &["copies from a disc"]);
+    let report = desk.refused(&["container.too-large"], &["copies from optical discs"]);
     let message = report["findings"][0]["message"].as_str().unwrap();
     let told = format!("`truncate -s {size} FILE`");
     assert!(message.contains(&told), "{message}");

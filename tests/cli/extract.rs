@@ -140,7 +140,7 @@ fn nothing_is_written_where_something_is_in_the_way() {
 
     symlink("/dev/null", desk.path("out/manifest.yaml")).unwrap();
     let text = extract(&["--overwrite"]).failure(1);
-    assert!(text.contains("what is there is not a file"), "{text}");
+    assert!(text.contains("it exists and is not a file"), "{text}");
     fs::remove_file(desk.path("out/manifest.yaml")).unwrap();
 
     // Of the same size, so that only reading it tells.
@@ -151,7 +151,7 @@ fn nothing_is_written_where_something_is_in_the_way() {
     desk.write("out/manifest.yaml", &other);
     let text = extract(&[]).failure(1);
     assert!(
-        text.contains("other content") && text.contains("--overwrite"),
+        text.contains("different content") && text.contains("--overwrite"),
         "{text}"
     );
     assert!(!desk.path("out/operator").exists(), "{text}");

@@ -63,9 +63,9 @@ fn all_that_is_wrong_with_a_fleet_is_said_with_its_line_and_what_to_do() {
     let refused = desk.solution(&["fleet", "check", "fleet.yaml"]).failure(1);
     for words in [
         "error: line 8: the cluster `lab` is in no wave\nhint: add it,",
-        "error: line 13: the entry for `shop` in the environment `prod` names the group `prd`, which there is not\nhint: did you mean `prod`?",
+        "error: line 13: the entry for `shop` in the environment `prod` names the group `prd`, which does not exist\nhint: did you mean `prod`?",
         "error: line 17: the cluster `paris` is in two waves, `canary` and `rest`\nhint: leave it out",
-        "note: the entry for `shop` in the environment `prod` reaches no cluster",
+        "note: the entry for `shop` in the environment `prod` selects no cluster",
         "3 obstacles in the way",
     ] {
         assert!(refused.contains(words), "{words}\n{refused}");
@@ -82,7 +82,7 @@ fn expressions_and_values_are_judged_without_a_cluster() {
     desk.write("fleet.yaml", FLEET.replacen("spec:", site, 1));
     let refused = desk.solution(&["fleet", "check", "fleet.yaml"]).failure(1);
     for words in [
-        "error: line 9: `${cluster.nam}` uses `cluster.nam`, which is no fact\nhint: did you mean `cluster.name`?",
+        "error: line 9: `${cluster.nam}` uses `cluster.nam`, which is not a fact\nhint: did you mean `cluster.name`?",
         "error: line 10: `${split(1}`: it is not CEL: ",
         "error: line 11: `site` of fleet at `/workloads/0`: unknown field `image`",
         "3 obstacles",

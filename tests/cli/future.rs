@@ -92,7 +92,7 @@ fn a_capability_that_is_not_known_is_refused_by_its_name() {
     });
     desk.refused(
         &["container.layout"],
-        &["`charts-2.0.0`", "a newer one is needed"],
+        &["`charts-2.0.0`", "a newer version is needed"],
     );
     refused_by_every_verb(&desk, &["requires `charts-2.0.0`"]);
 }

@@ -84,7 +84,7 @@ fn the_releases_of_a_helmfile_become_a_tree_that_can_be_packed() {
     for words in [
         "tree 0.1.0: 3 releases",
         "left out: old: `installed: false`",
-        "left out: cache: `condition: cache.enabled` does not hold",
+        "left out: cache: `condition: cache.enabled` is false",
         "next: read tree/NOTES.md and tree/solution.yaml, list the images with `solution pack tree --add-images`",
     ] {
         assert!(made.stderr.contains(words), "{made:?}");
@@ -162,7 +162,7 @@ fn without_a_directory_the_solution_is_called_as_that_of_the_helmfile() {
         .iter()
         .find(|note| note["about"] == "values/web-1.yaml");
     let told = told.unwrap()["text"].as_str().unwrap();
-    let words = "/shop/values/link.yaml`, outside of the helmfile's directory";
+    let words = "/shop/values/link.yaml`, which is outside the helmfile's directory";
     assert!(told.contains(words), "{told}");
     assert_eq!(desk.read("shop/shop/values/web-1.yaml"), b"image: 'c'\n");
 }
@@ -183,7 +183,7 @@ fn what_cannot_be_taken_over_makes_no_tree_and_says_what_to_do() {
     for (state, words, hint) in [
         (
             one(", hooks: [{events: [presync]}]"),
-            "release `web` has what is not taken over: `hooks`",
+            "release `web` has unsupported fields: `hooks`",
             "hint: write what these set as `values`",
         ),
         (
@@ -209,7 +209,7 @@ fn what_cannot_be_taken_over_makes_no_tree_and_says_what_to_do() {
         (one(", values: [values/none.yaml]"), "values/none.yaml`", ""),
         (
             one(", values: ['https://r.test/a.yaml']"),
-            "which is not one file of this disk",
+            "which is not a local file",
             "hint: name each file by its path",
         ),
         (
@@ -224,7 +224,7 @@ fn what_cannot_be_taken_over_makes_no_tree_and_says_what_to_do() {
         ),
         (
             two("").replace("name: db", "name: web"),
-            "is not the only one of its name",
+            "has the same name as another release",
             "hint: give each a name of its own",
         ),
     ] {
@@ -245,11 +245,11 @@ fn secrets_are_refused_before_helmfile_asks_for_them() {
     for (field, words) in [
         (
             "values: [values/store.yaml]",
-            "/shop/values/store.yaml` takes values from a store of secrets",
+            "/shop/values/store.yaml` takes values from a secret store",
         ),
         (
             "secrets: [a.yaml]",
-            "release `web` takes values from a store of secrets, or has `secrets`",
+            "release `web` takes values from a secret store, or has `secrets`",
         ),
     ] {
         let state = format!("releases: [{{name: web, chart: ./charts/web, {field}}}]\n");
@@ -273,14 +273,14 @@ fn without_helmfile_no_helmfile_is_read() {
     let said = desk.solution(&from).failure(1);
     assert!(
         said.contains(
-            "there is no program `helmfile`, which reads helmfiles\nhint: install Helmfile"
+            "program `helmfile` not found, which reads helmfiles\nhint: install Helmfile"
         ),
         "{said}"
     );
     let named = [&from[..], &["--helmfile", "./none"]].concat();
     let said = desk.solution(&named).failure(1);
     assert!(
-        said.contains("there is no program `./none`\nhint: install Helmfile"),
+        said.contains("program `./none` not found\nhint: install Helmfile"),
         "{said}"
     );
     let failing = "#!/bin/sh\necho 'in shop: no such template' >&2\nexit 2\n";

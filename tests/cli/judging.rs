@@ -121,18 +121,18 @@ fn nobody_judges_an_error_or_a_signature() {
     let said = run(&desk, &PACK, &[]).failure(2);
     for words in [
         "line 5: `operator.yaml` is an error",
-        "line 7: `signature.skipped` is about who",
+        "line 7: `signature.skipped` is about the origin",
     ] {
         assert!(said.contains(words), "{said}");
     }
     for (flags, words) in [
         (
             ["--ignore", "signature.skipped=x"],
-            "--ignore: `signature.skipped` is about who",
+            "--ignore: `signature.skipped` is about the origin",
         ),
         (
             ["--ignore", "integrity.damaged=x"],
-            "--ignore: `integrity.damaged` is about who",
+            "--ignore: `integrity.damaged` is about the origin",
         ),
         (
             ["--ignore", "practice.latest"],
@@ -140,7 +140,7 @@ fn nobody_judges_an_error_or_a_signature() {
         ),
         (
             ["--select", "practise.latest"],
-            "`practice.latest` may be meant",
+            "did you mean `practice.latest`?",
         ),
     ] {
         let said = run(&desk, &VALIDATE, &flags).failure(2);

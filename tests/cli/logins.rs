@@ -70,10 +70,10 @@ fn files_that_others_could_have_written_are_refused_and_stay() {
     symlink("logins.json", desk.path("link.json")).unwrap();
     refused("link.json", "is a link, and only files are read");
     fs::set_permissions(desk.path("logins.json"), Permissions::from_mode(0o666)).unwrap();
-    refused("logins.json", "is writable by others (mode 0666)");
+    refused("logins.json", "is writable by other users (mode 0666)");
     desk.write("open/logins.json", FILE);
     fs::set_permissions(desk.path("open"), Permissions::from_mode(0o777)).unwrap();
-    refused("open/logins.json", "is writable by others (mode 0777)");
+    refused("open/logins.json", "is writable by other users (mode 0777)");
     for name in ["logins.json", "open/logins.json"] {
         assert_eq!(desk.read(name), FILE.as_bytes(), "{name}");
     }

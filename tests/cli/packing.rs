@@ -216,7 +216,7 @@ fn keys_to_sign_with() {
         |keys: &[&str]| desk.solution(&[&["pack", "source", "-o", "out.iso"], keys].concat());
     let text = pack(&["--key", "publisher.key", "--key", "publisher.key"]).failure(1);
     assert!(
-        text.contains("cannot be signed") && text.contains("caused by"),
+        text.contains("cannot sign") && text.contains("caused by"),
         "{text}"
     );
     let text = pack(&["--key", "publisher.pub"]).failure(1);
@@ -287,7 +287,7 @@ fn a_release_is_packed_as_it_is_and_shown() {
     let desk = desk_with_release(DEPLOYMENT);
     let text = desk.solution(&PACK);
     assert_eq!(text.code, 0, "{text:?}");
-    let warning = "warning[manifests.image-mentioned]: release.yaml:11: /spec/template/spec/containers/0/args/0 names `registry.example.test/proxy:1`, which is none of the Solution's images";
+    let warning = "warning[manifests.image-mentioned]: release.yaml:11: /spec/template/spec/containers/0/args/0 names `registry.example.test/proxy:1`, which is not an image of the Solution";
     assert!(text.stderr.contains(warning), "{text:?}");
     let shown = desk.solution(&["inspect", "out.iso"]).success();
     assert!(
@@ -381,7 +381,7 @@ fn all_that_is_wrong_with_a_tree_is_said_at_once() {
     let said = desk.solution(&PACK).failure(1);
     let words = "error[operator.crd-kind]: operator/deploy/crds/versionservers_crd.yaml:2: holds ";
     assert!(said.contains(words), "{said}");
-    let end = "refused: `out.iso` was not written, since the source tree is not in order\n";
+    let end = "refused: `out.iso` was not written, since the source tree has errors\n";
     assert!(said.ends_with(end), "{said}");
     assert!(!desk.path("out.iso").exists());
 }

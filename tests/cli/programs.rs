@@ -155,13 +155,13 @@ fn this_program_is_included_as_the_readme_says() {
 fn what_is_no_program_or_has_nothing_to_install_is_refused() {
     let desk = desk();
     let twice = [&PACK[..], &["--include-helm", "v4.3.1=helm"]].concat();
-    let words = format!("there are two `helm` to include for {}", OTHER.0);
+    let words = format!("cannot include two programs `helm` for {}", OTHER.0);
     let refused = desk.solution(&twice).failure(1);
     assert!(refused.contains(&words), "{refused}");
     let unsaid = PACK.map(|it| it.strip_prefix("v4.3.1=").unwrap_or(it));
     let refused = desk.solution(&unsaid).failure(1);
     assert!(
-        refused.contains("cannot be asked for its version"),
+        refused.contains("cannot determine the version of"),
         "{refused}"
     );
     assert!(refused.contains("VERSION=FILE"), "{refused}");
@@ -170,12 +170,12 @@ fn what_is_no_program_or_has_nothing_to_install_is_refused() {
     desk.write("source/solution.yaml", without);
     let refused = desk.solution(&PACK).failure(1);
     assert!(
-        refused.contains("no charts that an included `helm`"),
+        refused.contains("cannot include `helm`: the Solution has no charts"),
         "{refused}"
     );
     desk.write("helm", "#!/bin/sh\necho v4.3.1\n");
     let refused = desk.solution(&PACK).failure(1);
-    let words = "`helm` is no executable for Linux on amd64 or arm64";
+    let words = "helm`: it is not an executable for Linux on amd64 or arm64";
     assert!(refused.contains(words), "{refused}");
     assert!(!desk.path("out.iso").exists());
 }

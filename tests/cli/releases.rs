@@ -146,7 +146,7 @@ fn what_to_know_is_said_at_once() {
     for words in [
         "shop 2.1.0: 3 images",
         "chosen: scope: Namespace: ",
-        "left out: objects: Service `shop-operator-metrics`: carry what",
+        "left out: objects: Service `shop-operator-metrics`: if the operator",
         "next: read shop/NOTES.md and shop/solution.yaml",
     ] {
         assert!(said.stderr.contains(words), "{said:?}");
@@ -161,7 +161,7 @@ fn what_is_no_such_operator_is_refused_with_what_to_do() {
     for (file, words, hint) in [
         (
             "cert-keeper.yaml",
-            "no Deployment of the release takes `--config`",
+            "no Deployment of the release has the argument `--config`",
             hint,
         ),
         (
@@ -231,9 +231,10 @@ fn names_and_versions_can_be_given() {
         .solution(&[&OPERATOR[..], &[&file, "x", "--deployment", "other"]].concat())
         .failure(1);
     assert!(
-        text.contains("no Deployment `other` that takes `--config`")
-            && text
-                .contains("those that do: `shop-operator`\nhint: choose one with `--deployment`"),
+        text.contains("no Deployment `other` with the argument `--config`")
+            && text.contains(
+                "Deployments with it: `shop-operator`\nhint: choose one with `--deployment`"
+            ),
         "{text}"
     );
     let missing: PathBuf = desk.path("missing.yaml");

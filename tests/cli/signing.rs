@@ -90,7 +90,7 @@ fn without_the_right_passphrase_nothing_is_signed() {
         assert!(text.contains(word), "{text}");
     }
     let text = without_terminal(&desk, &sign, Some("open sesam")).failure(1);
-    assert!(text.contains("does not open the secret key"), "{text}");
+    assert!(text.contains("does not decrypt the secret key"), "{text}");
     assert!(!text.contains("sesam"), "{text}");
     desk.write("empty", "\nopen sesame\n");
     let text = desk

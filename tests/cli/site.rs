@@ -29,7 +29,7 @@ fn a_wrong_file_is_named_with_what_is_wrong_in_it() {
         (
             "{patches: {shop: [{target: {name: '('}, patch: {}}]}}",
             None,
-            "`(` is no regular expression",
+            "`(` is not a usable regular expression",
         ),
         (
             "{workloads: [{set: {env: {POD_NAME: x}}}]}",

@@ -61,12 +61,12 @@ fn what_is_not_for_a_template_to_say_is_not_packed() {
         (
             "        containers:\n",
             "        serviceAccountName: admin\n        containers:\n",
-            "spec.operator.template.spec.serviceAccountName: is not for a template to say",
+            "spec.operator.template.spec.serviceAccountName: cannot be set by a template",
         ),
         (
             "'$(image:example-server)'",
             "quay.io/proxy:1",
-            "spec.operator.template.spec.containers[1].image: is not `$(image:NAME)` alone",
+            "spec.operator.template.spec.containers[1].image: is not exactly `$(image:NAME)`",
         ),
         (
             "$(image:example-server)",

@@ -263,7 +263,7 @@ fn what_others_could_have_written_ends_the_command() {
             mode(&path, bad);
             let shown = path.display().to_string();
             let shown = shown.trim_end_matches('/');
-            let words = format!("`{shown}` is writable by others (mode 0{bad:o})");
+            let words = format!("`{shown}` is writable by other users (mode 0{bad:o})");
             refused(&[&words, "chmod go-w"]);
         }
         mode(&path, 0o1777);

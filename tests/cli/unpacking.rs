@@ -82,7 +82,7 @@ fn a_cache_that_others_could_write_to_is_not_used() {
     for bad in [0o770, 0o707, 0o1777] {
         fs::set_permissions(&cache, Permissions::from_mode(bad)).unwrap();
         let text = desk.solution(&PACK).failure(1);
-        let words = format!("cache` is writable by others (mode {bad:04o})");
+        let words = format!("cache` is writable by other users (mode {bad:04o})");
         assert!(text.contains("cannot trust the cache in `cache`"), "{text}");
         assert!(text.contains(&words), "{text}");
         assert!(text.contains("--cache-dir"), "{text}");

@@ -811,8 +811,7 @@ fn a_site_gives_values_and_changes_what_the_publisher_did_not_foresee() {
     // A patch whose target is gone stops the plan.
     keep_file(&site, "web");
     let refused = import(&site, &second, &[]).failure(1);
-    let words =
-        "patch 1 for shop of the site's file cannot be applied: no object is a Service `web`";
+    let words = "patch 1 for shop of the site's file cannot be applied: no object matches its target, a Service `web`";
     assert!(refused.contains(words), "{refused}");
 
     keep_file(&site, "shop");

@@ -765,7 +765,7 @@ fn what_cannot_be_installed_is_said_before_anything_is_written() {
     let mut command = site.import_command(&first, &["-e", "prod", "--pull-secret", "login"]);
     let refused = Answer::of(command.env("HELM", "/nowhere/helm")).failure(1);
     assert!(
-        refused.contains("there is no program `/nowhere/helm`"),
+        refused.contains("program `/nowhere/helm` not found"),
         "{refused}"
     );
 

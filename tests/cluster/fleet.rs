@@ -192,7 +192,7 @@ fn each_cluster_gets_values_of_its_own_and_one_that_fails_hides_no_other() {
     write(&site, &more);
     let answer = values(&site, &[]);
     assert_eq!(answer.code, 1, "{answer:?}");
-    let words = "fleet.yaml, line 13, cluster oslo: `shop.${facts.domain}` needs `facts.domain`, which is not known of it";
+    let words = "fleet.yaml, line 13, cluster oslo: `shop.${facts.domain}` needs `facts.domain`, which is not known for this cluster";
     assert!(answer.stderr.contains(words), "{answer:?}");
     assert!(answer.stdout.contains("shop.rome.test"), "{answer:?}");
     assert!(

@@ -60,7 +60,7 @@ fn what_was_made_anew_under_an_operators_name_is_refused_and_stays() {
     labelled(&site, role, &create);
     let refused = site.import("1.1.0.iso", &INTO).failure(1);
     let words =
-        "Role tenant/example-operator has the labels of example, but is not what was applied";
+        "Role tenant/example-operator has the labels of example, but is not in its inventory";
     assert!(refused.contains(words), "{refused}");
     let undone = site.solution(&["undeploy", "--yes", "example", "-e", "tenant"]);
     let words = "Role tenant/example-operator stays: it is not what was applied";

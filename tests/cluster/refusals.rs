@@ -66,7 +66,7 @@ fn a_registry_that_cannot_be_used() {
                 .env("REGISTRY_AUTH_FILE", site.desk.path("wrong.json")),
         )
     });
-    says(&wrong, &["credentials were refused", "log in again"]);
+    says(&wrong, &["credentials were rejected", "log in again"]);
 }
 
 #[test]

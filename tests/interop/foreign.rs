@@ -55,7 +55,7 @@ fn the_same_tree_by_another_tool_is_refused_with_what_to_do() {
         let words = [
             "container.foreign",
             "by another tool",
-            "ask the publisher for an archive made by `solution pack`",
+            "ask the publisher for an archive created by `solution pack`",
         ];
         refused(&judged, &output, &words);
     }

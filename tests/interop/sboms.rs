@@ -313,7 +313,7 @@ fn without_sboms_nothing_is_judged_and_without_programs_nothing_begins() {
     ];
     let said = desk.solution(&arguments).failure(1);
     assert!(
-        said.contains("there is no `syft`") && said.contains("hint: install syft"),
+        said.contains("`syft` not found") && said.contains("hint: install syft"),
         "{said}"
     );
     let grype = program("grype");

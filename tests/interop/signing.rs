@@ -25,7 +25,7 @@ fn a_passphrase_is_asked_for_and_not_shown() {
     let text = Terminal::run(&desk, sign, &[])
         .at("Passphrase for locked.key: ", "incorrect horse\n")
         .ended(1);
-    assert!(text.contains("does not open the secret key"), "{text}");
+    assert!(text.contains("does not decrypt the secret key"), "{text}");
     // Standard output and input may be other things than the terminal.
     let text = Terminal::run(&desk, &format!("{sign} </dev/null >out"), &[])
         .at("Passphrase for locked.key: ", &line)
@@ -298,7 +298,7 @@ fn the_policies_of_the_machine_count_for_everybody() {
     ));
     let text = text.failure(1);
     assert!(
-        text.contains("`/etc/solution/trust.d` is writable by others"),
+        text.contains("`/etc/solution/trust.d` is writable by other users"),
         "{text}"
     );
     // A user's policy of the same name, or for the same Solutions, is refused instead of chosen between.

@@ -87,7 +87,7 @@ fn certificates_lie_where_podman_looks_for_them_or_where_they_are_named() {
     let open = fs::Permissions::from_mode(0o666);
     fs::set_permissions(desk.path(&usual).join("client.key"), open).unwrap();
     let text = import(&[]).failure(1);
-    assert!(text.contains("is writable by others"), "{text}");
+    assert!(text.contains("is writable by other users"), "{text}");
 }
 
 #[test]

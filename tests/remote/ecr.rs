@@ -122,7 +122,7 @@ fn repositories_that_do_not_exist_are_created_where_that_is_said() {
     });
     let denied = push(&desk, &denying, &create, Some("key")).failure(1);
     for words in [
-        "could not create the repository ",
+        "cannot create the repository ",
         "is not authorized to perform: ecr:CreateRepository",
         "hint: ",
     ] {

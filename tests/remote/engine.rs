@@ -131,13 +131,13 @@ fn what_is_wrong_with_an_engine_is_told_apart() {
         (
             "closed.sock",
             3,
-            "could not reach a container engine",
+            "cannot reach a container engine",
             "start the engine",
         ),
         (
             "missing.sock",
             3,
-            "could not reach a container engine",
+            "cannot reach a container engine",
             "start the engine",
         ),
         (

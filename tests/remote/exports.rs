@@ -96,7 +96,7 @@ fn an_archive_is_judged_by_its_signatures_or_named_by_its_id() {
     let text = export(&desk, SHOP, &server, &["--archive-id", &other]).failure(1);
     assert!(text.contains("does not have"), "{text}");
     let text = export(&desk, ["shop", "2.0.0"], &server, &KEY).failure(1);
-    assert!(text.contains("keeps no archive of shop-2.0.0"), "{text}");
+    assert!(text.contains("has no archive of shop-2.0.0"), "{text}");
     assert_nothing(&desk);
     export(&desk, SHOP, &server, &["--archive-id", &id]).success();
     assert_same(&desk, "images.iso");

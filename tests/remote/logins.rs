@@ -97,7 +97,7 @@ fn a_person_types_the_login_and_nobody_sees_the_password() {
 fn a_wrong_password_is_refused_and_nothing_is_written() {
     let (desk, server) = desk();
     let words = login(&desk, &server, "hunter2", &[]).failure(1);
-    assert!(words.contains("credentials were refused"), "{words}");
+    assert!(words.contains("credentials were rejected"), "{words}");
     assert!(!words.contains("hunter2"), "{words}");
     assert!(!desk.path("run").exists());
 

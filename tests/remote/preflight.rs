@@ -64,7 +64,8 @@ fn tells_of_nothing_yet(desk: &Desk, server: &Server, registry: &str, login: &st
         "parts     yes".to_owned(),
         "body      none seen up to 10.7 GB".to_owned(),
         "delete    yes".to_owned(),
-        "space     unknown: only Harbor tells quotas, and this is another registry".to_owned(),
+        "space     unknown: only Harbor reports quotas, and this is a different registry"
+            .to_owned(),
     ] {
         assert!(text.lines().any(|it| it == line), "{line} is not in {text}");
     }
@@ -265,7 +266,7 @@ fn a_limit_on_the_levels_of_names_is_found_whatever_the_registry_answers() {
         let push = ["push", "images.iso", "--key", "publisher.pub"];
         let push = desk.solution(&[&push[..], &["--registry", &registry]].concat());
         let said = format!(
-            "{} takes repository names of at most 3 levels, and 1 name of the archive has more: apps/mirror/quay.example/org/app",
+            "{} accepts repository names of at most 3 levels, but 1 name of the archive has more: apps/mirror/quay.example/org/app",
             site.host()
         );
         let tried = preflight(&desk, &registry, &ARCHIVE);

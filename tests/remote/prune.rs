@@ -136,7 +136,7 @@ fn what_is_kept_is_listed_and_nothing_is_deleted() {
         assert!(text.contains(words), "{text}");
     }
     let text = prune(&desk, &registry, &["shop", "3.0.0", "--yes"]).failure(1);
-    assert!(text.contains("keeps no archive of shop-3.0.0"), "{text}");
+    assert!(text.contains("has no archive of shop-3.0.0"), "{text}");
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn what_lies_too_deep_to_be_found_is_not_guessed_at() {
         inner = wrap(&desk, &server, repository, &inner);
     }
     let text = prune(&desk, &registry, &OLD).failure(1);
-    let words = format!("keeps more than {INDEX_DEPTH} levels of indexes in an image");
+    let words = format!("has more than {INDEX_DEPTH} levels of indexes in an image");
     assert!(text.contains(&words), "{text}");
     assert!(text.contains("nothing is deleted"), "{text}");
     assert!(is_whole(&desk, &registry, "1.0.0"));
@@ -271,7 +271,7 @@ fn a_registry_that_deletes_nothing_or_lists_nothing_is_told_with_what_to_do() {
     });
     let through = format!("{}/apps", proxy.host());
     let text = prune(&desk, &through, &OLD).failure(1);
-    for words in ["it does not give its catalog", "/v2/_catalog"] {
+    for words in ["it does not provide its catalog", "/v2/_catalog"] {
         assert!(text.contains(words), "`{words}`: {text}");
     }
     assert_eq!(proxy.count("DELETE", "/"), 0);
@@ -336,7 +336,7 @@ fn nothing_is_deleted_as_long_as_a_head_cannot_be_read() {
     let refused = prune(&desk, &through, &OLD);
     assert_eq!(refused.code, 1, "{refused:?}");
     for words in [
-        "what shop-1.1.0 has at the registry is not known",
+        "cannot determine the content of shop-1.1.0 in the registry",
         "registry verify ARCHIVE --repair",
     ] {
         assert!(refused.stderr.contains(words), "`{words}`: {refused:?}");
@@ -363,7 +363,7 @@ fn nothing_is_deleted_as_long_as_a_head_cannot_be_read() {
     desk.run("skopeo", &[&flags[..], &[&from, &to]].concat())
         .success();
     let refused = prune(&desk, &through, &OLD);
-    let words = "what shop-1.2.0 has at the registry is not known: its head is that of shop-1.1.0";
+    let words = "cannot determine the content of shop-1.2.0 in the registry: its head is that of shop-1.1.0";
     assert!(refused.stderr.contains(words), "{refused:?}");
     assert_eq!(
         (refused.code, proxy.count("DELETE", "/")),

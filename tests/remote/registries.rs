@@ -332,7 +332,7 @@ fn logins_and_authorities_are_those_of_docker_and_podman() {
     let wrong = format!(r#"{{"auths":{{"{host}":{{"auth":"{wrong}"}}}}}}"#);
     desk.write("auth.json", wrong);
     let text = run_with(&desk, AUTH_FILE, "refused.iso").failure(1);
-    assert!(text.contains("credentials were refused"), "{text}");
+    assert!(text.contains("credentials were rejected"), "{text}");
     desk.write("auth.json", "{");
     let text = run_with(&desk, AUTH_FILE, "refused.iso").failure(1);
     assert!(text.contains("`auth.json`"), "{text}");

@@ -315,7 +315,7 @@ fn an_import_that_gives_up_says_what_is_in_place_and_what_is_not() {
     let mut failed = events.iter().filter(|event| event["event"] == "failed");
     let failed = failed.next().unwrap();
     assert_eq!(failed["what"], Layer::random(1, SIZE).digest());
-    assert!(failed["why"].to_string().contains("no permission"));
+    assert!(failed["why"].to_string().contains("permission denied"));
     let last = events.last().unwrap();
     assert_eq!(last["event"], "done");
     assert_eq!(last["complete"], false);
@@ -328,7 +328,10 @@ fn an_import_that_gives_up_says_what_is_in_place_and_what_is_not() {
     };
     assert_eq!(failed["what"], Layer::random(1, SIZE).digest());
     assert!(
-        failed["why"].as_str().unwrap().contains("no permission"),
+        failed["why"]
+            .as_str()
+            .unwrap()
+            .contains("permission denied"),
         "{push}"
     );
 }

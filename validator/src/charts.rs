@@ -99,10 +99,10 @@ pub(crate) fn check(
         Feature::ChartsAsHelm.is_among(context.requires),
     ) {
         (true, false) => {
-            "a chart has files that only later readers take, but the signed statement does not require"
+            "a chart has files that older readers reject, but the signed statement does not require"
         }
         (false, true) => {
-            "no chart has files that only later readers take, but the signed statement requires"
+            "no chart has files that older readers reject, but the signed statement requires"
         }
         _ => return Ok(carried),
     };
@@ -161,7 +161,7 @@ impl<'a> ChartJudge<'a> {
         let (size, most) = (read.chart.stored_size(&values), charts::limits::RELEASE);
         if size > most {
             let message = format_args!(
-                "Helm would store at least {size} bytes of the release, what it renders not counted; a Secret holds {most}"
+                "Helm would store at least {size} bytes of the release, without its rendered manifests; a Secret can store {most}"
             );
             self.findings.add(&RELEASE_SIZE, &read.entry.path, message);
         }
@@ -205,7 +205,7 @@ impl<'a> ChartJudge<'a> {
         self.as_helm |= chart.as_helm;
         if let Some(reference) = &chart.remote_schema {
             let message = format_args!(
-                "values.schema.json refers to `{reference}`, which is not in the chart: Helm does not check the values of this release by schemas"
+                "values.schema.json refers to `{reference}`, which is not in the chart: Helm does not validate the values of this release"
             );
             self.findings.add(&REMOTE_SCHEMA, &path, message);
         }

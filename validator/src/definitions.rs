@@ -190,7 +190,7 @@ impl CarriedDefinitions {
                     there if there == path => "before",
                     there => there.as_str(),
                 };
-                let words = format_args!("defines `{name}` again, otherwise than {first}");
+                let words = format_args!("defines `{name}` differently than {first}");
                 tell(&DEFINITION, &words);
             }
             return;
@@ -337,7 +337,7 @@ mod tests {
         assert_eq!(
             found(&mut definitions, 1, &[("crds/b.yaml", other)]),
             [
-                "charts.definition charts/web0/chart.tgz: crds/b.yaml, document 2: defines `as.c.test` again, otherwise than operator/a"
+                "charts.definition charts/web0/chart.tgz: crds/b.yaml, document 2: defines `as.c.test` differently than operator/a"
             ]
         );
     }

@@ -12,7 +12,7 @@ use crate::limits;
 use rules::Problem;
 use rules::catalogue::{FINDINGS, FindingInfo, Severity, advice};
 
-/// Where a finding stands in the files that an archive is made from.
+/// The place of a finding in the source files of an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SourcePlace {
@@ -20,7 +20,7 @@ pub struct SourcePlace {
     pub file: String,
     /// The line in it, from 1.
     pub line: Option<u32>,
-    /// The column in that line, from 1, where it is known.
+    /// The column in that line, from 1, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub column: Option<u32>,
 }
@@ -35,21 +35,21 @@ impl fmt::Display for SourcePlace {
     }
 }
 
-/// One thing that is wrong.
+/// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// The kind of it: one of docs/reference/findings.md.
+    /// The id, one of docs/reference/findings.md.
     pub id: &'static str,
-    /// How much it weighs.
+    /// The severity.
     pub severity: Severity,
-    /// The path in the archive, with the place inside the file; empty for the archive as a whole, and where there is none.
+    /// The path in the archive, with the place inside the file; empty for the archive as a whole.
     pub place: String,
-    /// What is wrong, in one line.
+    /// The problem, in one line.
     pub message: String,
-    /// Where it stands in the source tree, if one was checked.
+    /// The place in the source tree, if one was validated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<SourcePlace>,
-    /// What to do, in one line.
+    /// The fix, in one line.
     pub fix: &'static str,
 }
 
@@ -100,7 +100,10 @@ impl<'de> Deserialize<'de> for Finding {
         let mut known = FINDINGS.iter().copied().chain(advice::infos());
         let info = known.find(|info| (info.id, info.fix) == (&*written.id, &*written.fix));
         let info = info.ok_or_else(|| {
-            de::Error::custom(format_args!("`{}` is no finding that is known", written.id))
+            de::Error::custom(format_args!(
+                "the finding `{}` is unknown, or has a different text in this version",
+                written.id
+            ))
         })?;
         Ok(Self {
             id: info.id,

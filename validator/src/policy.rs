@@ -38,13 +38,13 @@ struct Ignore {
     by: IgnoredBy,
 }
 
-/// Who says that a finding is ignored.
+/// The origin of an ignore.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum IgnoredBy {
     /// The policy.
     Policy,
-    /// Whoever asked for this check.
+    /// An option of this validation.
     Request,
 }
 
@@ -52,7 +52,7 @@ pub enum IgnoredBy {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JudgingFault {
     /// There is no such finding, or group.
-    #[error("`{id}` is nothing that is ever found{}", near.map(|near| format!("; `{near}` may be meant")).unwrap_or_default())]
+    #[error("`{id}` is not a known finding{}", near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
     Unknown {
         /// The id or group.
         id: String,
@@ -61,11 +61,11 @@ pub enum JudgingFault {
     },
     /// The finding belongs to a group that no policy touches.
     #[error(
-        "`{0}` is about who vouches for an archive and whether it is whole: nothing ignores it or gives it another weight"
+        "`{0}` is about the origin and integrity of an archive: a policy cannot ignore it or change its severity"
     )]
     Protected(&'static str),
     /// The finding is an error already.
-    #[error("`{0}` is an error: nothing ignores it or makes less of it")]
+    #[error("`{0}` is an error: a policy cannot ignore it or lower its severity")]
     IsError(&'static str),
 }
 
@@ -89,20 +89,20 @@ pub enum UnusablePolicy {
     #[error(transparent)]
     Lines(#[from] YamlError),
     /// The policy asks for what it cannot have.
-    #[error("asks for what no policy can have")]
+    #[error("has entries that no policy may have")]
     Faults(Vec<PolicyProblem>),
 }
 
-/// What was found, as it is judged.
+/// The findings, after the policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct JudgedFindings {
-    /// What was found, each with the weight that it has by the policy.
+    /// The findings, each with its severity by the policy.
     pub findings: Vec<Finding>,
-    /// What was found and is ignored.
+    /// The ignored findings.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<IgnoredFinding>,
-    /// What was to be ignored, and is not.
+    /// The ignores that had no effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unused_ignores: Vec<UnusedIgnore>,
 }
@@ -110,34 +110,34 @@ pub struct JudgedFindings {
 /// A finding that is ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct IgnoredFinding {
-    /// What was found.
+    /// The finding.
     #[serde(flatten)]
     pub finding: Finding,
-    /// Why it is ignored. It is missing where the policy has turned off all findings with the id.
+    /// The reason; missing if the policy ignores all findings with the id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<IgnoreReason>,
-    /// Who says so.
+    /// The origin of the ignore.
     pub by: IgnoredBy,
 }
 
-/// What was to be ignored, and is not.
+/// An ignore that had no effect.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnusedIgnore {
-    /// What was to be ignored.
+    /// The id of the findings.
     pub ignore: IgnoreRule,
-    /// Who says so.
+    /// The origin of the ignore.
     pub by: IgnoredBy,
-    /// Why it is not.
+    /// The reason.
     pub why: IgnoreUnused,
 }
 
-/// Why nothing is ignored.
+/// The reason why an ignore had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum IgnoreUnused {
     /// Its last day is over.
     Expired,
-    /// Nothing of the kind was found.
+    /// There was no such finding.
     NotFound,
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn check(
         };
         let directory = archive::image_directory(place);
         if !names.insert(name) {
-            let message = format_args!("another version of `{name}` is there");
+            let message = format_args!("the archive contains another version of `{name}`");
             findings.add(&IMAGE, &directory, message);
             continue;
         }

@@ -10,12 +10,12 @@ use serde::Serialize;
 use crate::accepted::Accepted;
 use crate::finding::Finding;
 
-/// What a check says of an archive as a whole.
+/// The verdict on an archive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 #[schemars(rename = "Verdict")]
 pub enum ArchiveVerdict {
-    /// No errors, and trusted keys vouch for the archive, or it was allowed by its id.
+    /// No errors, and the archive is signed by trusted keys or allowed by its id.
     Accepted,
     /// No errors, but signatures were not checked.
     Unvouched,
@@ -23,11 +23,11 @@ pub enum ArchiveVerdict {
     Refused,
 }
 
-/// What is known of an archive. Fields are none as long as nothing that is signed says so.
+/// The facts about an archive. A field is missing if no signed data states it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Summary {
-    /// The path that was checked.
+    /// The path of the archive.
     pub archive: String,
     /// SHA-256 of the signed statement.
     pub archive_id: Option<Digest>,
@@ -35,46 +35,46 @@ pub struct Summary {
     pub solution: Option<SolutionName>,
     /// The Solution's version.
     pub version: Option<Version>,
-    /// The trusted keys whose signatures verified, sorted.
+    /// The trusted keys with valid signatures, sorted.
     pub signers: Vec<KeyId>,
-    /// By what the signatures were judged; null if they were not.
+    /// The policy or keys that signatures were checked against; null if they were not checked.
     pub judged: Option<SignatureRule>,
     /// Bytes of the image.
     pub size: Option<u64>,
-    /// Bytes of a block device behind the end of the image; they are never read.
+    /// Bytes of a block device after the end of the image; they are never read.
     pub bytes_behind: u64,
     /// Files in the archive.
     pub files: Option<usize>,
-    /// Images in the archive, without what refers to others.
+    /// Images in the archive, without referrers.
     pub images: Option<usize>,
-    /// Signatures and other referrers of these, if there are any.
+    /// Signatures and other referrers, if there are any.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub referrers: Option<usize>,
-    /// Whether the archive includes the program `helm`, which the site needs for its charts; missing if there are none.
+    /// Whether the archive includes the program `helm`, which the site needs for its charts; missing without charts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub helm_included: Option<bool>,
 }
 
-/// By what the signatures of an archive were judged.
+/// The policy or keys that signatures were checked against.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Judged")]
 pub struct SignatureRule {
-    /// The site's policy; null for keys that were given for this one check.
+    /// The site's policy; null for keys that were given for this validation.
     pub policy: Option<KubernetesName>,
-    /// How many keys count.
+    /// The number of trusted keys.
     pub keys: usize,
-    /// How many of them must have signed.
+    /// The number of required signatures.
     pub threshold: usize,
 }
 
-/// What a check says of an archive.
+/// The result of a validation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Report {
     #[serde(flatten)]
     summary: Summary,
-    /// What was found.
+    /// The findings.
     findings: Vec<Finding>,
     /// Whether the archive is accepted.
     verdict: ArchiveVerdict,

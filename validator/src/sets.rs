@@ -62,8 +62,8 @@ pub(crate) fn check(
     capability::check(
         Feature::Manifests,
         [
-            "has sets of objects or parameters",
-            "has neither sets of objects nor parameters",
+            "has sets of manifests or parameters",
+            "has neither sets of manifests nor parameters",
         ],
         solution,
         context.requires,
@@ -355,7 +355,7 @@ mod tests {
         });
         let expected = [
             "manifests.sets: the set `web` has 20000 namespaces; at most 16 are read",
-            "manifests.placeholder: /data/a: `n16` is none of the release's own namespaces",
+            "manifests.placeholder: /data/a: `n16` is not a namespace of the release",
         ];
         assert_eq!(words, expected);
         assert_eq!(read, 1);

@@ -16,19 +16,19 @@ use crate::limits;
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     /// The files are not those of an archive.
-    #[error("the files cannot be listed")]
+    #[error("cannot list the files")]
     List(#[from] ListError),
     /// The list of files cannot be made.
-    #[error("the files cannot be listed")]
+    #[error("cannot list the files")]
     Contents(#[source] ContentsError),
     /// The list of files is too large.
     #[error("CONTENTS would have {0} bytes; at most {max} are read", max = schemas::limits::CONTENTS_SIZE)]
     ContentsSize(u64),
     /// There is no image with these files.
-    #[error("the files cannot be laid out")]
+    #[error("cannot lay out the files")]
     Plan(#[source] PlanError),
     /// Statement and signatures do not fit, or one key signs twice.
-    #[error("the archive cannot be signed")]
+    #[error("cannot sign the archive")]
     Sign(#[source] EnvelopeError),
     /// No key was given to sign with.
     #[error("no signing key was given")]
@@ -54,10 +54,10 @@ pub enum WriteError {
         found: Digest,
     },
     /// The head of which the archive is written again cannot be read, or is not what was signed.
-    #[error("cannot write the archive again from its head")]
+    #[error("cannot restore the archive from its head")]
     Head(#[source] OpenError),
     /// A blob was never given.
-    #[error("blob {0} is missing from what was written")]
+    #[error("blob {0} is missing from the written archive")]
     Lacking(Digest),
     /// The target exists.
     #[error("`{}` already exists", .0.display())]
@@ -66,7 +66,7 @@ pub enum WriteError {
     #[error("`{}` is not a file, and only files are replaced", .0.display())]
     NotAFile(PathBuf),
     /// The archive that was written cannot be read.
-    #[error("cannot read what was written")]
+    #[error("cannot read the written archive")]
     Draft(#[source] OpenError),
     /// The target could not be written.
     #[error("cannot write `{}`", .path.display())]
@@ -91,7 +91,7 @@ pub enum ExtractError {
     #[error("{}", first_of(.0))]
     InTheWay(Vec<Obstruction>),
     /// The file system has too little room.
-    #[error("`{}` has room for {free} bytes, and {needed} are missing", .target.display())]
+    #[error("`{}` has {free} bytes free, but {needed} are needed", .target.display())]
     NoRoom {
         /// The directory.
         target: PathBuf,
@@ -127,20 +127,20 @@ pub struct Obstruction {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InTheWay {
     /// A file that may not be replaced.
-    #[error("a file with other content is there")]
+    #[error("a file with different content exists")]
     OtherContent,
     /// Something that is not replaced.
-    #[error("what is there is not a file")]
+    #[error("it exists and is not a file")]
     NotAFile,
     /// On the way to it, a name that is not followed.
-    #[error("a name on the way to it is not a directory, or is a symbolic link")]
+    #[error("one of its parents is not a directory, or is a symbolic link")]
     NotADirectory,
 }
 
 fn first_of(obstructions: &[Obstruction]) -> String {
     let more = match obstructions.len() {
         0 | 1 => String::new(),
-        count => format!(", and {} more are in the way", count - 1),
+        count => format!(", and {} more files are blocked", count - 1),
     };
     obstructions
         .first()
@@ -212,7 +212,7 @@ pub enum OpenError {
         source: io::Error,
     },
     /// A document or configuration of an image that readers could understand differently, or none at all.
-    #[error("image document `{path}` cannot be read")]
+    #[error("cannot read image document `{path}`")]
     Document {
         /// Its file.
         path: String,
@@ -323,10 +323,12 @@ pub enum OpenError {
         found: Digest,
     },
     /// The signed bytes are not a statement.
-    #[error("the signed statement is refused")]
+    #[error("the signed statement is invalid")]
     Statement(#[source] StatementError),
     /// The statement needs something that this version cannot do.
-    #[error("the archive requires `{0}`, which this version does not know: a newer one is needed")]
+    #[error(
+        "the archive requires `{0}`, which this version does not support: a newer version is needed"
+    )]
     Capability(Capability),
     /// The statement names a layout that this version does not know.
     #[error("a newer version of the tools is needed")]
@@ -351,7 +353,7 @@ pub enum OpenError {
         found: Digest,
     },
     /// CONTENTS is malformed, though signed.
-    #[error("the signed list of files is refused")]
+    #[error("the signed list of files is invalid")]
     Contents(#[source] ContentsError),
     /// The files are not those of an archive, though signed.
     #[error(transparent)]
@@ -360,7 +362,7 @@ pub enum OpenError {
     #[error("the signed digest of SHA256SUMS does not match the signed list")]
     Sha256sums,
     /// There is no image with the signed files.
-    #[error("the signed files cannot be laid out")]
+    #[error("cannot lay out the signed files")]
     Plan(#[source] PlanError),
     /// Bytes that are not file data differ from what follows from the signed list.
     #[error("the image is not what was signed: {0}")]
@@ -389,6 +391,6 @@ pub enum OpenError {
         found: Digest,
     },
     /// A signature cannot be added.
-    #[error("the archive cannot be signed")]
+    #[error("cannot sign the archive")]
     Sign(#[source] EnvelopeError),
 }

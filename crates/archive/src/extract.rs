@@ -274,7 +274,7 @@ impl Extraction<'_> {
             }
             let directory = match self.directory_of(&entry.path, Missing::Make)? {
                 Ok(Some(directory)) => directory,
-                Ok(None) => unreachable!("a directory that is made is there"),
+                Ok(None) => unreachable!("a created directory exists"),
                 Err(why) => return Err(self.obstructed(entry, why)),
             };
             let linked = source.map_or(Ok(None), |source| self.link(source, entry, &directory))?;

@@ -160,7 +160,7 @@ fn check_top_level(
 
 fn path(text: &str) -> ArchivePath {
     text.parse()
-        .expect("image names, tags and digests are made of path components, and few enough")
+        .expect("image names, tags and digests consist of path components, and few enough")
 }
 
 /// `manifests/<set>/<NNNN>-<kind>-<name>.yaml` of the object at a place in its set, from 1 (docs/reference/format-manifests.md, 1).

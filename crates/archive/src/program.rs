@@ -39,22 +39,22 @@ pub enum ProgramError {
     #[error(transparent)]
     Document(#[from] ImageDocumentError),
     /// The name has more components than the program's.
-    #[error("the name is not `programs/` and the name of a program")]
+    #[error("the name is not `programs/` followed by the name of a program")]
     Name,
     /// What the tag names is one program, or none.
-    #[error("what the tag names is no index of programs")]
+    #[error("the tag does not name an index of programs")]
     NoIndex,
     /// The index names more than [`PROGRAM_PLATFORMS`].
-    #[error("it is for {0} platforms; programs are for at most {PROGRAM_PLATFORMS}")]
+    #[error("it has {0} platforms; programs have at most {PROGRAM_PLATFORMS}")]
     Platforms(usize),
     /// The index names something else.
-    #[error("{0} is no program: an artifact `{PROGRAM}` with one layer")]
+    #[error("{0} is not a program, which is an artifact `{PROGRAM}` with one layer")]
     NoProgram(Digest),
     /// It is not said what a program runs on.
     #[error("{0} has no platform")]
     NoPlatform(Digest),
     /// There are two programs for one platform.
-    #[error("there are two programs for {0}")]
+    #[error("it has two programs for {0}")]
     Twice(Platform),
     /// The program is larger than [`PROGRAM_SIZE`].
     #[error("the program for {0} has {1} bytes; programs have at most {PROGRAM_SIZE}")]
@@ -374,7 +374,7 @@ mod tests {
         ];
         let of = |image: &Image| programs_of(image).unwrap_err().to_string();
         let twice = program_image(place("programs/helm"), &both);
-        assert_eq!(of(&twice), "there are two programs for linux/amd64");
+        assert_eq!(of(&twice), "it has two programs for linux/amd64");
         let mut image = program_image(place("programs/a/b"), &both[..1]);
         assert!(matches!(programs_of(&image), Err(ProgramError::Name)));
         image.place = place("programs/helm");

@@ -28,21 +28,21 @@ pub fn readme(id: &SolutionId, programs: &[IncludedProgram]) -> Vec<u8> {
     format!(
         r#"{name} {version}
 
-This is a Solution archive: container images, and the operator and manifest that
-run them on Kubernetes, for sites without internet. Everything here is read-only
-and meant to be used in place; nothing has to be unpacked.
+This is a Solution archive: container images, and the manifests that run them on
+Kubernetes, for sites without internet. All files are read-only and are used in
+place: do not unpack the archive.
 
-Whom to trust
-  Take the publisher's public key, and these instructions, from somewhere else
-  than this medium: a letter, a web page, a telephone call. Whoever can alter the
-  medium can alter a key or an instruction that lies on it.
+Trust
+  Get the publisher's public key and these instructions through a separate channel,
+  such as a letter, a web page or a telephone call. A person who can alter this
+  archive can also alter keys and instructions in it.
 
-Check and import, with the program `solution`
+Validate and import the archive with the program `solution`
   solution validate IMAGE.iso --key publisher.pub
   solution import IMAGE.iso --key publisher.pub --registry HOST[/PREFIX]
 
-Check without that program: OpenSSL 3, in a directory where files can be made,
-with the archive mounted at /mnt and the publisher's key in publisher.pub
+Verify the archive without that program. You need OpenSSL 3, a writable directory,
+the archive mounted at /mnt, and the publisher's key in publisher.pub
   cut -d '"' -f 4 /mnt/statement.dsse.json | base64 -d > payload
   (printf 'DSSEv1 {length} {PAYLOAD_TYPE} %d ' "$(wc -c < payload)"; cat payload) > signed
   grep -o '"sig":"[^"]*"' /mnt/statement.dsse.json | cut -d '"' -f 4 | head -n 1 | base64 -d > signature
@@ -50,18 +50,20 @@ with the archive mounted at /mnt and the publisher's key in publisher.pub
   sed 's/.*"name":"SHA256SUMS","digest":{{"sha256":"\([0-9a-f]*\)".*/\1  SHA256SUMS\n/' payload > sums
   (cd /mnt && sha256sum -c) < sums
   (cd /mnt && sha256sum -c --quiet SHA256SUMS)
-With several signatures, take each line in place of the first (`head -n 1`).
-sha256sum does not notice files that are not listed; `solution validate` does.
-The archive id, which the publisher can tell you, is what `sha256sum payload` prints.
+If there are multiple signatures, use each line instead of the first (`head -n 1`).
+sha256sum does not detect files that are not listed; `solution validate` does.
+`sha256sum payload` prints the archive id, which you can compare with the publisher's.
 {programs}
-What is where
-  manifest.yaml          what the Solution is and what it consists of
+Contents
+  manifest.yaml          name, version and contents of the Solution
   images/NAME/TAG/       each image: skopeo copy dir:/mnt/images/NAME/TAG ...
   index.json, blobs/     the same images: skopeo copy oci:/mnt:NAME:TAG ...
-                         (older skopeo finds images of Docker's types in images/ only)
-  operator/              custom resource definitions and roles, if there is an operator
+                         (older versions of skopeo find Docker images in images/ only)
+  operator/              custom resource definitions and roles of the operator
+  manifests/             sets of manifests
+  charts/                Helm charts and their values
   CONTENTS, SHA256SUMS   every file with its SHA-256
-  statement.dsse.json    what the publisher signed
+  statement.dsse.json    the signed statement of the publisher
 "#
     )
     .into_bytes()
@@ -73,11 +75,11 @@ fn taking(programs: &[IncludedProgram]) -> String {
         return String::new();
     }
     let mut text = "
-Programs on this medium
-  A program cannot vouch for itself, nor for the medium that it came on: check the
-  medium first, as above, without it. Then take the one for your machine
-  (`uname -m`: x86_64 is amd64, aarch64 is arm64). The name of each file is its
-  SHA-256, which `sha256sum` has to print again for the copy.
+Programs in this archive
+  A program cannot prove its own origin: verify the archive first, as above, without
+  it. Then copy the program for your machine (`uname -m`: x86_64 is amd64, aarch64 is
+  arm64). The name of each file is its SHA-256: `sha256sum` must print the same for
+  the copy.
 "
     .to_owned();
     for program in programs {
@@ -130,7 +132,7 @@ mod tests {
     sha256sum solution
     chmod 755 solution
 
-What is where",
+Contents",
             "5a".repeat(32),
             "5b".repeat(32)
         );

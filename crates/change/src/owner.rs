@@ -19,12 +19,12 @@ pub enum Adopt {
     Allow,
 }
 
-/// An object is there that is not the Solution's to write.
+/// An object that another owner manages, or that nothing records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
 #[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[schemars(title = "Objects of others")]
+#[schemars(title = "Objects with another owner")]
 pub enum NotOurs {
-    /// The object is another Solution's, or nobody's.
+    /// The object belongs to another Solution or to no Solution.
     #[error("{object} already exists and belongs to {by}", by = owner.as_deref().unwrap_or("no Solution"))]
     Owned {
         /// The object.
@@ -32,13 +32,13 @@ pub enum NotOurs {
         /// The other Solution.
         owner: Option<String>,
     },
-    /// The object was made anew by somebody under the name of one that was applied.
+    /// Someone deleted an object of the Solution and created another one with the same name.
     #[error("{object} was deleted and created again by someone else in the meantime")]
     MadeAnew {
         /// The object.
         object: String,
     },
-    /// Objects of these names are the same Solution's in another environment.
+    /// The same Solution has objects with these names in another environment.
     #[error(
         "{solution} in the environment `{environment}` already has objects of these names: {objects}",
         objects = named(objects.clone())
@@ -51,30 +51,30 @@ pub enum NotOurs {
         /// The objects.
         objects: Vec<String>,
     },
-    /// The object stayed when the same Solution was removed from another place.
-    #[error("{object} stayed when {solution} was removed from the {place}")]
+    /// The object was kept when the same Solution was removed from another place.
+    #[error("{object} was kept when {solution} was removed from the {place}")]
     LeftBehind {
         /// The Solution.
         solution: SolutionName,
-        /// The environment or namespace that it names.
+        /// The environment or namespace that it was removed from.
         place: String,
         /// The object.
         object: String,
     },
-    /// The object has the labels of the Solution, and nothing is recorded of it.
-    #[error("{object} has the labels of {solution}, but is not what was applied")]
+    /// The object has the labels of the Solution, but the inventory does not list it.
+    #[error("{object} has the labels of {solution}, but is not in its inventory")]
     Labelled {
         /// The Solution.
         solution: SolutionName,
         /// The object.
         object: String,
     },
-    /// The object is of a Helm release.
+    /// The object belongs to a Helm release.
     #[error("{object} already exists and belongs to the Helm release `{release}`")]
     OfHelm {
         /// The object.
         object: String,
-        /// The release, behind its namespace.
+        /// The release, as `NAMESPACE/NAME`.
         release: String,
     },
 }
@@ -141,9 +141,9 @@ pub enum Recorded<'a> {
 }
 
 impl Claim<'_> {
-    /// Whether an object that is there, if any, may be written as one that the Solution wants: names are the release's own,
-    /// so that another environment may have it already. What is recorded is believed, and not what labels say: what stayed
-    /// at a removal is nobody's.
+    /// Whether an object that is there, if any, may be written as one that the Solution wants: names are the release's
+    /// own, so that another environment may have it already. What is recorded is believed, and not what labels say:
+    /// what stayed at a removal is nobody's.
     pub fn check(
         &self,
         desired: &Object,
@@ -175,9 +175,9 @@ impl Claim<'_> {
         }
     }
 
-    /// Whether an object with the Solution's labels is the Solution's. Whoever may write in a namespace may give them to
-    /// any object there, so that they count only where nothing better is known: for what belongs to the whole cluster,
-    /// for data that stayed at a removal, and for what an operator has where one is deployed.
+    /// Whether an object with the Solution's labels is the Solution's. Whoever may write in a namespace may give them
+    /// to any object there, so that they count only where nothing better is known: for what belongs to the whole
+    /// cluster, for data that stayed at a removal, and for what an operator has where one is deployed.
     fn check_labelled(&self, live: &Object, recorded: Recorded<'_>) -> Result<(), NotOurs> {
         let is_believed = match recorded {
             Recorded::Some => true,
@@ -251,8 +251,8 @@ pub fn owner_of(live: &Object, solution: &SolutionName) -> Result<(), NotOurs> {
     })
 }
 
-/// Whether an object is one of the Solution's and the very one of this uid, if that is known: another one may have been made
-/// under its name.
+/// Whether an object is one of the Solution's and the very one of this uid, if that is known: another one may have been
+/// made under its name.
 pub fn is_that(live: &Object, uid: Option<&str>, solution: &SolutionName) -> Result<(), NotOurs> {
     owner_of(live, solution)?;
     if uid.is_some_and(|uid| live.uid() != Some(uid)) {

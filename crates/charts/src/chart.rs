@@ -65,7 +65,7 @@ impl Chart {
         }
         let chart = read_archive(archive, &mut Budget::default(), 0)?;
         if chart.metadata.kind == "library" {
-            let words = "Chart.yaml: type is `library`: such a chart only serves other charts";
+            let words = "Chart.yaml: type is `library`, which cannot be installed";
             return Err(ChartProblem::Metadata(words.to_owned()).into());
         }
         Ok(chart)
@@ -169,7 +169,10 @@ fn read_files(
     depth: usize,
 ) -> Result<Chart, ChartError> {
     if depth > limits::DEPTH {
-        let words = format!("has more than {} charts within one another", limits::DEPTH);
+        let words = format!(
+            "has charts that are nested more than {} levels deep",
+            limits::DEPTH
+        );
         return Err(ChartProblem::Budget(words).into());
     }
     let find = |path: &str| files.iter().find(|file| file.path == path);

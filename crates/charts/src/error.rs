@@ -56,7 +56,7 @@ pub enum ChartProblem {
     #[error("charts/ does not have the dependency `{0}`")]
     Dependency(String),
     /// The chart's own values are no mapping.
-    #[error("values.yaml is not one mapping")]
+    #[error("values.yaml is not a mapping")]
     Values,
     /// The schema of the values cannot be read, or needs something from elsewhere.
     #[error("values.schema.json {0}")]
@@ -70,7 +70,7 @@ pub enum ArchiveProblem {
     #[error("is not a whole gzip file")]
     Gzip,
     /// Bytes behind the one member that gzip's readers all read.
-    #[error("has bytes behind its first gzip member")]
+    #[error("has bytes after its first gzip member")]
     Behind,
     /// A header that no tar has.
     #[error("has a damaged tar header at byte {0}")]
@@ -79,28 +79,28 @@ pub enum ArchiveProblem {
     #[error("ends before its end mark")]
     Truncated,
     /// Something follows the end mark.
-    #[error("has bytes behind its end mark")]
+    #[error("has bytes after its end mark")]
     BehindEnd,
     /// Something other than a file or directory.
-    #[error("holds `{0}`, which is neither a file nor a directory")]
+    #[error("contains `{0}`, which is neither a file nor a directory")]
     Kind(String),
     /// An extension that readers understand differently.
-    #[error("extends the header of a file by `{0}`, which readers understand differently")]
+    #[error("extends the header of a file with `{0}`, which tools interpret differently")]
     Extension(String),
     /// A path that readers take differently, or that leads out.
-    #[error("holds `{0}`, which is not a plain path below one directory")]
+    #[error("contains `{0}`, which is not a plain path below one directory")]
     Path(String),
     /// A path that was there before.
-    #[error("holds `{0}` twice")]
+    #[error("contains `{0}` twice")]
     Twice(String),
     /// A file that is a directory too.
-    #[error("holds `{0}` as a file and as a directory")]
+    #[error("contains `{0}` as a file and as a directory")]
     Both(String),
     /// Its directory is not called as the chart.
     #[error("has its files below `{0}/`, not below `{1}/`")]
     Directory(String, String),
     /// A file that is larger than Helm reads.
-    #[error("holds `{0}`, which has {1} bytes; Helm reads at most {max}", max = limits::FILE_SIZE)]
+    #[error("contains `{0}`, which has {1} bytes; Helm reads at most {max}", max = limits::FILE_SIZE)]
     FileSize(String, u64),
 }
 
@@ -151,6 +151,6 @@ pub enum IndexProblem {
     #[error("does not say where version {0} is")]
     NoAddress(ChartVersion),
     /// The text that it gives as the digest is none.
-    #[error("gives a digest that is none")]
+    #[error("gives an invalid digest")]
     Digest(#[from] DigestError),
 }

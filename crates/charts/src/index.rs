@@ -308,10 +308,7 @@ generated: '2026-08-01T10:00:00Z'
             (entry("urls: []"), "does not say where version 1.2.3 is"),
             (entry("urls: ~"), "does not say where version 1.2.3 is"),
             (entry("a: b"), "does not say where version 1.2.3 is"),
-            (
-                entry("urls: [a], digest: 5555"),
-                "gives a digest that is none",
-            ),
+            (entry("urls: [a], digest: 5555"), "gives an invalid digest"),
             (entry("urls: {a: b}"), "cannot be read"),
             (
                 "entries: {web: {version: 1.2.3}}".to_owned(),

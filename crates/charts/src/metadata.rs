@@ -230,7 +230,7 @@ fn read_value(name: &'static str, bytes: &[u8]) -> Result<AsRead<Value>, ChartPr
     match misspelt(&value) {
         None => Ok(AsRead { value, as_helm }),
         Some(key) => Err(ChartProblem::Metadata(format!(
-            "{name} has the field `{key}`, which some readers take for another"
+            "{name} has the field `{key}`, which some tools read as a different field"
         ))),
     }
 }
@@ -258,7 +258,7 @@ impl ChartMetadata {
         let mut value = match value {
             Value::Object(fields) => fields,
             Value::Null => return Ok(as_helm),
-            _ => return Err(wrong("is no mapping".to_owned())),
+            _ => return Err(wrong("is not a mapping".to_owned())),
         };
         let dependencies = value.remove("dependencies").unwrap_or_default();
         if let Some(field) = value.keys().next() {

@@ -49,7 +49,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<AsRead<Option<String>>, ChartProblem
         Err(error) => return wrong(format!("cannot be read: {error}")),
     };
     if !document.is_object() && !document.is_boolean() {
-        return wrong("is no schema".to_owned());
+        return wrong("is not a valid schema".to_owned());
     }
     let elsewhere = cut_remote(&mut document);
     let (mut patterns, mut references) = (BTreeSet::new(), 0);
@@ -79,7 +79,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<AsRead<Option<String>>, ChartProblem
             as_helm: !is_strict || elsewhere.is_some(),
             value: elsewhere,
         }),
-        Err(error) => wrong(format!("is no schema: {}", said(&error))),
+        Err(error) => wrong(format!("is not a valid schema: {}", said(&error))),
     }
 }
 
@@ -93,7 +93,7 @@ fn check_patterns(patterns: &BTreeSet<&str>) -> Result<(), ChartProblem> {
         (
             weight,
             limits::PATTERNS_WEIGHT,
-            "classes of Unicode in its patterns",
+            "Unicode classes in its patterns",
         ),
     ] {
         if count > most {

@@ -83,7 +83,8 @@ pub(crate) fn size(
     };
     let json = serde_json::to_vec(&release).expect("texts, numbers and maps have a JSON form");
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
-    gzip.write_all(&json).expect("memory takes what is written");
-    let gzip = gzip.finish().expect("memory takes what is written");
+    gzip.write_all(&json)
+        .expect("writing to memory does not fail");
+    let gzip = gzip.finish().expect("writing to memory does not fail");
     gzip.len().div_ceil(3) * 4
 }

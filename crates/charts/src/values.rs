@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 #[derive(Debug, thiserror::Error)]
 pub enum ValuesError {
     /// Not YAML.
-    #[error("is not usable YAML")]
+    #[error("is not valid YAML")]
     Yaml(#[from] YamlError),
     /// Not one mapping.
-    #[error("is not one mapping")]
+    #[error("is not a mapping")]
     Shape,
 }
 

@@ -29,7 +29,7 @@ impl fmt::Display for Exposure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Owner(owner) => write!(f, "belongs to user {owner}"),
-            Self::Mode(mode) => write!(f, "is writable by others (mode {mode:04o})"),
+            Self::Mode(mode) => write!(f, "is writable by other users (mode {mode:04o})"),
         }
     }
 }
@@ -353,7 +353,7 @@ mod tests {
         for name in ["a", "a/b", "a/b/c"] {
             for mode in [0o775, 0o757] {
                 bench.mode(name, mode);
-                let expected = format!("`DIR/{name}` is writable by others (mode 0{mode:o})");
+                let expected = format!("`DIR/{name}` is writable by other users (mode 0{mode:o})");
                 assert_eq!(bench.follow("a/b/c", None), Err(expected));
             }
             bench.mode(name, 0o755);
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(bench.follow("a/b/d", None), missing);
         let foreign = format!("`DIR/a/b/c` belongs to user {STRANGER}");
         assert_eq!(bench.follow("a/b/c", Some("a/b/c")), Err(foreign));
-        let shared = "`DIR/a/b` is writable by others (mode 1777)".to_owned();
+        let shared = "`DIR/a/b` is writable by other users (mode 1777)".to_owned();
         assert_eq!(bench.follow("a/b", None), Err(shared));
     }
 
@@ -383,7 +383,7 @@ mod tests {
         let missing = Ok(ResolvedPath::Missing(bench.path("a/x/y/z")));
         assert_eq!(bench.follow("a/b/../x/y/z", None), missing);
         bench.mode("a", 0o777);
-        let expected = "`DIR/a` is writable by others (mode 0777)".to_owned();
+        let expected = "`DIR/a` is writable by other users (mode 0777)".to_owned();
         assert_eq!(bench.follow("a/x/y/z", None), Err(expected));
     }
 
@@ -400,7 +400,7 @@ mod tests {
             assert_eq!(bench.follow("absolute", Some(name)), Err(expected));
         }
         bench.mode("a/b", 0o770);
-        let expected = "`DIR/a/b` is writable by others (mode 0770)".to_owned();
+        let expected = "`DIR/a/b` is writable by other users (mode 0770)".to_owned();
         assert_eq!(bench.follow("absolute", None), Err(expected));
     }
 

@@ -142,7 +142,7 @@ impl Checking<'_> {
             self.known_groups(&pointer, &of, &solution.groups);
             let clusters = &reached[at];
             if clusters.is_empty() && !spec.clusters.is_empty() {
-                self.note(format!("{of} reaches no cluster"));
+                self.note(format!("{of} selects no cluster"));
             }
             without.retain(|cluster| !clusters.contains(cluster));
             for (earlier, before) in spec.solutions[..at].iter().zip(&reached) {
@@ -162,7 +162,9 @@ impl Checking<'_> {
         }
         for cluster in without {
             let cluster = &spec.clusters[cluster].name;
-            self.note(format!("the cluster `{cluster}` runs nothing of this file"));
+            self.note(format!(
+                "the cluster `{cluster}` runs no Solution of this file"
+            ));
         }
     }
 
@@ -246,7 +248,8 @@ impl Checking<'_> {
         }
     }
 
-    /// Groups of one cluster agree. What the cluster itself chooses settles nothing: another cluster of both would be left.
+    /// Groups of one cluster agree. What the cluster itself chooses settles nothing: another cluster of both would be
+    /// left.
     fn groups(&mut self) {
         for FleetGroup { name, .. } in &self.spec.groups {
             if self.members.of_group(name).is_empty() {
@@ -310,7 +313,7 @@ impl Checking<'_> {
         for name in self.spec.facts.keys() {
             let is_used = used.contains("facts") || used.contains(&format!("facts.{name}"));
             if !is_used {
-                self.note(format!("the fact `{name}` is used nowhere"));
+                self.note(format!("the fact `{name}` is not used"));
             }
         }
     }

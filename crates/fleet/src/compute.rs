@@ -66,7 +66,7 @@ pub struct ComputeError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ComputeFault {
     /// Something is not known of the cluster.
-    #[error("`{text}` needs `{fact}`, which is not known of it")]
+    #[error("`{text}` needs `{fact}`, which is not known for this cluster")]
     Absent {
         /// The text with the expression.
         text: String,

@@ -60,28 +60,28 @@ pub enum ExpressionError {
     #[error("{0}")]
     Failed(String),
     /// The interpreter broke off, which is a mistake of its own.
-    #[error("the interpreter broke off")]
+    #[error("the interpreter failed")]
     Broken,
     /// No thread can be started to compute in.
     #[error("there is no room to compute: {0}")]
     Room(String),
     /// The expression takes more work or memory than it is given.
-    #[error("it runs too long, or puts too much together")]
+    #[error("it runs too long, or builds too large a value")]
     Exhausted,
     /// The result is larger than the limit.
-    #[error("it gives more than {max} bytes", max = limits::VALUE_SIZE)]
+    #[error("its result has more than {max} bytes", max = limits::VALUE_SIZE)]
     Result,
     /// The result is of a type that YAML does not have.
-    #[error("it gives {0}, which YAML does not have")]
+    #[error("its result is {0}, which YAML cannot represent")]
     Type(&'static str),
     /// The result cannot stand within a text.
-    #[error("it gives {0}, which cannot stand within a text")]
+    #[error("its result is {0}, which cannot be part of a text")]
     NotText(&'static str),
     /// The facts together are larger than the limit.
     #[error("the facts of the cluster have more than {max} bytes together", max = limits::VALUE_SIZE)]
     Facts,
     /// A fact holds a number that CEL has no integer for.
-    #[error("a fact holds the number {0}, which is no integer of 64 bits")]
+    #[error("a fact has the number {0}, which is not an integer of 64 bits")]
     Number(String),
 }
 

@@ -39,7 +39,7 @@ pub enum FleetFault {
         cluster: ClusterName,
     },
     /// Two ways lead to a cluster.
-    #[error("the cluster `{cluster}` has `clusterApi` beside `kubeconfig` or `context`")]
+    #[error("the cluster `{cluster}` has both `clusterApi` and `kubeconfig` or `context`")]
     TwoWays {
         /// The cluster.
         cluster: ClusterName,
@@ -61,7 +61,7 @@ pub enum FleetFault {
         cluster: ClusterName,
     },
     /// There is no group of this name.
-    #[error("{of} names the group `{name}`, which there is not")]
+    #[error("{of} names the group `{name}`, which does not exist")]
     UnknownGroup {
         /// Who names it.
         of: String,
@@ -81,7 +81,7 @@ pub enum FleetFault {
         near: Option<SolutionName>,
     },
     /// There is no cluster of this name.
-    #[error("the wave `{wave}` names the cluster `{name}`, which there is not")]
+    #[error("the wave `{wave}` names the cluster `{name}`, which does not exist")]
     UnknownCluster {
         /// The wave.
         wave: WaveName,
@@ -145,7 +145,7 @@ pub enum FleetFault {
         others: usize,
     },
     /// A site has no such field.
-    #[error("`site` of {of} has the field `{field}`, which there is not")]
+    #[error("`site` of {of} has the field `{field}`, which does not exist")]
     UnknownField {
         /// Who chooses.
         of: FleetLayer,
@@ -171,7 +171,7 @@ pub enum FleetFault {
         source: ExpressionError,
     },
     /// There is no fact of this name.
-    #[error("`{text}` uses `{name}`, which is no fact")]
+    #[error("`{text}` uses `{name}`, which is not a fact")]
     UnknownFact {
         /// The text with the expression.
         text: String,
@@ -191,7 +191,7 @@ pub enum FleetFault {
         why: String,
     },
     /// A field stands among values and is a cluster's own.
-    #[error("`site` of {of} has the field `{field}`, which is a cluster's own")]
+    #[error("`site` of {of} has the field `{field}`, which only a cluster can have")]
     ClustersField {
         /// Who chooses.
         of: FleetLayer,

@@ -8,9 +8,7 @@ use crate::FleetFile;
 
 /// The reason why a cluster cannot be pinned in a file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the cluster `{cluster}` cannot be pinned on line {line}: write `uid: {uid}` beside its name"
-)]
+#[error("cannot pin the cluster `{cluster}` on line {line}: write `uid: {uid}` next to its name")]
 pub struct Unpinnable {
     /// The cluster.
     pub cluster: ClusterName,

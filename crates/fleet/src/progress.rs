@@ -288,7 +288,7 @@ impl FleetProgress {
         let mut failed = clusters.iter().filter(|it| it.state == MemberState::Failed);
         let (state, reason, message) = if !self.ended {
             let wave = self.current.as_ref();
-            let message = wave.map_or("no wave is begun yet".to_owned(), |wave| {
+            let message = wave.map_or("no wave has started yet".to_owned(), |wave| {
                 format!("wave {wave}: {done} of {all} clusters are done")
             });
             (RolledState::Progressing, "Changing", message)
@@ -298,20 +298,19 @@ impl FleetProgress {
         } else if let Some(stopped) = &self.stopped {
             (RolledState::Stalled, "Stopped", stopped.clone())
         } else if of(MemberState::LeftOut) > 0 {
-            let message = format!("{done} of {all} clusters are done, others were left out");
+            let message = format!("{done} of {all} clusters are done, the rest were left out");
             (RolledState::Stalled, "ClustersLeftOut", message)
         } else if self.change == FleetChange::Delete {
-            let message = format!("nothing that the fleet brought is left in {done} clusters");
+            let message = format!("{done} clusters have no Solution of the fleet left");
             (RolledState::Ended, "Deleted", message)
         } else if self.change == FleetChange::Rollback {
-            let message = format!("{done} clusters are as before");
+            let message = format!("{done} clusters were rolled back");
             (RolledState::Ended, "RolledBack", message)
         } else if self.others > 0 {
-            let message =
-                format!("{done} clusters are as the file says, others were not asked for");
+            let message = format!("{done} clusters match the file, the rest were not selected");
             (RolledState::Ended, "PartOfTheFleet", message)
         } else {
-            let message = format!("{done} clusters are as the file says");
+            let message = format!("{done} clusters match the file");
             (RolledState::Complete, "AsTheFileSays", message)
         };
         Judgement {

@@ -18,7 +18,7 @@ const UPGRADING: &str = "UPGRADE FAILED: ";
 #[derive(Debug, thiserror::Error)]
 pub enum HelmError {
     /// The program does not exist.
-    #[error("there is no program `{}`", .0.display())]
+    #[error("program `{}` not found", .0.display())]
     Missing(PathBuf),
     /// The program cannot be started, or what it is given cannot be written.
     #[error("cannot run `{}`", program.display())]
@@ -60,7 +60,7 @@ pub enum HelmError {
         said: String,
     },
     /// The program did what it was asked to, and what it says of that cannot be read.
-    #[error("helm {verb} printed something else than a release")]
+    #[error("helm {verb} did not print a release")]
     Printed {
         /// The verb of the command.
         verb: &'static str,

@@ -155,7 +155,7 @@ pub(crate) fn failed(program: &Path, source: io::Error) -> HelmError {
 /// Returns the words for a run that broke: what it wrote then is about its own insides.
 fn broken() -> String {
     let most = limits::MEMORY >> 20;
-    format!("it broke off, most likely out of memory: it may use {most} MiB")
+    format!("it was terminated, most likely because it ran out of memory: its limit is {most} MiB")
 }
 
 /// Returns what it said went wrong, on one line, without the word that it begins with and its advice about a flag of
@@ -170,7 +170,7 @@ fn words(stderr: &[u8]) -> String {
     let lines = text.lines().map(str::trim);
     let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
     match lines[..] {
-        [] => "it failed without a word".to_owned(),
+        [] => "it failed without a message".to_owned(),
         _ => lines.join(" "),
     }
 }
@@ -186,6 +186,6 @@ mod tests {
         assert_eq!(said(stderr), "UPGRADE FAILED: a b");
         assert_eq!(said("Error: a Error: b\n"), "a Error: b");
         assert_eq!(said("killed\n"), "killed");
-        assert_eq!(said(" \n"), "it failed without a word");
+        assert_eq!(said(" \n"), "it failed without a message");
     }
 }

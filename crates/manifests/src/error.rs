@@ -48,7 +48,7 @@ pub enum ManifestsError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// A directory with more than is read.
-    #[error("`{directory}` holds {what}; give the directory or file of one release")]
+    #[error("`{directory}` contains {what}; pass the directory or file of one release")]
     Directory {
         /// The directory.
         directory: String,
@@ -57,16 +57,16 @@ pub enum ManifestsError {
     },
     /// The directory is a chart, whose templates are no manifests yet.
     #[error(
-        "`{0}` is a Helm chart, whose templates are not YAML yet; render it with `helm template NAME {0} --include-crds > release.yaml` and give that file"
+        "`{0}` is a Helm chart, whose templates are not YAML yet; render it with `helm template NAME {0} --include-crds > release.yaml` and pass that file"
     )]
     Chart(String),
     /// The file is a packed chart or an archive, not YAML.
     #[error(
-        "`{0}` is packed (a chart's `.tgz`, or an archive), and its manifests are inside; render a chart with `helm template NAME {0} --include-crds > release.yaml`, unpack anything else, and give the resulting file or directory"
+        "`{0}` is packed (a chart's `.tgz`, or an archive), and its manifests are inside; render a chart with `helm template NAME {0} --include-crds > release.yaml`, unpack anything else, and pass the resulting file or directory"
     )]
     Packed(String),
     /// A file is too large, or not text.
-    #[error("`{file}` cannot be split into documents; give the rendered manifests of one release")]
+    #[error("`{file}` cannot be split into documents; pass the rendered manifests of one release")]
     Stream {
         /// The file.
         file: String,
@@ -75,7 +75,7 @@ pub enum ManifestsError {
     },
     /// A document is not YAML.
     #[error(
-        "{place} is not usable YAML; correct it, or render the release again if it is a template"
+        "{place} is not valid YAML; correct it, or render the release again if it is a template"
     )]
     Yaml {
         /// The place where it stands.
@@ -84,7 +84,7 @@ pub enum ManifestsError {
         source: YamlError,
     },
     /// The files hold more than may be kept in memory.
-    #[error("{place}: from here on the release has more than {what}; give only part of it")]
+    #[error("{place}: from here on the release has more than {what}; pass only part of it")]
     Weight {
         /// The document with which it is too much.
         place: DocumentPlace,
@@ -92,7 +92,7 @@ pub enum ManifestsError {
         what: String,
     },
     /// Two different objects of one name.
-    #[error("{one} and {other} both define {what}, differently; give one release only")]
+    #[error("{one} and {other} both define {what}, differently; pass one release only")]
     Twice {
         /// The first document.
         one: DocumentPlace,
@@ -120,10 +120,10 @@ impl ManifestsError {
 #[derive(Debug, thiserror::Error)]
 pub enum PatchError {
     /// The patch has no `patch`, or beside it one of the former `merge` and `json`.
-    #[error("has to have `patch`, and nothing but `target` beside it")]
+    #[error("must have `patch`, and no other field than `target`")]
     Form,
     /// The text of the patch cannot be read.
-    #[error("`patch` is not usable YAML")]
+    #[error("`patch` is not valid YAML")]
     Text(#[source] YamlError),
     /// The patch is neither a map nor a list.
     #[error("`patch` is neither a map nor a list of operations")]
@@ -134,13 +134,13 @@ pub enum PatchError {
     )]
     Target,
     /// A text of the target that is no regular expression, or a large one.
-    #[error("`{0}` is no regular expression that can be used")]
+    #[error("`{0}` is not a usable regular expression")]
     Expression(String),
     /// A selector that cannot be read.
-    #[error("`{0}` is no selector of labels")]
+    #[error("`{0}` is not a label selector")]
     Selector(String),
     /// The patch would remove the object itself.
-    #[error("removes what it is for: a patch only changes objects")]
+    #[error("removes its target: a patch can only change objects")]
     Removes,
     /// The object does not allow what a strategic merge patch says.
     #[error("does not fit {object}: {why}")]
@@ -151,7 +151,7 @@ pub enum PatchError {
         why: String,
     },
     /// No object is its target.
-    #[error("no object is {0}")]
+    #[error("no object matches its target, {0}")]
     NoTarget(String),
     /// The list is no list of operations.
     #[error("is not a JSON Patch (RFC 6902)")]
@@ -166,7 +166,7 @@ pub enum PatchError {
     },
     /// Operations that bring more than any object holds.
     #[error(
-        "brings {0} more than {values} values or {text} bytes of text in all its operations",
+        "adds more than {values} values or {text} bytes of text to {0}",
         values = limits::OBJECT_VALUES,
         text = limits::OBJECT_TEXT
     )]
@@ -180,6 +180,8 @@ pub enum PatchError {
     )]
     Large(String),
     /// The object would be another one afterwards.
-    #[error("changes what {0} is: apiVersion, kind, metadata.name and metadata.namespace stay")]
+    #[error(
+        "changes the identity of {0}: a patch cannot change apiVersion, kind, metadata.name and metadata.namespace"
+    )]
     Identity(String),
 }

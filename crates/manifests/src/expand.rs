@@ -65,10 +65,10 @@ pub enum ResolveError {
     #[error(transparent)]
     Grammar(#[from] PlaceholderError),
     /// No image, or several, are meant.
-    #[error("`{0}` names no image of the Solution, or several")]
+    #[error("`{0}` does not name exactly one image of the Solution")]
     Image(String),
     /// The release has no such namespace.
-    #[error("`{0}` is no namespace of the release's own")]
+    #[error("`{0}` is not a namespace of the release")]
     Namespace(Namespace),
     /// The parameter does not exist, or has no value.
     #[error("the parameter `{0}` has no value")]

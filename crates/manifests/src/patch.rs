@@ -352,29 +352,32 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_refused_by_name() {
         for (patch, words) in [
-            ("{target: {kind: Deployment}}", "has to have `patch`"),
+            ("{target: {kind: Deployment}}", "must have `patch`"),
             (
                 "{target: {kind: Deployment}, merge: {}, json: []}",
-                "has to have `patch`",
+                "must have `patch`",
             ),
             (
                 "{target: {kind: Deployment}, patch: {}, merge: {}}",
-                "has to have `patch`",
+                "must have `patch`",
             ),
             (
                 "{target: {kind: Service}, patch: '['}",
-                "`patch` is not usable YAML",
+                "`patch` is not valid YAML",
             ),
             ("{target: {kind: Service}, patch: 7}", "`patch` is neither"),
             ("{patch: {kind: Service}}", "has no `target`"),
-            ("{target: {name: '['}, patch: {}}", "`[` is no regular"),
+            (
+                "{target: {name: '['}, patch: {}}",
+                "`[` is not a usable regular",
+            ),
             (
                 "{target: {labelSelector: 'a in b'}, patch: {}}",
-                "`a in b` is no selector",
+                "`a in b` is not a label selector",
             ),
             (
                 "{target: {kind: Service}, patch: {$patch: delete}}",
-                "removes what it is for",
+                "removes its target",
             ),
             (
                 "{target: {kind: Service}, patch: {spec: {ports: [{name: a}]}}}",
@@ -382,11 +385,11 @@ mod tests {
             ),
             (
                 "{target: {kind: DaemonSet}, merge: {}}",
-                "no object is a DaemonSet",
+                "no object matches its target, a DaemonSet",
             ),
             (
                 "{target: {kind: Deployment, group: apps, name: c, namespace: x}, merge: {}}",
-                "no object is a Deployment of apps `c` in namespace `x`",
+                "no object matches its target, a Deployment of apps `c` in namespace `x`",
             ),
             (
                 "{target: {kind: Service}, json: {a: b}}",
@@ -398,11 +401,11 @@ mod tests {
             ),
             (
                 "{target: {kind: Service}, merge: {metadata: {name: b}}}",
-                "changes what Service `a` is",
+                "changes the identity of Service `a`",
             ),
             (
                 "{target: {kind: Service}, merge: {kind: Secret}}",
-                "changes what Service `a` is",
+                "changes the identity of Service `a`",
             ),
         ] {
             let error = patched(patch).unwrap_err();
@@ -415,7 +418,7 @@ mod tests {
         for (copy, words) in [
             (
                 "from: /spec/list, path: /spec/list/-",
-                "brings Deployment `a` more than 500000 values",
+                "adds more than 500000 values",
             ),
             (
                 "from: /spec, path: /spec/x",
@@ -466,9 +469,9 @@ mod tests {
             (
                 240_000,
                 vec![to("copy", "/a"); 3],
-                "brings ConfigMap `a` more",
+                "adds more than 500000 values",
             ),
-            (1, vec![last; 6], "brings ConfigMap `a` more"),
+            (1, vec![last; 6], "adds more than 500000 values"),
         ] {
             let error = operated(large, &operations).unwrap_err();
             assert!(error.starts_with(words), "{error}");

@@ -155,7 +155,7 @@ fn why_not(path: &Path, root: &Path, link: bool) -> Option<&'static str> {
         Some("is neither .yaml, .yml nor .json")
     } else if matches!(name.as_ref(), "kustomization.yaml" | "kustomization.yml") {
         Some(
-            "is a recipe, not a manifest; if it changes anything, give the output of `kubectl kustomize` instead of the directory",
+            "is a kustomization, not a manifest; if it changes the manifests, pass the output of `kubectl kustomize` instead of the directory",
         )
     } else if link
         && !fs::canonicalize(path).is_ok_and(|target| target.starts_with(root) && target.is_file())
@@ -241,7 +241,7 @@ mod tests {
         write(parent.path(), "chart/Chart.yaml");
         assert!(refused("chart").contains("helm template"));
         fs::create_dir(parent.path().join("empty")).unwrap();
-        assert!(refused("empty").contains("holds no `.yaml`, `.yml` or `.json` file"));
+        assert!(refused("empty").contains("contains no `.yaml`, `.yml` or `.json` file"));
         write(
             parent.path(),
             &format!("deep/{}x.yaml", "d/".repeat(limits::DEPTH + 1)),

@@ -29,7 +29,7 @@ pub enum RenderedError {
     #[error("cannot be split into documents")]
     Stream(#[from] StreamError),
     /// A file renders to what is not YAML, or to too much of it.
-    #[error("`{file}` renders to what is not usable YAML")]
+    #[error("`{file}` renders to invalid YAML")]
     Yaml {
         /// The file of the chart.
         file: Arc<str>,
@@ -97,7 +97,7 @@ pub fn rendered(rendering: &[u8]) -> Result<Vec<RenderedObject>, RenderedError> 
             cost.add(&value);
             if cost.values > limits::RENDERED_VALUES || cost.text > limits::RENDERED_TEXT {
                 let words = format!(
-                    "with what is before it, it has more than {} values or {} bytes of text",
+                    "together with the documents before it, it has more than {} values or {} bytes of text",
                     limits::RENDERED_VALUES,
                     limits::RENDERED_TEXT
                 );

@@ -38,7 +38,7 @@ const LISTS: [(&str, &[Key]); 17] = [
 pub(crate) fn merge(object: &mut Value, patch: &Map<String, Value>) -> Result<(), String> {
     match object {
         Value::Object(fields) => merge_map(fields, patch, "").map(drop),
-        _ => Err("the object is no map".to_owned()),
+        _ => Err("the object is not a map".to_owned()),
     }
 }
 

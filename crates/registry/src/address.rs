@@ -326,14 +326,14 @@ fn is_registry(component: &str) -> bool {
         || component.bytes().any(|b| b.is_ascii_uppercase())
 }
 
-/// What names a manifest in its repository.
+/// The name of a manifest in its repository.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
 pub enum Reference {
-    /// The content itself.
+    /// The digest of its content.
     Digest(Digest),
-    /// A name that can move.
+    /// A tag, which can move.
     Tag(Tag),
 }
 

@@ -194,7 +194,7 @@ pub(crate) fn resolve(
         }
         Purpose::Write if !origin::is_same(&url, registry) => Err(bad(
             operation,
-            "the answer's `Location` is at another origin, where nothing is sent",
+            "the answer's `Location` is at a different origin",
         )),
         Purpose::Read | Purpose::Write => Ok(url),
     }
@@ -280,7 +280,10 @@ mod tests {
                 "{location}"
             );
             let refused = resolved(registry, location, Purpose::Write).unwrap_err();
-            assert!(refused.to_string().contains("another origin"), "{refused}");
+            assert!(
+                refused.to_string().contains("different origin"),
+                "{refused}"
+            );
         }
         let here = "http://127.0.0.1:5000/";
         assert!(resolved(here, "http://other.example/x", Purpose::Read).is_err());

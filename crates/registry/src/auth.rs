@@ -213,7 +213,7 @@ impl Auth {
             }
             Some(Challenge::Bearer { .. }) if !self.tokens => Err(unsupported(
                 operation,
-                "it requires a token, which only registries give",
+                "it requires a token, which only registries issue",
             )),
             Some(Challenge::Bearer { realm, service }) => {
                 let realm = check_realm(&realm, registry, operation)?;
@@ -395,7 +395,7 @@ fn secret_header(prefix: &str, secret: &str, operation: &Operation) -> Result<He
     let mut value = HeaderValue::from_str(&format!("{prefix}{secret}")).map_err(|_| {
         unsupported(
             operation,
-            "the token or password holds characters that HTTP cannot carry",
+            "the token or password contains characters that HTTP does not allow",
         )
     })?;
     value.set_sensitive(true);

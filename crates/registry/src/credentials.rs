@@ -110,7 +110,7 @@ pub enum CredentialsError {
     },
     /// The helper keeps one login for each host.
     #[error(
-        "credential helper `{program}` keeps no login for a part of a registry, as `{address}` is"
+        "credential helper `{program}` stores logins only for whole registries, not for `{address}`"
     )]
     HelperPath {
         /// The program.
@@ -119,7 +119,7 @@ pub enum CredentialsError {
         address: String,
     },
     /// The helper could not be run.
-    #[error("could not run credential helper `{program}`")]
+    #[error("cannot run credential helper `{program}`")]
     Helper {
         /// The program.
         program: String,

@@ -20,10 +20,10 @@ use crate::{limits, tls};
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The HTTP client could not be set up.
-    #[error("could not set up the HTTP client")]
+    #[error("cannot set up the HTTP client")]
     Setup(#[source] reqwest::Error),
     /// Nobody answers at the socket.
-    #[error("could not reach a container engine at `{}`", socket.display())]
+    #[error("cannot reach a container engine at `{}`", socket.display())]
     Unreachable {
         /// The socket.
         socket: PathBuf,
@@ -71,7 +71,7 @@ pub enum EngineError {
         limit: u64,
     },
     /// The content that it sends could not be stored.
-    #[error("could not store what the container engine sends")]
+    #[error("cannot store the data from the container engine")]
     Store(#[source] io::Error),
 }
 

@@ -119,20 +119,20 @@ impl fmt::Display for Operation {
         match &self.verb {
             RegistryVerb::Ping => write!(f, "reach ")?,
             RegistryVerb::CheckPush => write!(f, "open an upload in ")?,
-            RegistryVerb::FindBlob(digest) => write!(f, "look for blob {digest} in ")?,
+            RegistryVerb::FindBlob(digest) => write!(f, "find blob {digest} in ")?,
             RegistryVerb::MountBlob(digest) => write!(f, "mount blob {digest} in ")?,
             RegistryVerb::UploadBlob(digest) => write!(f, "upload blob {digest} to ")?,
             RegistryVerb::ReadBlob(digest) => write!(f, "download blob {digest} from ")?,
             RegistryVerb::FindManifest(reference) => {
-                write!(f, "look for manifest {reference} in ")?;
+                write!(f, "find manifest {reference} in ")?;
             }
             RegistryVerb::ReadManifest(reference) => write!(f, "read manifest {reference} from ")?,
             RegistryVerb::PushManifest(reference) => write!(f, "push manifest {reference} to ")?,
             RegistryVerb::DeleteManifest(digest) => write!(f, "delete manifest {digest} from ")?,
             RegistryVerb::ListTags => write!(f, "list the tags of ")?,
             RegistryVerb::ListRepositories => write!(f, "list the repositories of ")?,
-            RegistryVerb::ListReferrers(digest) => write!(f, "list what refers to {digest} in ")?,
-            RegistryVerb::AskSpace => write!(f, "ask for the free space of ")?,
+            RegistryVerb::ListReferrers(digest) => write!(f, "list the referrers of {digest} in ")?,
+            RegistryVerb::AskSpace => write!(f, "read the free space of ")?,
             RegistryVerb::CreateRepository => write!(f, "create the repository ")?,
             RegistryVerb::ReadFile(file) => write!(f, "download `{file}` from ")?,
         }
@@ -144,25 +144,27 @@ impl fmt::Display for Operation {
     }
 }
 
-/// The reason why a repository takes nothing.
+/// The reason why a repository rejects pushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Refusal {
-    /// The login lacks the right, or something above the repository does not exist: registries do not tell these apart.
+    /// The login lacks the right, or a parent of the repository does not exist: registries do not distinguish these
+    /// cases.
     Denied,
-    /// The repository does not exist, and the registry makes none by itself.
+    /// The repository does not exist, and the registry does not create it on a push.
     NoRepository,
-    /// The registry has no repositories of such names.
+    /// The registry rejects the name of the repository.
     Name,
-    /// The quota is used up: nothing more may be stored.
+    /// The quota is used up.
     Quota,
-    /// Nothing can be stored for the time being, or never: maintenance, or a cache of another registry.
+    /// The registry accepts no pushes, temporarily or permanently: maintenance, or a cache of another registry.
     ReadOnly,
-    /// Another reason: the registry's own words say which.
+    /// Another reason, in the registry's own words.
     Other,
 }
 
-/// The first cause of a failed connection. The HTTP library wraps it in three errors of its own, which say nothing more.
+/// The first cause of a failed connection. The HTTP library wraps it in three errors of its own, which say nothing
+/// more.
 #[derive(Debug, thiserror::Error)]
 #[error("{words}")]
 pub struct Cause {
@@ -178,16 +180,16 @@ pub enum Error {
     #[error("interrupted before it was sent")]
     Stopped,
     /// The client certificate or its key cannot be used.
-    #[error("could not use the client certificate")]
+    #[error("cannot use the client certificate")]
     Identity(#[from] IdentityError),
     /// The HTTP client could not be set up.
-    #[error("could not set up the HTTP client")]
+    #[error("cannot set up the HTTP client")]
     Setup(#[source] reqwest::Error),
     /// The address of a proxy is no URL.
-    #[error("could not use the proxy: its address is not a URL")]
+    #[error("cannot use the proxy: its address is not a URL")]
     Proxy(#[source] reqwest::Error),
     /// No connection came about: name, route, or nobody listening.
-    #[error("could not {operation}: no connection")]
+    #[error("cannot {operation}: no connection")]
     Unreachable {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -195,7 +197,7 @@ pub enum Error {
         source: Cause,
     },
     /// The server was reached, and no TLS connection came about.
-    #[error("could not {operation}: it was reached, and TLS failed")]
+    #[error("cannot {operation}: the TLS handshake failed")]
     Tls {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -203,7 +205,7 @@ pub enum Error {
         source: Cause,
     },
     /// The connection broke while a request was under way.
-    #[error("could not {operation}: the connection broke")]
+    #[error("cannot {operation}: the connection broke")]
     Interrupted {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -211,7 +213,7 @@ pub enum Error {
         source: Cause,
     },
     /// Nothing moved in either direction for too long.
-    #[error("could not {operation}: no progress for {} seconds", limit.as_secs())]
+    #[error("cannot {operation}: no progress for {} seconds", limit.as_secs())]
     TimedOut {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -220,7 +222,7 @@ pub enum Error {
     },
     /// Bytes came or went, but fewer than [`crate::ClientOptions::least_rate`] over all connections.
     #[error(
-        "could not {operation}: fewer than {} bytes were transferred in {} seconds",
+        "cannot {operation}: fewer than {} bytes were transferred in {} seconds",
         rate.bytes,
         rate.within.as_secs()
     )]
@@ -231,7 +233,7 @@ pub enum Error {
         rate: LeastRate,
     },
     /// The certificate of the server is not one that this machine trusts for this host.
-    #[error("could not {operation}: its certificate is not trusted: {reason}")]
+    #[error("cannot {operation}: its certificate is not trusted: {reason}")]
     Untrusted {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -239,7 +241,7 @@ pub enum Error {
         reason: String,
     },
     /// The certificate of the server has expired, or is not valid yet, by the clock of this machine.
-    #[error("could not {operation}: {reason}")]
+    #[error("cannot {operation}: {reason}")]
     Expired {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -247,13 +249,13 @@ pub enum Error {
         reason: String,
     },
     /// The server takes nobody without a client certificate, and none was given.
-    #[error("could not {operation}: {} requires a client certificate", operation.peer())]
+    #[error("cannot {operation}: {} requires a client certificate", operation.peer())]
     CertificateRequired {
         /// The operation that failed.
         operation: Box<Operation>,
     },
     /// The server does not take the client certificate.
-    #[error("could not {operation}: {} refuses the client certificate: {reason}", operation.peer())]
+    #[error("cannot {operation}: {} refuses the client certificate: {reason}", operation.peer())]
     CertificateRefused {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -261,7 +263,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// The server does not take the client certificate, which is not valid at present.
-    #[error("could not {operation}: {reason}")]
+    #[error("cannot {operation}: {reason}")]
     CertificateExpired {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -269,19 +271,19 @@ pub enum Error {
         reason: ExpiryError,
     },
     /// The server speaks plain HTTP on a port where HTTPS was expected.
-    #[error("could not {operation}: it answers in plain HTTP, not HTTPS")]
+    #[error("cannot {operation}: it answers in plain HTTP, not HTTPS")]
     PlainHttpAnswer {
         /// The operation that failed.
         operation: Box<Operation>,
     },
     /// HTTP without TLS was asked for by name, where it is not allowed.
-    #[error("could not ask {host}: its address is plain HTTP, not HTTPS")]
+    #[error("cannot connect to {host}: its address is plain HTTP, not HTTPS")]
     PlainHttpAsked {
         /// The host, with its port.
         host: String,
     },
     /// The server answers, but not as an OCI registry does.
-    #[error("could not {operation}: it is not a registry (`/v2/` answers {status})")]
+    #[error("cannot {operation}: it is not a registry (`/v2/` answers {status})")]
     NotARegistry {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -290,7 +292,7 @@ pub enum Error {
     },
     /// The registry wants a login and no credentials were given.
     #[error(
-        "could not {operation}: {} requires a login, and there are no credentials for it",
+        "cannot {operation}: {} requires a login, and there are no credentials for it",
         operation.peer()
     )]
     LoginRequired {
@@ -298,13 +300,13 @@ pub enum Error {
         operation: Box<Operation>,
     },
     /// The registry, or its token server, did not accept the credentials.
-    #[error("could not {operation}: the credentials were refused")]
+    #[error("cannot {operation}: the credentials were rejected")]
     LoginRefused {
         /// The operation that failed.
         operation: Box<Operation>,
     },
     /// The way to log in that the registry asks for cannot or must not be gone.
-    #[error("could not {operation}: {reason}")]
+    #[error("cannot {operation}: {reason}")]
     LoginUnsupported {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -312,7 +314,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// The login is good but lacks the right.
-    #[error("could not {operation}: no permission: {message}")]
+    #[error("cannot {operation}: permission denied: {message}")]
     Denied {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -320,7 +322,7 @@ pub enum Error {
         message: String,
     },
     /// There is no such repository, and the registry makes none by itself.
-    #[error("could not {operation}: the repository does not exist: {message}")]
+    #[error("cannot {operation}: the repository does not exist: {message}")]
     NoRepository {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -328,7 +330,7 @@ pub enum Error {
         message: String,
     },
     /// The API that creates repositories refuses to, or cannot be asked.
-    #[error("could not {operation}: {reason}")]
+    #[error("cannot {operation}: {reason}")]
     RepositoryApi {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -336,7 +338,7 @@ pub enum Error {
         reason: String,
     },
     /// The registry has no repositories of such names.
-    #[error("could not {operation}: the registry does not take this name: {message}")]
+    #[error("cannot {operation}: the registry rejects this name: {message}")]
     NameRefused {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -344,16 +346,17 @@ pub enum Error {
         message: String,
     },
     /// A tag that is there must not be moved.
-    #[error("could not {operation}: the registry does not let this tag be moved: {message}")]
+    #[error("cannot {operation}: the registry does not allow moving this tag: {message}")]
     TagKept {
         /// The operation that failed.
         operation: Box<Operation>,
         /// The registry's own words, shortened.
         message: String,
     },
-    /// A tag that the registry does not show, to a login that cannot read what it pushes: the tag may be another image's.
+    /// A tag that the registry does not show, to a login that cannot read what it pushes: the tag may be another
+    /// image's.
     #[error(
-        "could not {operation}: this login cannot read the repository, so it cannot see whether the tag exists"
+        "cannot {operation}: this login cannot read the repository, so it cannot check whether the tag exists"
     )]
     TagHidden {
         /// The operation that failed.
@@ -362,7 +365,7 @@ pub enum Error {
         source: Box<Error>,
     },
     /// The registry takes nothing: it is in maintenance, or is a cache of another one.
-    #[error("could not {operation}: the registry is read-only: {message}")]
+    #[error("cannot {operation}: the registry is read-only: {message}")]
     ReadOnly {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -370,7 +373,7 @@ pub enum Error {
         message: String,
     },
     /// The quota allows less to be stored there than is to be.
-    #[error("could not {operation}: its quota is used up: {message}")]
+    #[error("cannot {operation}: its quota is used up: {message}")]
     Quota {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -378,7 +381,7 @@ pub enum Error {
         message: String,
     },
     /// The registry's storage has no room for anything more.
-    #[error("could not {operation}: the registry's storage is full: {message}")]
+    #[error("cannot {operation}: the registry's storage is full: {message}")]
     Full {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -386,7 +389,7 @@ pub enum Error {
         message: String,
     },
     /// The registry or a proxy cannot do it now (429 and 5xx).
-    #[error("could not {operation}: {} answers {status}: {message}", operation.peer())]
+    #[error("cannot {operation}: {} answers {status}: {message}", operation.peer())]
     Busy {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -398,7 +401,7 @@ pub enum Error {
         retry_after: Option<Duration>,
     },
     /// The registry or a proxy says no.
-    #[error("could not {operation}: {} answers {status}: {message}", operation.peer())]
+    #[error("cannot {operation}: {} answers {status}: {message}", operation.peer())]
     Refused {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -408,7 +411,7 @@ pub enum Error {
         message: String,
     },
     /// The registry does not say which repositories it has, or not to this login.
-    #[error("could not {operation}: it does not give its catalog")]
+    #[error("cannot {operation}: it does not provide its catalog")]
     NoCatalog {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -416,13 +419,13 @@ pub enum Error {
         source: Option<Box<Error>>,
     },
     /// The registry deletes nothing: it is not configured to, or cannot.
-    #[error("could not {operation}: the registry does not allow deleting")]
+    #[error("cannot {operation}: the registry does not allow deleting")]
     KeepsAll {
         /// The operation that failed.
         operation: Box<Operation>,
     },
     /// An answer that the protocol does not allow, or that is not safe to follow.
-    #[error("could not {operation}: {reason}")]
+    #[error("cannot {operation}: {reason}")]
     BadAnswer {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -430,7 +433,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// The answer is longer than its limit.
-    #[error("could not {operation}: the answer is longer than {limit} bytes")]
+    #[error("cannot {operation}: the answer is longer than {limit} bytes")]
     AnswerTooLong {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -438,7 +441,7 @@ pub enum Error {
         limit: usize,
     },
     /// The registry names another digest than the content has.
-    #[error("could not {operation}: the registry has digest {actual} instead of {expected}")]
+    #[error("cannot {operation}: the registry has digest {actual} instead of {expected}")]
     OtherDigest {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -448,13 +451,13 @@ pub enum Error {
         actual: Digest,
     },
     /// The object that is asked for is not there.
-    #[error("could not {operation}: {} does not have it", operation.peer())]
+    #[error("cannot {operation}: {} does not have it", operation.peer())]
     Missing {
         /// The operation that failed.
         operation: Box<Operation>,
     },
     /// An answer has another length than what was asked for.
-    #[error("could not {operation}: the registry has {actual} bytes of it instead of {expected}")]
+    #[error("cannot {operation}: the registry has {actual} bytes of it instead of {expected}")]
     OtherSize {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -464,7 +467,7 @@ pub enum Error {
         actual: u64,
     },
     /// An answer ended before it was complete.
-    #[error("could not {operation}: the answer ended after {position} bytes")]
+    #[error("cannot {operation}: the answer ended after {position} bytes")]
     CutShort {
         /// The operation that failed.
         operation: Box<Operation>,
@@ -473,13 +476,13 @@ pub enum Error {
     },
     /// The registry says that it has taken something, and does not give it: it took it for something it had already,
     /// and has no longer.
-    #[error("could not {operation}: the registry claims to have it, but does not deliver it")]
+    #[error("cannot {operation}: the registry claims to have it, but does not deliver it")]
     NotKept {
         /// The operation that failed.
         operation: Box<Operation>,
     },
     /// The downloaded bytes could not be stored.
-    #[error("could not store blob {digest} at offset {offset}")]
+    #[error("cannot store blob {digest} at offset {offset}")]
     Store {
         /// The blob.
         digest: Digest,
@@ -497,7 +500,7 @@ pub enum Error {
         actual: Digest,
     },
     /// The source could not be read.
-    #[error("could not read blob {digest} at offset {offset}")]
+    #[error("cannot read blob {digest} at offset {offset}")]
     Read {
         /// The blob.
         digest: Digest,
@@ -585,8 +588,8 @@ impl Error {
         }
     }
 
-    /// Whether everything else that is asked of this registry will fail in the same way. A quota may belong to one project,
-    /// but without the rest of an archive the part for another project is of no use.
+    /// Whether everything else that is asked of this registry will fail in the same way. A quota may belong to one
+    /// project, but without the rest of an archive the part for another project is of no use.
     #[must_use]
     pub fn is_everywhere(&self) -> bool {
         matches!(
@@ -636,9 +639,9 @@ impl Error {
         matches!(self, Self::LoginRequired { .. } | Self::LoginRefused { .. })
     }
 
-    /// Whether a read was refused in a way that says nothing about whether the content exists. Artifactory answers 403 for a
-    /// manifest that does not exist, Quay 401, and registries with a fixed number of levels 400 to any longer name. Whether
-    /// the content can be pushed is for the registry to say when that is tried.
+    /// Whether a read was refused in a way that says nothing about whether the content exists. Artifactory answers 403
+    /// for a manifest that does not exist, Quay 401, and registries with a fixed number of levels 400 to any longer
+    /// name. Whether the content can be pushed is for the registry to say when that is tried.
     pub(crate) fn may_be_absence(&self) -> bool {
         self.is_login()
             || matches!(

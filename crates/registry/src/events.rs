@@ -8,30 +8,30 @@ use serde::{Serialize, Serializer};
 
 use crate::address::{Reference, RepositoryPath};
 
-/// How a blob came to be in a repository.
+/// How a blob got into a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "arrival", rename_all = "camelCase")]
 pub enum Arrival {
-    /// Its bytes were sent.
+    /// The blob was uploaded.
     Uploaded,
-    /// Its bytes from here on were sent: an earlier process had sent those before.
+    /// The rest of the blob was uploaded: an earlier process had uploaded the beginning.
     Resumed {
-        /// Bytes from the blob's beginning.
+        /// Bytes that were already uploaded.
         from: u64,
     },
-    /// The registry took it from another repository.
+    /// The registry mounted it from another repository.
     Mounted,
-    /// It was there already.
+    /// It already existed.
     Present,
 }
 
-/// How a manifest came to be in a repository.
+/// How a manifest got into a repository.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ManifestArrival {
-    /// Its bytes were sent.
+    /// The manifest was uploaded.
     Uploaded,
-    /// It was there already.
+    /// It already existed.
     Present,
 }
 
@@ -54,7 +54,7 @@ pub enum Event {
     BlobResumed {
         /// The blob.
         digest: Digest,
-        /// Where it goes.
+        /// The destination.
         repository: RepositoryPath,
         /// Bytes from the blob's beginning.
         from: u64,
@@ -64,56 +64,57 @@ pub enum Event {
     /// Something of the [`UploadJournal`](crate::UploadJournal) is not used.
     #[schemars(skip)]
     JournalIgnored {
-        /// What, and why.
+        /// The problem and its cause.
         reason: String,
     },
     /// A blob is in a repository.
     BlobInPlace {
         /// The blob.
         digest: Digest,
-        /// Where it is.
+        /// The destination.
         repository: RepositoryPath,
         /// Its size in bytes.
         size: u64,
-        /// How it came there.
+        /// How it got there.
         #[serde(flatten)]
         arrival: Arrival,
     },
-    /// A blob did not come into a repository. As JSON it is what [`Event::ManifestFailed`] is, whose schema is that of both.
+    /// A blob did not come into a repository. As JSON it is what [`Event::ManifestFailed`] is, whose schema is that of
+    /// both.
     #[schemars(skip)]
     #[serde(rename = "failed")]
     BlobFailed {
         /// The blob.
         #[serde(rename = "what")]
         digest: Digest,
-        /// Where it is missing.
+        /// The destination.
         repository: RepositoryPath,
-        /// Why.
+        /// The cause.
         #[serde(rename = "why")]
         reason: String,
     },
     /// A manifest is in a repository under this reference.
     ManifestInPlace {
-        /// Where it is.
+        /// The destination.
         repository: RepositoryPath,
-        /// What names it.
+        /// The tag or digest.
         reference: Reference,
-        /// How it came there.
+        /// How it got there.
         arrival: ManifestArrival,
     },
-    /// Something was tried and is not in a repository.
+    /// A push of a blob or manifest failed.
     #[serde(rename = "failed")]
     ManifestFailed {
         /// The digest of a blob, or the tag or digest of a manifest.
         #[serde(rename = "what")]
         reference: Reference,
-        /// Where it is missing.
+        /// The destination.
         repository: RepositoryPath,
-        /// Why.
+        /// The cause.
         #[serde(rename = "why")]
         reason: String,
     },
-    /// So many bytes of a blob, from its beginning, are here. Goes back when a blob has to be fetched again.
+    /// The number of bytes of a blob that are downloaded. Decreases when the download starts again.
     #[schemars(skip)]
     BlobReceived {
         /// The blob.
@@ -121,7 +122,7 @@ pub enum Event {
         /// Bytes from the blob's beginning.
         position: u64,
     },
-    /// A blob is here, and its digest is right.
+    /// A blob is downloaded, and its digest matches.
     #[schemars(skip)]
     BlobComplete {
         /// The blob.
@@ -129,9 +130,9 @@ pub enum Event {
         /// Its size in bytes.
         size: u64,
     },
-    /// Something failed for now and is tried again after a wait.
+    /// A request failed temporarily and is repeated after a wait.
     Retrying {
-        /// What could not be done, and why.
+        /// The failure and its cause.
         #[serde(rename = "why")]
         reason: String,
         /// The wait.

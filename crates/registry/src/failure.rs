@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(
             error.to_string(),
             format!(
-                "could not upload blob sha256:{} to registry.example/app: the registry answers 404: NAME_UNKNOWN repository name not known",
+                "cannot upload blob sha256:{} to registry.example/app: the registry answers 404: NAME_UNKNOWN repository name not known",
                 "0".repeat(64)
             )
         );

@@ -50,7 +50,7 @@ pub(crate) enum JournalProblem {
     Io { path: PathBuf, source: io::Error },
     #[error("`{}` is not a file that only its user can read and write", .0.display())]
     Foreign(PathBuf),
-    #[error("`{}` is damaged, or is about something else", .0.display())]
+    #[error("`{}` is damaged, or belongs to another upload", .0.display())]
     Damaged(PathBuf),
     #[error("`{}` is in use by another process", .0.display())]
     Busy(PathBuf),

@@ -117,7 +117,7 @@ impl<'de> Visitor<'de> for Any {
         let (mut object, mut seen) = (JsonObject::default(), HashSet::new());
         while let Some(key) = entries.next_key::<String>()? {
             if !seen.insert(key.clone()) {
-                return Err(A::Error::custom("a key stands twice"));
+                return Err(A::Error::custom("a key occurs twice"));
             }
             object.0.push((key, entries.next_value()?));
         }

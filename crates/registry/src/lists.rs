@@ -66,7 +66,7 @@ impl Client {
         })?;
         let (names, end) = listed.ok_or_else(|| no_catalog(None))?;
         if end == End::Again {
-            return Err(bad(&operation, "its list does not go on"));
+            return Err(bad(&operation, "its list does not continue"));
         }
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }

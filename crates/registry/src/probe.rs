@@ -37,15 +37,15 @@ pub struct PushProbe<'a> {
     pub largest: Option<u64>,
 }
 
-/// Whether a registry does something. The reasons are for people.
+/// Whether a registry supports something. The reasons are for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "answer", content = "reason", rename_all = "camelCase")]
 pub enum Ability {
-    /// It does.
+    /// It is supported.
     Yes,
-    /// It does not, and why.
+    /// It is not supported, with the reason.
     No(String),
-    /// It cannot be known, and why not.
+    /// It is unknown, with the reason.
     Unknown(String),
 }
 
@@ -62,42 +62,42 @@ pub struct Chunks {
     pub cancelled: Ability,
 }
 
-/// The largest body of one request.
+/// The limit for the body of one request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "camelCase")]
 pub enum BodyLimit {
-    /// Nobody said no to so many bytes. Some proxies say so only once they came.
+    /// No limit was found up to this number of bytes. Some proxies reject a body only after they received it.
     NoneSeen {
-        /// Bytes that nobody refused by their number.
+        /// The largest tested number of bytes.
         taken: u64,
     },
-    /// So many bytes are too many; so many are not, if any are taken.
+    /// There is a limit between these two numbers of bytes.
     Limited {
-        /// Bytes that are too many.
+        /// A number of bytes that was rejected.
         refused: u64,
-        /// Bytes that nobody refused by their number.
+        /// A number of bytes that was not rejected.
         #[serde(skip_serializing_if = "Option::is_none")]
         taken: Option<u64>,
     },
-    /// It cannot be known.
+    /// The limit is unknown.
     Unknown {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
 
-/// Room for what is to be pushed.
+/// Free space for a push.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "answer", rename_all = "camelCase")]
 pub enum Space {
-    /// A project's quota, in bytes; no limit if there is none.
+    /// A project and its quota, in bytes.
     Known {
         /// The project.
         project: String,
-        /// Bytes that it may hold. They are missing if there is no quota.
+        /// The quota; missing if the project has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         limit: Option<u64>,
-        /// Bytes that it holds.
+        /// Bytes in use.
         used: u64,
     },
     /// The project does not exist.
@@ -105,9 +105,9 @@ pub enum Space {
         /// The project.
         project: String,
     },
-    /// It cannot be known.
+    /// The free space is unknown.
     Unknown {
-        /// Why not.
+        /// The reason.
         reason: String,
     },
 }
@@ -184,7 +184,7 @@ impl Client {
         let ask = Ask::new(Method::GET, upload.location.clone(), scope());
         let resumed = match self.send(&operation, ask).await?.success(&operation).await {
             Ok(answer) if answer.header("range").and_then(range_end) == Some(2) => Ability::Yes,
-            Ok(_) => Ability::No("it does not say how far an upload got".to_owned()),
+            Ok(_) => Ability::No("it does not report the progress of an upload".to_owned()),
             Err(error) => refused(error)?,
         };
         Ok((Ability::Yes, resumed))
@@ -209,15 +209,15 @@ impl Client {
         mountable: Option<(Digest, &RepositoryPath, &RepositoryPath)>,
     ) -> Result<Ability, Error> {
         let Some((digest, from, to)) = mountable else {
-            let why =
-                "no blob is in two repositories yet, and one that is mounted could not be removed";
+            let why = "no blob is in two repositories yet, and a mounted blob cannot be removed";
             return Ok(Ability::Unknown(why.to_owned()));
         };
         match self.retrying(|| self.mount_blob(to, from, &digest)).await {
             Ok(Mount::Mounted) => Ok(Ability::Yes),
             Ok(Mount::Upload(upload)) => {
                 self.cancel_upload(to, upload.location).await;
-                let why = "it asks for the bytes instead, so each repository gets them anew";
+                let why =
+                    "it requests an upload instead, so each repository receives the bytes again";
                 Ok(Ability::No(why.to_owned()))
             }
             Err(error) => refused(error),
@@ -225,8 +225,8 @@ impl Client {
     }
 
     /// Offers bodies of fewer and fewer bytes to an upload that does not exist. Proxies that have a limit refuse by the
-    /// length alone; the registry says that there is no such upload, and whoever wants the body first says nothing. Either
-    /// way not a byte is sent.
+    /// length alone; the registry says that there is no such upload, and whoever wants the body first says nothing.
+    /// Either way not a byte is sent.
     async fn probe_body(
         &self,
         repository: &RepositoryPath,
@@ -321,7 +321,7 @@ impl Client {
         let about = about.error_body(&operation).await;
         let is_harbor = is_found && serde_json::from_slice::<AboutHarbor>(&about).is_ok();
         if !is_harbor {
-            return unknown("only Harbor tells quotas, and this is another registry");
+            return unknown("only Harbor reports quotas, and this is a different registry");
         }
         let path = format!("/api/v2.0/projects/{project}/summary");
         let answer = self.get_beside(&operation, &path, Show::Login).await?;
@@ -332,13 +332,13 @@ impl Client {
                 return Ok(Space::NoProject { project });
             }
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-                return unknown("Harbor tells the quota of a project only to its members");
+                return unknown("Harbor reports the quota of a project only to its members");
             }
-            _ => return unknown("Harbor does not tell the project's quota"),
+            _ => return unknown("Harbor does not report the project's quota"),
         }
         let summary = answer.error_body(&operation).await;
         let Ok(summary) = serde_json::from_slice::<ProjectSummary>(&summary) else {
-            return unknown("Harbor does not tell the project's quota");
+            return unknown("Harbor does not report the project's quota");
         };
         Ok(Space::Known {
             project: project.to_owned(),
@@ -349,7 +349,7 @@ impl Client {
     }
 }
 
-const UNTRIED: &str = "it was not tried";
+const UNTRIED: &str = "it was not tested";
 
 /// Harbor's answer to anybody about itself (`GET /systeminfo` of its API 2.0).
 #[derive(Deserialize)]

@@ -47,15 +47,15 @@ pub struct Faulty {
     pub fault: Fault,
 }
 
-/// How something at a registry is wrong.
+/// A fault of content in a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(tag = "fault", content = "found", rename_all = "camelCase")]
 pub enum Fault {
-    /// It is not there, or its name is and no content.
+    /// The content is missing.
     Missing,
-    /// Its bytes are others, fewer or more.
+    /// The content differs from its digest.
     Damaged,
-    /// The tag names this instead.
+    /// The tag has this digest instead.
     Other(Digest),
 }
 

@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use schemas::{ImageReference, SourceImage};
 use serde::Serialize;
 
-/// What is different between two releases.
+/// The differences between two releases.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Changes {
-    /// What only the next has.
+    /// Objects that only the next release has.
     pub added: Vec<String>,
-    /// What both have, differently.
+    /// Objects that differ.
     pub changed: Vec<String>,
-    /// What only the last had.
+    /// Objects that only the previous release has.
     pub removed: Vec<String>,
 }
 

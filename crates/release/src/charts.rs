@@ -15,12 +15,12 @@ pub(crate) fn notes() -> Vec<Note> {
     vec![
         note(
             "images",
-            "`spec.images` lists none yet. `solution pack --add-images` adds those that a chart names",
+            "`spec.images` is still empty. Run `solution pack --add-images` to add the images that the charts name",
         ),
         notes::started([]),
         note(
             "values",
-            "a chart pulls from its own registries unless its values say otherwise. Where it asks for an image, write a placeholder, such as `repository: $(image.repository:NAME)` and `tag: $(image.tag:NAME)`",
+            "an import replaces the references to packaged images in the rendered manifests, so values need no placeholders for images. If `solution pack` reports `manifests.image-parts`, a field has only a part of a reference, which an import does not replace: set it with placeholders in values, such as `repository: $(image.repository:NAME)` and `tag: $(image.tag:NAME)`",
         ),
     ]
 }
@@ -32,7 +32,7 @@ pub(crate) fn text(
     called: &str,
 ) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
-        "{EDITOR}# Made by `solution init {given}` of `{}`.\n",
+        "{EDITOR}# Created by `solution init {given}` from `{}`.\n",
         shown(called)
     );
     write::head(source, &mut text);
@@ -41,7 +41,7 @@ pub(crate) fn text(
         "  # Optional. The versions of Kubernetes that sites have: the charts are rendered for each.
   # kubernetes: ['1.36']
 
-  # Every image that the charts run. `solution pack --add-images` adds those that they name.
+  # Every image that the charts run. `solution pack --add-images` adds the images that they name.
   images: []
 
   charts:"

@@ -18,12 +18,10 @@ pub enum ReleaseError {
     #[error(transparent)]
     Helmfile(#[from] HelmfileError),
     /// Two charts of one name and version that are not the same.
-    #[error("two releases have charts that would both be `{0}`, and differ")]
+    #[error("two releases have different charts that would both become `{0}`")]
     OtherBytes(String),
     /// An object whose name cannot be one.
-    #[error(
-        "{place} holds {what}, whose name Kubernetes would not accept; correct `metadata.name`"
-    )]
+    #[error("{place} contains {what}, whose name Kubernetes rejects; correct `metadata.name`")]
     Name {
         /// The place where it stands.
         place: DocumentPlace,
@@ -31,16 +29,18 @@ pub enum ReleaseError {
         what: String,
     },
     /// A bundle for OLM, whose main document only OLM understands.
-    #[error("{0} is an OLM bundle's ClusterServiceVersion, which clusters without OLM do not know")]
+    #[error(
+        "{0} is an OLM bundle's ClusterServiceVersion, which clusters without OLM do not serve"
+    )]
     Bundle(DocumentPlace),
     /// No Deployment could be the operator.
     #[error(
-        "no Deployment of the release takes `--config`, the file by which an import tells an operator where images are"
+        "no Deployment of the release has the argument `--config`, with which an import passes the addresses of images to an operator"
     )]
     NoOperator,
     /// No Deployment of the wished name that could be it.
     #[error(
-        "the release holds no Deployment `{wished}` that takes `--config`, the file by which an import tells an operator where images are; those that do: {names}"
+        "the release has no Deployment `{wished}` with the argument `--config`, with which an import passes the addresses of images to an operator; Deployments with it: {names}"
     )]
     NoSuchOperator {
         /// The name that was asked for.
@@ -49,7 +49,7 @@ pub enum ReleaseError {
         names: String,
     },
     /// The release has several that could be the operator, by their names.
-    #[error("any of these could be the operator: {0}")]
+    #[error("multiple Deployments could be the operator: {0}")]
     Ambiguous(String),
     /// The operator has something that an import cannot do.
     #[error("{place}: {what}")]
@@ -63,7 +63,7 @@ pub enum ReleaseError {
     #[error("the release gives no name that is valid for a Solution (found: {0})")]
     NoName(String),
     /// No version for the Solution, among what was looked at.
-    #[error("the release gives no version of its own that is valid for a Solution (found: {0})")]
+    #[error("the release gives no version that is valid for a Solution (found: {0})")]
     NoVersion(String),
     /// The name and version do not fit together.
     #[error("the Solution cannot have this name")]
@@ -77,16 +77,16 @@ pub enum ReleaseError {
     )]
     Spelling,
     /// The directory holds no tree that carries a release.
-    #[error("`{}` has no `.solution-init`, the copy of how it was made of a release", .0.display())]
+    #[error("`{}` has no `.solution-init`, the directory with the original draft", .0.display())]
     NotMade(PathBuf),
     /// `solution.yaml` of a tree cannot be read.
     #[error("`solution.yaml` cannot be parsed")]
     Source(#[source] schemas::ManifestError),
     /// Conflicts that the last update left.
-    #[error("conflicts of the last update are not resolved, in {}; nothing was written", schemas::listed(.0))]
+    #[error("cannot update: the last update left unresolved conflicts in {}; nothing was written", schemas::listed(.0))]
     Unresolved(Vec<String>),
     /// There are files to merge, and no git.
-    #[error("there is no program `git`, which merges {}; nothing was written", schemas::listed(.0))]
+    #[error("cannot merge {}: `git` not found; nothing was written", schemas::listed(.0))]
     NoGit(Vec<String>),
     /// Git could not be run, or did not merge.
     #[error("git cannot merge `{path}`")]

@@ -220,7 +220,7 @@ impl HelmfileReleases {
         };
         if let Some(problem) = wrong {
             return Err(HelmfileError::new(
-                "what Helmfile prints".to_owned(),
+                "the output of Helmfile".to_owned(),
                 problem,
             ));
         }
@@ -248,8 +248,9 @@ impl HelmfileReleases {
                     return Err(HelmfileError::new(place(&release.name), problem));
                 }
                 if left_out.contains(needed) {
-                    let text =
-                        format!("needs `{needed}`, which is left out: it must be there before");
+                    let text = format!(
+                        "needs `{needed}`, which is left out: install it at the site first"
+                    );
                     self.notes
                         .push(Note::new(NoteWeight::Decide, release.name.as_str(), text));
                 }
@@ -327,7 +328,7 @@ impl HelmfileRelease {
         let condition = shown(&self.condition);
         match value {
             Some(Value::Bool(true)) => Ok(None),
-            Some(Value::Bool(false)) => Ok(Some(format!("`condition: {condition}` does not hold"))),
+            Some(Value::Bool(false)) => Ok(Some(format!("`condition: {condition}` is false"))),
             _ => Err(HelmfileProblem::Condition(condition)),
         }
     }
@@ -419,10 +420,13 @@ impl HelmfileRelease {
             notes.push(Note::new(NoteWeight::Lost, shown(&self.name), text));
         };
         if self.how.create_namespace.or(defaults.create_namespace) == Some(false) {
-            lost("`createNamespace: false`: its namespace is made if it is not there".to_owned());
+            lost(
+                "`createNamespace: false`: an import creates the namespace if it does not exist"
+                    .to_owned(),
+            );
         }
         if self.how.wait == Some(false) {
-            lost("`wait: false`: whatever needs a release comes when that is ready".to_owned());
+            lost("`wait: false`: an import waits until a release is ready before it installs the releases that need it".to_owned());
         }
         let says = |fields: &Map<String, Value>, field: &str| {
             let value = fields.get(field);
@@ -435,7 +439,7 @@ impl HelmfileRelease {
         if !others.is_empty() {
             let others = listed(&others);
             lost(format!(
-                "{others}: how a release is changed, and how that is taken back, is the import's"
+                "{others}: an import decides how a release is upgraded and rolled back"
             ));
         }
         notes
@@ -478,45 +482,47 @@ impl Error for HelmfileError {
 #[derive(Debug, thiserror::Error)]
 pub enum HelmfileProblem {
     /// The text is not YAML.
-    #[error("is not usable YAML")]
+    #[error("is not valid YAML")]
     Yaml(#[source] YamlError),
     /// The document is not as Helmfile prints it.
-    #[error("is printed otherwise than expected")]
+    #[error("does not have the expected form")]
     Form(#[source] serde_json::Error),
     /// The helmfile has nothing to carry.
-    #[error("lists no release that is to be installed")]
+    #[error("lists no release to install")]
     Empty,
     /// The helmfile has more releases than a Solution has charts.
-    #[error("lists {0} releases that are to be installed; a Solution has at most {CHARTS}")]
+    #[error("lists {0} releases to install; a Solution has at most {CHARTS} charts")]
     Releases(usize),
     /// Fields that are not read.
-    #[error("has what is not taken over: {}", listed(.0))]
+    #[error("has unsupported fields: {}", listed(.0))]
     Fields(Vec<String>),
     /// A text that is not what the field takes here.
-    #[error("has a `{0}` that a Solution cannot have")]
+    #[error("has a `{0}` that is not valid in a Solution")]
     Name(&'static str, #[source] NameError),
     /// A release whose name is taken.
-    #[error("is not the only one of its name")]
+    #[error("has the same name as another release")]
     Twice,
     /// No version, a range of versions, or the newest.
-    #[error("has `version: {0}`, which is not one whole version")]
+    #[error("has `version: {0}`, which is not an exact version")]
     Version(String),
     /// A chart of a repository that is not listed, or that is somewhere else.
-    #[error("has `chart: {0}`, which is neither a path nor in one of `repositories` nor oci://")]
+    #[error(
+        "has `chart: {0}`, which is not a path, a chart of one of `repositories`, or an oci:// address"
+    )]
     Chart(String),
     /// A password would be written into the tree.
     #[error("takes its chart from a repository with a login in its `url`")]
     Login,
     /// Values that are elsewhere, or in any number of files.
-    #[error("takes values from {0}, which is not one file of this disk")]
+    #[error("takes values from {0}, which is not a local file")]
     Values(String),
     /// Values that are secrets, or from a store of them.
-    #[error("takes values from a store of secrets, or has `secrets`")]
+    #[error("takes values from a secret store, or has `secrets`")]
     Secret,
     /// The release needs something that the file does not list.
     #[error("needs `{0}`, which is not listed")]
     Need(String),
     /// A condition that is decided by nothing that is printed.
-    #[error("has `condition: {0}`, which no value decides")]
+    #[error("has `condition: {0}`, which no value sets")]
     Condition(String),
 }

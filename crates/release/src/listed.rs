@@ -72,9 +72,9 @@ pub fn carry_helmfile<R: HelmfileReader>(
         notes: charts::notes(),
         ..TreeParts::default()
     };
-    tree.decide("secrets", "Helmfile filled in what templates take from its environment, from files and from commands; look through values/ before you hand the archive over");
+    tree.decide("secrets", "Helmfile inserted values from environment variables, files and commands; check values/ for secrets before you distribute the archive");
     if wishes.version.is_none() {
-        let text = format!("a helmfile has none; `spec.version` is {VERSION}");
+        let text = format!("a helmfile has no version; set `spec.version`, which is {VERSION} now");
         tree.decide("version", text);
     }
     tree.check_secrets(reads)?;
@@ -143,7 +143,7 @@ impl TreeParts {
         if copied.outside {
             let from = shown(&from.to_string_lossy());
             let text = format!(
-                "is a copy of `{from}`, outside of the helmfile's directory; look whether it may be handed over"
+                "is a copy of `{from}`, which is outside the helmfile's directory; check that you may distribute it"
             );
             self.decide(path, text);
         }
@@ -217,7 +217,7 @@ impl TreeParts {
     fn note_version(&mut self, release: &ListedRelease, said: Option<&str>, is: &ChartVersion) {
         if let Some(said) = said.filter(|said| *said != is.as_str()) {
             let said = shown(said);
-            let text = format!("`version: {said}` counts for nothing: the chart is {is}");
+            let text = format!("`version: {said}` is ignored: the chart has version {is}");
             let name = release.name.as_str();
             self.notes.push(Note::new(NoteWeight::Chosen, name, text));
         }

@@ -3,27 +3,27 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// How much a note matters.
+/// The kind of a note.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Weight")]
 pub enum NoteWeight {
-    /// What was chosen, and why.
+    /// A choice that was made, with the reason.
     Chosen,
-    /// Without a decision the operator will probably not work.
+    /// A decision for you: without it the operator will probably not work.
     Decide,
-    /// Not in the draft.
+    /// Something that the draft does not contain.
     Lost,
 }
 
-/// One thing to know.
+/// A note on a draft.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Note {
-    /// How much it matters.
+    /// The kind of the note.
     pub weight: NoteWeight,
-    /// What it is about.
+    /// The subject of the note.
     pub about: String,
-    /// What is the case, why, and what to do.
+    /// The fact, its reason and the next step.
     pub text: String,
 }
 
@@ -41,8 +41,8 @@ impl Note {
     }
 }
 
-/// Returns the note on images that programs may start without any object naming them. `programs` are the images of those
-/// that may create pods, if it is known which may.
+/// Returns the note on images that programs may start without any object naming them. `programs` are the images of
+/// those that may create pods, if it is known which may.
 pub(crate) fn started<'a>(programs: impl IntoIterator<Item = &'a str>) -> Note {
     let programs: Vec<&str> = programs.into_iter().collect();
     let who = if programs.is_empty() {
@@ -51,7 +51,7 @@ pub(crate) fn started<'a>(programs: impl IntoIterator<Item = &'a str>) -> Note {
         format!("{} may create pods. Such a program", names(programs))
     };
     let text = format!(
-        "{who} can start images that are compiled into it, and no object names these. Look them up in its documentation, and add them to `spec.images`. Packing reports the references that it finds in such programs"
+        "{who} can start images that are compiled into it and that no object names. Find them in its documentation and add them to `spec.images`. Packing reports the references that it finds in such programs"
     );
     Note::new(NoteWeight::Decide, "images that programs start", text)
 }

@@ -133,7 +133,7 @@ impl<'a> OperatorContainer<'a> {
         let image = images.get(image).ok_or_else(|| ReleaseError::Workload {
             place: self.workload.place.clone(),
             what: format!(
-                "{} has `{}` for an image, which is no reference",
+                "{} has the image `{}`, which is not a valid reference",
                 self.workload.title(),
                 shown(image)
             ),
@@ -193,10 +193,10 @@ impl<'a> OperatorContainer<'a> {
         };
         let needs = note(
             needed,
-            "its pods take",
-            ", which a site does not have: have a set of spec.manifests bring it, and name the set in `needs` of spec.operator.template; or leave it out there",
+            "its pods use",
+            ", which a site does not have: add it to a set in spec.manifests and name the set in `needs` of spec.operator.template, or remove it from the template",
         );
-        let others = note(others, "has", ", which an import has no place for");
+        let others = note(others, "has", ", which an import does not support");
         needs.into_iter().chain(others).collect()
     }
 }
@@ -353,10 +353,10 @@ fn needs(value: &Value) -> BTreeSet<&str> {
 fn scope_note(scope: OperatorScope) -> Note {
     let text = match scope {
         OperatorScope::Cluster => {
-            "Cluster: one of its roles is bound in the whole cluster, and no variable tells it to watch one namespace; the administrator accepts its rights with `--accept`"
+            "Cluster: one of its roles is bound in the whole cluster, and no variable limits it to one namespace; the administrator consents to its rights with `--accept`"
         }
         OperatorScope::Namespace => {
-            "Namespace: it is told to watch one namespace, or none of its roles is bound in the whole cluster"
+            "Namespace: a variable limits it to one namespace, or none of its roles is bound in the whole cluster"
         }
     };
     Note::new(NoteWeight::Chosen, "scope", text)
@@ -390,7 +390,7 @@ fn left_out(
         .collect();
     (!left.is_empty()).then(|| {
         let text = format!(
-            "{}: carry what the operator needs by a set of spec.manifests, or the release as it is",
+            "{}: if the operator needs them, add them to a set in spec.manifests, or package the release unchanged",
             left.join(", ")
         );
         Note::new(NoteWeight::Lost, "objects", text)

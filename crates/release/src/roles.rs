@@ -63,7 +63,7 @@ impl<'a> OperatorRoles<'a> {
                     if !is_wide && !is_same(binding.namespace(), workload.namespace()) {
                         return Err(refused(
                             role,
-                            "holds in another namespace than its operator runs in",
+                            "is bound in a different namespace than the operator's",
                         ));
                     }
                     if !is_wide && kind == "ClusterRole" {
@@ -78,7 +78,7 @@ impl<'a> OperatorRoles<'a> {
         match narrow.first() {
             Some(role) if roles.are_everywhere => Err(refused(
                 role,
-                "is bound in one namespace and others in the whole cluster, and an import would bind both there",
+                "is bound in one namespace and other roles in the whole cluster; an import would bind all of them in the whole cluster",
             )),
             _ => Ok(roles),
         }
@@ -87,7 +87,7 @@ impl<'a> OperatorRoles<'a> {
     /// The text of role.yaml.
     pub(crate) fn text(&self) -> String {
         if self.granted.is_empty() {
-            return "# The release grants its operator nothing.\n".to_owned();
+            return "# The release grants its operator no rights.\n".to_owned();
         }
         let roles: Vec<String> = self.granted.iter().map(|it| write::object(it)).collect();
         roles.join("---\n")
@@ -96,11 +96,11 @@ impl<'a> OperatorRoles<'a> {
     /// Returns a note on what to decide about them.
     pub(crate) fn note(&self) -> Option<Note> {
         let text = if self.are_unbound && !self.granted.is_empty() {
-            "the release holds no binding, so all of its roles were taken; remove from operator/deploy/role.yaml those that are not the operator's".to_owned()
+            "the release has no binding, so all its roles were taken; remove the roles of other programs from operator/deploy/role.yaml".to_owned()
         } else if !self.missing.is_empty() {
             let missing = names(self.missing.iter().map(String::as_str));
             format!(
-                "the release binds {missing} and does not hold them; write the rules that are needed into operator/deploy/role.yaml"
+                "the release binds {missing} but does not define them; write the required rules into operator/deploy/role.yaml"
             )
         } else {
             return None;

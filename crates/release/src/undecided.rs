@@ -29,11 +29,12 @@ pub(crate) fn of_files(release: &ManifestFiles, objects: &ManifestObjects<'_>) -
         .map(|passed| {
             decide(
                 format!("file `{}`", passed.file),
-                format!("{}; it was not taken", passed.why),
+                format!("{}; it was left out", passed.why),
             )
         });
     let kindless = objects.kindless.iter().map(|(place, _)| {
-        let why = "has no `kind`, so it is not a Kubernetes object; `pack` refuses it unless it is removed";
+        let why =
+            "has no `kind`, so it is not a Kubernetes object; remove it, because `pack` rejects it";
         decide(place.to_string(), why)
     });
     passed_over.chain(kindless).collect()
@@ -55,9 +56,9 @@ pub(crate) fn of_objects(
                 let one = one.or_insert_with(|| Mentioned { image, places: Vec::new() });
                 one.places.push(place);
             }
-            CompileQuestion::Repository(placeholder) => notes.push(decide(place, format!("names the repository of an image without its tag; if the program adds the tag, a patch can write `{placeholder}`"))),
+            CompileQuestion::Repository(placeholder) => notes.push(decide(place, format!("names the repository of an image without its tag; if the program adds the tag, write `{placeholder}` there with a patch"))),
             CompileQuestion::Namespace(what) => notes.push(decide(place, unsure.namespace(&what))),
-            CompileQuestion::Placeholder(error) => notes.push(decide(place, format!("begins like a placeholder and is none: {error}; a patch can write one more `$` before it, if the text is meant as it stands"))),
+            CompileQuestion::Placeholder(error) => notes.push(decide(place, format!("begins like a placeholder but is not valid: {error}; if the text is literal, write another `$` before it with a patch"))),
         }
     }
     let mentioned = mentioned.into_values().map(|it| it.note());
@@ -78,11 +79,11 @@ impl Unsure<'_> {
         let Unclear { written, meant, .. } = unclear;
         let line = self.patch(unclear);
         let how = line.map_or_else(
-            || format!("write `{meant}` by a patch"),
+            || format!("write `{meant}` with a patch"),
             |it| format!("add {it} to patches"),
         );
         format!(
-            "has `{}`, which may be the release's namespace or another word; if it is the namespace, {how}, or `fixed: true` beside the namespace keeps its name at every site",
+            "has `{}`, which may mean the release's namespace; if it does, {how}, or set `fixed: true` for the namespace so that it keeps its name at every site",
             shown(written)
         )
     }
@@ -133,7 +134,7 @@ impl Mentioned {
         decide(
             format!("`{}`", self.image),
             format!(
-                "looks like an image, in {places}; if it is one, add {} to spec.images",
+                "looks like an image reference, in {places}; if it is one, add {} to spec.images",
                 line.unwrap_or_default()
             ),
         )
@@ -145,8 +146,8 @@ fn of_object(object: &ManifestObject<'_>) -> Option<Note> {
     if let Some(problem) = rules::forbidden(value).next() {
         let problem = shown(&problem);
         let text = match (object.group(), object.kind()) {
-            ("", "Secret") => "has data, and `pack` refuses secrets in an archive; remove the data by a patch and make the Secret at the site, or, if everybody may know it, patch the annotation `solutions.metalk8s.scality.com/public: \"true\"` onto it".to_owned(),
-            _ => format!("{problem}, so `pack` refuses it unless a patch changes that"),
+            ("", "Secret") => "has data, and `pack` rejects secrets in an archive; remove the data with a patch and create the Secret at the site, or, if the data is public, add the annotation `solutions.metalk8s.scality.com/public: \"true\"` with a patch".to_owned(),
+            _ => format!("{problem}, so `pack` rejects it; correct it with a patch"),
         };
         return Some(decide(object.title(), text));
     }
@@ -157,7 +158,7 @@ fn of_object(object: &ManifestObject<'_>) -> Option<Note> {
         .iter()
         .filter(|it| stops_everything(it));
     let names: Vec<String> = names.map(|it| shown(text(it, "/name"))).collect();
-    (!names.is_empty()).then(|| decide(object.title(), format!("{} refuses every change in the cluster while its program is not served (`failurePolicy: Fail` on all resources); a patch can leave out namespaces that must go on working, such as kube-system, with a `namespaceSelector`", schemas::listed(&names))))
+    (!names.is_empty()).then(|| decide(object.title(), format!("{} blocks every change in the cluster while its program is down (`failurePolicy: Fail` on all resources); exclude namespaces that must keep working, such as kube-system, with a patch that adds a `namespaceSelector`", schemas::listed(&names))))
 }
 
 /// Whether a webhook is asked about all kinds of objects in all namespaces, and nothing happens without its answer.
@@ -179,5 +180,5 @@ fn stops_everything(webhook: &Value) -> bool {
 
 pub(crate) fn of_definition(definition: &Value) -> Option<Note> {
     let named = FoundImages::default().scan_defaults(&definition["spec"], "");
-    named.then(|| decide(contents::title(definition), "has images among its default values, which stay as they are: the site's nodes must find these references, by a mirror or by values in the custom resources"))
+    named.then(|| decide(contents::title(definition), "has images in its default values, which an import does not rewrite: nodes must find them through a mirror, or users must set other images in the custom resources"))
 }

@@ -71,8 +71,9 @@ pub fn update(
     let mut notes = Vec::new();
     if stays && from != next.version {
         let (last, next) = (&last.version, &next.version);
-        let text =
-            format!("is your own, `{from}`, and was kept; the release went from {last} to {next}");
+        let text = format!(
+            "is `{from}`, which you set, and was kept; the release changed from {last} to {next}"
+        );
         notes.push(Note::new(NoteWeight::Decide, "version", text));
     }
     let source = parsed(merged.written.get(SOURCE).unwrap_or(&own)).ok();

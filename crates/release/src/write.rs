@@ -10,9 +10,9 @@ use crate::images::{DraftImages, NamedImage};
 use crate::notes::{Note, NoteWeight};
 
 /// The text that stands beside the copy of a tree, for who looks into it.
-pub(crate) const DRAFT: &str = "These are the files beside this directory as `solution init --from` wrote them, before anybody edited them.
-`--update` merges the next release with what was edited since; keep them with the others, and do not edit
-them. `solution pack` does not read them.
+pub(crate) const DRAFT: &str = "These are the files of the directory above as `solution init --from` wrote them, before any edit.
+`--update` merges the next release with your edits. Keep these files together with the others, and do not
+edit them. `solution pack` does not read them.
 ";
 
 /// A line of `solution.yaml`, or several.
@@ -34,7 +34,7 @@ pub(crate) fn operator(
     release: &str,
 ) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
-        "{EDITOR}# Made by `solution init --from` of `{}`. NOTES.md says what was chosen, what to decide\n# before packing, and what was left out.\n",
+        "{EDITOR}# Created by `solution init --from` from `{}`. NOTES.md lists what was chosen, what you must\n# decide before packing, and what was left out.\n",
         shown(release)
     );
     head(source, &mut text);
@@ -50,7 +50,7 @@ pub(crate) fn carried(
     release: &str,
 ) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
-        "{EDITOR}# Made by `solution init --from` of `{}`.\n",
+        "{EDITOR}# Created by `solution init --from` from `{}`.\n",
         shown(release)
     );
     head(source, &mut text);
@@ -62,13 +62,13 @@ pub(crate) fn carried(
 /// Writes `solution.yaml` of an archive that is converted.
 pub(crate) fn converted(source: &SolutionSource, called: &str) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
-        "{EDITOR}# Made by `solution init --from` of the archive `{}`. Its images lie in images/, as they were there.\n",
+        "{EDITOR}# Created by `solution init --from` from the archive `{}`. Its images are in images/, unchanged.\n",
         shown(called)
     );
     head(source, &mut text);
     push!(
         text,
-        "  # Name and tag are how the site's registry serves it.\n  images:"
+        "  # The site's registry serves each image by its name and tag.\n  images:"
     );
     for image in &source.spec.images {
         push_source(image, &mut text);
@@ -138,7 +138,7 @@ pub(crate) fn head(source: &SolutionSource, text: &mut String) {
 fn push_images(images: &DraftImages, text: &mut String) {
     push!(
         text,
-        "  # Every image that the release names. Name and tag are how the site's registry serves it; `ref` is its\n  # original name. Remove what you do not want to ship; add what its programs start but it does not name.\n  images:"
+        "  # Every image that the release names. The site's registry serves each by its name and tag; `ref` is its\n  # original name. Remove images that you do not ship. Add images that programs start but no object names.\n  images:"
     );
     // What is changed in one element and in the next can be merged where a line is between them.
     for (number, image) in images.images.iter().enumerate() {
@@ -183,7 +183,7 @@ fn push_operator(source: &SolutionSource, text: &mut String) {
 fn sets(source: &SolutionSource, text: &mut String) {
     push!(
         text,
-        "\n  # The release's objects, as its files below manifests/ have them. Change them here, not there:\n  #   patches:\n  #     - target: {{kind: Deployment, name: NAME}}\n  #       patch: {{spec: {{replicas: 2}}}}\n  manifests:"
+        "\n  # The objects of the release, in its files below manifests/. Do not edit these files, but add patches:\n  #   patches:\n  #     - target: {{kind: Deployment, name: NAME}}\n  #       patch: {{spec: {{replicas: 2}}}}\n  manifests:"
     );
     for set in &source.spec.manifests {
         push!(text, "    - name: {}", quoted(set.name.as_str()));
@@ -225,7 +225,7 @@ pub(crate) fn undecided(id: &SolutionId, given: &str, release: &str, notes: &[No
     push!(text, "# {} {}\n", id.name(), id.version());
     push!(
         text,
-        "What `solution init {given}` could not decide about `{}`. This file is for you; `solution pack` does not read it.\n",
+        "Open decisions of `solution init {given}` about `{}`. `solution pack` does not read this file.\n",
         shown(release)
     );
     for note in notes {
@@ -240,11 +240,11 @@ pub(crate) fn made(id: &SolutionId, release: &str, notes: &[Note]) -> String {
     push!(text, "# {} {}\n", id.name(), id.version());
     push!(
         text,
-        "Made by `solution init --from` of `{}`. This file is for you; `solution pack` does not read it.",
+        "Created by `solution init --from` from `{}`. `solution pack` does not read this file.",
         shown(release)
     );
     for (weight, title, mark) in [
-        (NoteWeight::Decide, "To decide before packing", "- [ ] "),
+        (NoteWeight::Decide, "Decide before packing", "- [ ] "),
         (NoteWeight::Chosen, "Chosen", "- "),
         (NoteWeight::Lost, "Left out", "- "),
     ] {

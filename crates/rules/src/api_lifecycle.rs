@@ -112,11 +112,12 @@ pub fn api_lifecycle(
     let said = |what: &str| format!("{kind} of {api} {what}{instead}");
     // What is under a condition may never be applied.
     if removed <= oldest.min(KNOWN) && when.is_none() {
-        let what =
-            format!("was removed from Kubernetes 1.{removed}, and none before it is allowed");
+        let what = format!(
+            "was removed in Kubernetes 1.{removed}, and the Solution allows no earlier version"
+        );
         Some(Problem::ApiRemoved(said(&what)))
     } else if removed <= newest.min(KNOWN) {
-        let what = format!("was removed from Kubernetes 1.{removed}, which is allowed");
+        let what = format!("was removed in Kubernetes 1.{removed}, which the Solution allows");
         Some(Problem::ApiDeprecated(said(&what)))
     } else if deprecated <= newest.min(KNOWN) {
         let what = format!("is deprecated since Kubernetes 1.{deprecated}");
@@ -143,19 +144,19 @@ mod tests {
     #[test]
     fn the_versions_that_are_allowed_decide() {
         let budget = |range| found("policy/v1beta1", "PodDisruptionBudget", range, &Value::Null);
-        let removed = "PodDisruptionBudget of policy/v1beta1 was removed from Kubernetes 1.25";
+        let removed = "PodDisruptionBudget of policy/v1beta1 was removed in Kubernetes 1.25";
         for (range, finding) in [
             (
                 Some(">=1.25"),
-                Some(format!("manifests.api-removed: {removed}, and none before it is allowed; use policy/v1")),
+                Some(format!("manifests.api-removed: {removed}, and the Solution allows no earlier version; use policy/v1")),
             ),
             (
                 Some(">=1.24.5"),
-                Some(format!("manifests.api-deprecated: {removed}, which is allowed; use policy/v1")),
+                Some(format!("manifests.api-deprecated: {removed}, which the Solution allows; use policy/v1")),
             ),
             (
                 None,
-                Some(format!("manifests.api-deprecated: {removed}, which is allowed; use policy/v1")),
+                Some(format!("manifests.api-deprecated: {removed}, which the Solution allows; use policy/v1")),
             ),
             (
                 Some(">=1.22, <1.25"),
@@ -171,7 +172,10 @@ mod tests {
             Some("~1.30"),
             &Value::Null,
         );
-        assert!(psp.unwrap().ends_with("none before it is allowed"));
+        assert!(
+            psp.unwrap()
+                .ends_with("the Solution allows no earlier version")
+        );
         let schema = |when: &Value| {
             let api = "flowcontrol.apiserver.k8s.io/v1beta1";
             found(api, "FlowSchema", Some(">=1.30"), when).unwrap()

@@ -191,7 +191,10 @@ fn check_metadata(document: &Value, faults: &mut Faults) {
     let labels = place.field("labels");
     for (key, value) in applied.labels {
         if key.parse::<LabelName>().is_err() || value.parse::<LabelValue>().is_err() {
-            faults.add(&labels.key(key), format_args!("`{value}` is no label"));
+            faults.add(
+                &labels.key(key),
+                format_args!("`{value}` is not a valid label value"),
+            );
         }
     }
     let annotations = place.field("annotations");
@@ -199,7 +202,7 @@ fn check_metadata(document: &Value, faults: &mut Faults) {
     for (key, value) in applied.annotations {
         size += key.len() + value.len();
         if key.to_lowercase().parse::<LabelName>().is_err() {
-            faults.add(&annotations.key(key), "is no annotation");
+            faults.add(&annotations.key(key), "is not a valid annotation key");
         }
     }
     if size > ANNOTATIONS {
@@ -210,7 +213,7 @@ fn check_metadata(document: &Value, faults: &mut Faults) {
     }
     if text(document, "/spec/group").is_some_and(|group| is_unapproved(group, document)) {
         let words = format_args!(
-            "is the Kubernetes community's: it needs the annotation {APPROVAL}, with a URL or \"unapproved\""
+            "is a group of the Kubernetes community and requires the annotation {APPROVAL} with a URL or \"unapproved\""
         );
         faults.add(&Place::root("spec").field("group"), words);
     }
@@ -301,11 +304,11 @@ mod tests {
         let spec = "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties";
         let expected = [
             "spec.names.shortNames[1]: `C` is not a DNS label that begins with a letter: lower-case letters, digits and `-`, at most 63".to_owned(),
-            "spec.versions[0].additionalPrinterColumns[0].type: `int` is none of integer, number, string, boolean, date".to_owned(),
+            "spec.versions[0].additionalPrinterColumns[0].type: `int` is not one of integer, number, string, boolean, date".to_owned(),
             "spec.versions[0].additionalPrinterColumns[0].jsonPath: is not a path that begins with `.`".to_owned(),
-            format!("{spec}[a/b].items: is missing: an array says what its items are"),
-            format!("{spec}[mode].anyOf[0].type: cannot be within allOf, anyOf, oneOf or not: a structural schema says it outside"),
-            format!("{spec}[mode].anyOf[0].pattern: is no regular expression that Go reads: a group is not closed"),
+            format!("{spec}[a/b].items: is missing: an array must define its items"),
+            format!("{spec}[mode].anyOf[0].type: is not allowed in allOf, anyOf, oneOf or not: a structural schema defines it outside"),
+            format!("{spec}[mode].anyOf[0].pattern: is not a valid regular expression for Go: a group is not closed"),
         ];
         assert_eq!(told(&document), expected);
         // Defaults are judged by schemas that are right.
@@ -325,7 +328,7 @@ mod tests {
         let spec = "spec.versions[0].schema.openAPIV3Schema.properties[spec]";
         let expected = [
             "spec.scope: is not text".to_owned(),
-            format!("{spec}.maxProperties: is no integer of 64 bits"),
+            format!("{spec}.maxProperties: is not an integer of 64 bits"),
             format!("{spec}.properties[a]: is not a mapping"),
         ];
         assert_eq!(told(&document), expected);

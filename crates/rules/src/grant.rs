@@ -20,7 +20,7 @@ use crate::limits::{POINTER, RIGHTS};
 /// The prefix with which the API server names a ServiceAccount as a user.
 const ACCOUNT: &str = "system:serviceaccount:";
 
-/// Who gets rights.
+/// The holder of a right.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Subject")]
@@ -34,9 +34,9 @@ pub enum RightsSubject {
     },
     /// A user.
     User(String),
-    /// Everybody in a group.
+    /// The members of a group.
     Group(String),
-    /// Whoever has a role, by bindings that are not told here.
+    /// The holders of a role, by bindings that are not listed.
     Holders(String),
 }
 
@@ -199,7 +199,8 @@ pub struct UnreadableRole {
 }
 
 /// Returns who gets which rights by the roles and bindings among `objects`. `known` are roles of the cluster, which are
-/// looked up behind the objects' own. A role that no object binds has its rights for whoever is bound to it, now or later.
+/// looked up behind the objects' own. A role that no object binds has its rights for whoever is bound to it, now or
+/// later.
 pub fn grants<'a>(objects: &[&'a Value], known: &[&'a Value]) -> Result<Granted, UnreadableRole> {
     let mut roles = Roles::of(objects, known);
     let mut all: BTreeMap<RightsSubject, Vec<Right>> = BTreeMap::new();
@@ -242,8 +243,8 @@ pub fn subjects(binding: &Value) -> impl Iterator<Item = RightsSubject> {
     entries.map(|entry| RightsSubject::of(entry, binding))
 }
 
-/// Returns who has a role without any binding that is told: those who hold the roles that it is added to, else whoever is
-/// bound to it, if nobody is here.
+/// Returns who has a role without any binding that is told: those who hold the roles that it is added to, else whoever
+/// is bound to it, if nobody is here.
 fn holders(name: &RoleName, role: &Value, bound: &BTreeSet<RoleName>) -> Vec<String> {
     let holders = aggregates_to(role);
     if !holders.is_empty() {

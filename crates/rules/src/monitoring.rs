@@ -82,11 +82,11 @@ fn dashboard(document: &Value, in_each: bool) -> Option<String> {
         let dashboard = match known {
             Ok(dashboard) => dashboard,
             Err(_) if text.contains("$(param:") => return None,
-            Err(error) => return Some(format!("`{name}` is no dashboard: {error}")),
+            Err(error) => return Some(format!("`{name}` is not a valid dashboard: {error}")),
         };
         let uid = dashboard.get("uid")?.as_str()?;
         (in_each && !tells_apart(uid)).then(|| {
-            format!("`{name}` has the uid `{uid}` in every environment, of which Grafana shows one")
+            format!("`{name}` has the uid `{uid}` in every environment, so Grafana shows only one of them")
         })
     });
     wrong.or_else(|| {
@@ -94,7 +94,7 @@ fn dashboard(document: &Value, in_each: bool) -> Option<String> {
         let mut values = annotations.into_iter().flat_map(Map::values);
         let has_folder = values.any(|it| it.as_str().is_some_and(tells_apart));
         (in_each && !has_folder).then(|| {
-            "no annotation names a folder of the environment, and in one folder its files replace those of another".to_owned()
+            "no annotation names a separate folder for each environment, so the dashboards of environments replace each other".to_owned()
         })
     })
 }
@@ -157,14 +157,14 @@ mod tests {
         assert_eq!(found(&map(folder(), "{}"), false), None);
         assert_eq!(found(&map(folder(), r#"{"id": $(param:x)}"#), false), None);
         for (annotations, text, words) in [
-            (folder(), "{", "`shop.json` is no dashboard: EOF"),
+            (folder(), "{", "`shop.json` is not a valid dashboard: EOF"),
             (folder(), r#"{"uid": "shop"}"#, "has the uid `shop`"),
             (
                 json!({"folder": "Shop"}),
                 own,
-                "no annotation names a folder",
+                "no annotation names a separate folder",
             ),
-            (Value::Null, own, "no annotation names a folder"),
+            (Value::Null, own, "no annotation names a separate folder"),
         ] {
             let found = found(&map(annotations, text), false).unwrap();
             assert!(found.contains(words), "{found}");

@@ -101,13 +101,13 @@ fn shape(document: &Value) -> impl Iterator<Item = String> {
         && kind.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let is_list = kind == "List" || (kind.ends_with("List") && document.get("items").is_some());
     [
-        (!is_version).then(|| "`apiVersion` is missing, or no GROUP/VERSION".to_owned()),
-        (!is_kind).then(|| "`kind` is missing, or no kind".to_owned()),
+        (!is_version).then(|| "`apiVersion` is missing, or not GROUP/VERSION".to_owned()),
+        (!is_kind).then(|| "`kind` is missing, or not a valid kind".to_owned()),
         is_list.then(|| format!("is a list of objects (`{kind}`)")),
         name_problem(document),
         document
             .get("status")
-            .map(|_| "has a `status`, which only a cluster writes".to_owned()),
+            .map(|_| "has a `status`, which only the cluster sets".to_owned()),
     ]
     .into_iter()
     .flatten()
@@ -119,15 +119,15 @@ fn name_problem(document: &Value) -> Option<String> {
     let name = text(document, "/metadata/name").unwrap_or_default();
     let prefix = document.pointer("/metadata/generateName");
     if name.is_empty() && prefix.is_some() {
-        let words = "has `metadata.generateName` and no `metadata.name`: the cluster would create one more object at every import; give it a name";
+        let words = "has `metadata.generateName` and no `metadata.name`: every import would create another object; set `metadata.name`";
         return Some(words.to_owned());
     }
     if let Some(variable) = variable(name) {
         return Some(format!(
-            "`metadata.name` has the variable `{variable}`, which was not replaced"
+            "`metadata.name` contains the variable `{variable}`, which was not replaced"
         ));
     }
-    (!is_name(name)).then(|| "`metadata.name` is missing, or no name of an object".to_owned())
+    (!is_name(name)).then(|| "`metadata.name` is missing, or not a valid object name".to_owned())
 }
 
 /// Finds a variable as clusterctl, Flux and envsubst write it: `${NAME}`, or with a default `${NAME:=TEXT}`.
@@ -196,7 +196,7 @@ fn metadata(document: &Value) -> impl Iterator<Item = String> {
             texts.is_none_or(|texts| !texts.values().all(Value::is_string))
         })
     });
-    let texts = texts.map(|field| format!("`metadata.{field}` is no map of texts"));
+    let texts = texts.map(|field| format!("`metadata.{field}` is not a map of strings"));
     let namespace = document
         .pointer("/metadata/namespace")
         .filter(|it| !it.as_str().is_some_and(is_namespace));
@@ -219,9 +219,9 @@ pub fn forbidden(document: &Value) -> impl Iterator<Item = String> {
     let shared = is_definition(document) && !converts_by_webhook(document);
     let own = [
         secret.then(|| {
-            format!("is a Secret with data, which whoever has the archive can read; `{PUBLIC}: 'true'` among its annotations says that everybody may")
+            format!("is a Secret with data, which everyone with the archive can read; if the data is public, set the annotation `{PUBLIC}: 'true'`")
         }),
-        shared.then(|| "is a definition that belongs below operator/deploy/crds".to_owned()),
+        shared.then(|| "is a CustomResourceDefinition, which belongs in operator/deploy/crds".to_owned()),
     ];
     own.into_iter().flatten().chain(reserved(document))
 }
@@ -237,9 +237,10 @@ fn reserved(document: &Value) -> impl Iterator<Item = String> {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let role = group == RBAC && is_kubernetes_role(name);
     [
-        (namespace == Some(RECORDS))
-            .then(|| format!("is in the namespace `{RECORDS}`, where the records of imports lie")),
-        role.then(|| format!("`{name}` is a name of Kubernetes' own roles")),
+        (namespace == Some(RECORDS)).then(|| {
+            format!("is in the namespace `{RECORDS}`, which is reserved for the records of imports")
+        }),
+        role.then(|| format!("`{name}` is the name of a built-in role of Kubernetes")),
     ]
     .into_iter()
     .flatten()
@@ -264,9 +265,8 @@ fn keys(document: &Value) -> impl Iterator<Item = String> {
         refused(key) && !public
     });
     let annotation = annotations.next().map(|(key, _)| key);
-    let label = label.map(|key| format!("has the label `{key}`, which only others set"));
-    let annotation =
-        annotation.map(|key| format!("has the annotation `{key}`, which only others set"));
+    let label = label.map(|key| format!("has the reserved label `{key}`"));
+    let annotation = annotation.map(|key| format!("has the reserved annotation `{key}`"));
     label.into_iter().chain(annotation)
 }
 
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn what_is_no_object_is_named() {
         for (text, words) in [
-            ("[]", "`apiVersion` is missing, or no GROUP/VERSION"),
+            ("[]", "`apiVersion` is missing, or not GROUP/VERSION"),
             (
                 "{apiVersion: a/b/c, kind: A, metadata: {name: x}}",
                 "`apiVersion` is",
@@ -372,7 +372,7 @@ mod tests {
             ),
             (
                 "{apiVersion: v1, kind: Pod, metadata: {name: '${CLUSTER_NAME:=a}-b'}}",
-                "`metadata.name` has the variable `${CLUSTER_NAME:=a}`, which was not replaced",
+                "`metadata.name` contains the variable `${CLUSTER_NAME:=a}`, which was not replaced",
             ),
             (
                 "{apiVersion: v1, kind: Pod, metadata: {}}",
@@ -392,11 +392,11 @@ mod tests {
             ),
             (
                 "{apiVersion: v1, kind: Pod, metadata: {name: x, labels: {a: 1}}}",
-                "`metadata.labels` is no map",
+                "`metadata.labels` is not a map",
             ),
             (
                 "{apiVersion: v1, kind: Pod, metadata: {name: x, annotations: null}}",
-                "`metadata.annotations` is no map",
+                "`metadata.annotations` is not a map",
             ),
             (
                 "{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: '$(param:a)'}}",
@@ -467,11 +467,11 @@ mod tests {
             ),
             (
                 "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: edit}}",
-                "`edit` is a name",
+                "`edit` is the name",
             ),
             (
                 "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: x, labels: {kubernetes.io/bootstrapping: rbac-defaults}}}",
-                "has the label",
+                "has the reserved label",
             ),
         ] {
             let found = found(text);
@@ -492,27 +492,27 @@ mod tests {
             ),
             (
                 "{apiVersion: v1, kind: Pod, metadata: {name: x, labels: {solutions.metalk8s.scality.com/record: x}}}",
-                "has the label",
+                "has the reserved label",
             ),
             (
                 "{apiVersion: v1, kind: Pod, metadata: {name: x, annotations: {Solutions.metalk8s.scality.com/x: x}}}",
-                "has the annotation",
+                "has the reserved annotation",
             ),
             (
                 "{apiVersion: v1, kind: Pod, metadata: {name: x, annotations: {solutions.metalk8s.scality.com/public: 'yes'}}}",
-                "has the annotation",
+                "has the reserved annotation",
             ),
             (
                 "{apiVersion: v1, kind: Pod, metadata: {name: x, labels: {kubernetes.io/bootstrapping: rbac-defaults}}}",
-                "has the label",
+                "has the reserved label",
             ),
             (
                 "{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: 'system:node'}}",
-                "`system:node` is a name",
+                "`system:node` is the name",
             ),
             (
                 "{apiVersion: rbac.authorization.k8s.io/v1beta1, kind: ClusterRoleBinding, metadata: {name: cluster-admin}}",
-                "`cluster-admin` is a name",
+                "`cluster-admin` is the name",
             ),
             (
                 "{apiVersion: v1, kind: Secret, metadata: {name: x}, data: {a: Yg==}}",
@@ -524,7 +524,7 @@ mod tests {
             ),
             (
                 "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a.b.test}}",
-                "is a definition that belongs",
+                "is a CustomResourceDefinition, which belongs",
             ),
         ] {
             let found = found(text);

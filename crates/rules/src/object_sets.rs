@@ -94,7 +94,8 @@ impl<'a> SetOrChart<'a> {
 
 fn reserved(chart: &ChartRelease) -> Option<String> {
     let namespace = chart.namespace.as_ref()?;
-    let words = format!("has the namespace `{namespace}`, where the records of imports lie");
+    let words =
+        format!("uses the namespace `{namespace}`, which is reserved for the records of imports");
     (namespace.as_str() == RECORDS).then_some(words)
 }
 
@@ -137,12 +138,15 @@ fn namespaces<'a>(all: impl Iterator<Item = SetOrChart<'a>>) -> impl Iterator<It
                 found.push((set, format!("names the namespace `{name}` twice")));
             }
             if *fixed.entry(name).or_insert(namespace.fixed) != namespace.fixed {
-                let words =
-                    format!("and another set or chart do not agree whether `{name}` is fixed");
+                let words = format!(
+                    "and another set or chart set `fixed` differently for the namespace `{name}`"
+                );
                 found.push((set, words));
             }
             if name.as_str() == RECORDS {
-                let words = format!("has the namespace `{name}`, where the records of imports lie");
+                let words = format!(
+                    "uses the namespace `{name}`, which is reserved for the records of imports"
+                );
                 found.push((set, words));
             }
         }
@@ -154,7 +158,9 @@ fn needs(of: SetOrChart<'_>, phases: &BTreeMap<&str, Phase>) -> Vec<String> {
     let mut found = Vec::new();
     for needed in of.needs() {
         match phases.get(needed.as_str()) {
-            None => found.push(format!("needs `{needed}`, which is no set and no chart")),
+            None => found.push(format!(
+                "needs `{needed}`, which is neither a set nor a chart"
+            )),
             Some(Phase::Remove) if of.phase() == Phase::Install => {
                 found.push(format!(
                     "needs `{needed}`, which is only applied when the Solution is removed"
@@ -199,7 +205,12 @@ fn circle(all: Vec<SetOrChart<'_>>) -> impl Iterator<Item = (SetOrChart<'_>, Str
     let left = all
         .into_iter()
         .filter(move |it| waiting.contains_key(it.name()));
-    left.map(|it| (it, "needs itself, perhaps by way of others".to_owned()))
+    left.map(|it| {
+        (
+            it,
+            "needs itself, directly or through other sets or charts".to_owned(),
+        )
+    })
 }
 
 fn condition(
@@ -212,10 +223,10 @@ fn condition(
     match parameters.get(name).map(|it| it.kind) {
         Some(ParameterType::Boolean) => None,
         Some(_) => Some(format!(
-            "depends on the parameter `{name}`, which is no boolean"
+            "depends on the parameter `{name}`, which is not a boolean"
         )),
         None => Some(format!(
-            "depends on the parameter `{name}`, which there is not"
+            "depends on the parameter `{name}`, which does not exist"
         )),
     }
 }
@@ -246,11 +257,11 @@ mod tests {
             ("[{name: a}, {name: a}]", "the set `a` occurs twice"),
             (
                 "[{name: a, needs: [b]}]",
-                "the set `a` needs `b`, which is no set and no chart",
+                "the set `a` needs `b`, which is neither a set nor a chart",
             ),
             (
                 "[{name: a, needs: [a]}]",
-                "the set `a` needs itself, perhaps by way of others",
+                "the set `a` needs itself, directly or through other sets or charts",
             ),
             (
                 "[{name: a, needs: [d]}, {name: d, phase: remove}]",
@@ -262,19 +273,19 @@ mod tests {
             ),
             (
                 "[{name: a, namespaces: [{name: x}]}, {name: b, namespaces: [{name: x, fixed: true}]}]",
-                "the set `b` and another set or chart do not agree whether `x` is fixed",
+                "the set `b` and another set or chart set `fixed` differently for the namespace `x`",
             ),
             (
                 "[{name: a, namespaces: [{name: metalk8s-solutions}]}]",
-                "the set `a` has the namespace `metalk8s-solutions`, where the records of imports lie",
+                "the set `a` uses the namespace `metalk8s-solutions`, which is reserved for the records of imports",
             ),
             (
                 "[{name: a, when: {parameter: size}}]",
-                "the set `a` depends on the parameter `size`, which is no boolean",
+                "the set `a` depends on the parameter `size`, which is not a boolean",
             ),
             (
                 "[{name: a, when: {parameter: none}}]",
-                "the set `a` depends on the parameter `none`, which there is not",
+                "the set `a` depends on the parameter `none`, which does not exist",
             ),
         ] {
             assert_eq!(found(sets), [words], "{sets}");
@@ -316,7 +327,7 @@ mod tests {
             ),
             (
                 vec![web.clone(), chart("b", ", needs: [c]")],
-                "the chart `b` needs `c`, which is no set and no chart",
+                "the chart `b` needs `c`, which is neither a set nor a chart",
             ),
             (
                 vec![chart("web", ", needs: [last]")],
@@ -324,11 +335,11 @@ mod tests {
             ),
             (
                 vec![chart("web", ", namespace: metalk8s-solutions")],
-                "the chart `web` has the namespace `metalk8s-solutions`, where the records of imports lie",
+                "the chart `web` uses the namespace `metalk8s-solutions`, which is reserved for the records of imports",
             ),
             (
                 vec![chart("web", ", when: {parameter: none}")],
-                "the chart `web` depends on the parameter `none`, which there is not",
+                "the chart `web` depends on the parameter `none`, which does not exist",
             ),
             (
                 vec![chart("web", ", namespaces: [{name: x}, {name: x}]")],
@@ -339,13 +350,13 @@ mod tests {
                     chart("web", ", namespaces: [{name: x}]"),
                     chart("b", ", namespaces: [{name: x, fixed: true}]"),
                 ],
-                "the chart `b` and another set or chart do not agree whether `x` is fixed",
+                "the chart `b` and another set or chart set `fixed` differently for the namespace `x`",
             ),
         ] {
             assert_eq!(found(&format!("[{}]", charts.join(", "))), [words]);
         }
         let circle = found(&format!("[{}]", chart("web", ", needs: [a]")));
-        let words = "needs itself, perhaps by way of others";
+        let words = "needs itself, directly or through other sets or charts";
         assert_eq!(
             circle,
             [
@@ -363,7 +374,8 @@ mod tests {
     #[test]
     fn circles_are_named_by_all_sets_that_never_get_their_turn() {
         let circle = "[{name: a}, {name: b, needs: [a, d]}, {name: c, needs: [b]}, {name: d, needs: [c]}, {name: e, needs: [d]}]";
-        let words = |set| format!("the set `{set}` needs itself, perhaps by way of others");
+        let words =
+            |set| format!("the set `{set}` needs itself, directly or through other sets or charts");
         assert_eq!(found(circle), ["b", "c", "d", "e"].map(words));
     }
 }

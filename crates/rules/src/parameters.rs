@@ -51,7 +51,7 @@ pub enum ValueProblem {
     #[error("is not {0}")]
     Type(&'static str),
     /// The value is none of those that there are.
-    #[error("is none of the values of `enum`")]
+    #[error("is not one of the values of `enum`")]
     Other,
     /// The value does not match the pattern.
     #[error("does not match the pattern `{0}`")]
@@ -101,7 +101,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 
 fn check_type(kind: ParameterType, value: &Value) -> Result<(), ValueProblem> {
     let (is, words) = match kind {
-        ParameterType::String => (value.is_string(), "a text"),
+        ParameterType::String => (value.is_string(), "a string"),
         ParameterType::Boolean => (value.is_boolean(), "true or false"),
         ParameterType::Integer => (
             value.as_i64().is_some_and(|it| INTEGERS.contains(&it)),
@@ -145,17 +145,17 @@ fn check(parameter: &Parameter) -> Vec<String> {
     unless(
         kind != ParameterType::Integer
             || bounds().all(|it| it.as_i64().is_some_and(|it| INTEGERS.contains(&it))),
-        "has a `minimum` or `maximum` that is no whole number up to 2^53",
+        "has a `minimum` or `maximum` that is not a whole number up to 2^53",
     );
     let [least, most] = [least, most].map(|it| it.and_then(Number::as_f64));
     unless(
         least.zip(most).is_none_or(|(least, most)| least <= most),
-        "has a `minimum` that is more than its `maximum`",
+        "has a `minimum` that is greater than its `maximum`",
     );
     if let Some(pattern) = &parameter.pattern {
         unless(
             compiled(pattern).is_some(),
-            "has a `pattern` that is no regular expression (RE2), or too large a one",
+            "has a `pattern` that is not a valid regular expression (RE2), or is too large",
         );
     }
     found.extend(generate(parameter).map(str::to_owned));
@@ -176,7 +176,9 @@ fn generate(parameter: &Parameter) -> Option<&'static str> {
         || parameter.pattern.is_some()
         || parameter.format.is_some()
     {
-        Some("has `generate`, whose result need not fit `enum`, `pattern` or `format`")
+        Some(
+            "has `generate` with `enum`, `pattern` or `format`, which the generated value may not match",
+        )
     } else {
         None
     }
@@ -226,12 +228,12 @@ mod tests {
     fn values_are_those_that_a_parameter_takes() {
         for (text, value, words) in [
             ("{type: string}", json!("x"), ""),
-            ("{type: string}", json!(1), "is not a text"),
+            ("{type: string}", json!(1), "is not a string"),
             ("{type: string, enum: [a, b]}", json!("b"), ""),
             (
                 "{type: string, enum: [a, b]}",
                 json!("c"),
-                "is none of the values",
+                "is not one of the values",
             ),
             ("{type: string, pattern: '^[a-z]+$'}", json!("abc"), ""),
             ("{type: string, pattern: b}", json!("abc"), ""),
@@ -295,7 +297,7 @@ mod tests {
         for (text, words) in [
             (
                 "{type: string, default: 1}",
-                "has a `default` that is not a text",
+                "has a `default` that is not a string",
             ),
             (
                 "{type: string, default: b, pattern: '^a'}",
@@ -307,15 +309,15 @@ mod tests {
             ),
             (
                 "{type: string, pattern: '('}",
-                "has a `pattern` that is no regular",
+                "has a `pattern` that is not a valid regular",
             ),
             (
                 "{type: string, pattern: '(?=a)'}",
-                "has a `pattern` that is no regular",
+                "has a `pattern` that is not a valid regular",
             ),
             (
                 "{type: string, pattern: '(a{1000}){1000}'}",
-                "has a `pattern` that is no regular",
+                "has a `pattern` that is not a valid regular",
             ),
             ("{type: integer, pattern: a}", "has a `pattern`, which only"),
             (
@@ -324,11 +326,11 @@ mod tests {
             ),
             (
                 "{type: integer, maximum: 9007199254740993}",
-                "has a `minimum` or `maximum` that is no whole",
+                "has a `minimum` or `maximum` that is not a whole",
             ),
             (
                 "{type: integer, minimum: 2, maximum: 1}",
-                "has a `minimum` that is more",
+                "has a `minimum` that is greater",
             ),
             (
                 "{type: string, generate: {length: 8}}",
@@ -348,7 +350,7 @@ mod tests {
             ),
             (
                 "{type: string, sensitive: true, pattern: a, generate: {length: 8}}",
-                "has `generate`, whose",
+                "has `generate` with",
             ),
         ] {
             refused(text, words);
@@ -370,7 +372,7 @@ mod tests {
         for (text, words) in [
             (
                 "{type: integer, minimum: 0.5}",
-                "has a `minimum` or `maximum` that is no whole",
+                "has a `minimum` or `maximum` that is not a whole",
             ),
             (
                 "{type: object, maximum: 1}",
@@ -383,7 +385,7 @@ mod tests {
             ),
             (
                 "{type: string, sensitive: true, format: hostname, generate: {length: 8}}",
-                "has `generate`, whose",
+                "has `generate` with",
             ),
         ] {
             refused(text, words);

@@ -83,7 +83,7 @@ impl<'a> PlaceholderNames<'a> {
                 }
             },
             Placeholder::Namespace(name) => (!namespaces.contains(name))
-                .then(|| format!("`{name}` is none of the release's own namespaces")),
+                .then(|| format!("`{name}` is not a namespace of the release")),
             Placeholder::Parameter(name) => (!self.parameters.contains_key(name))
                 .then(|| format!("there is no parameter `{name}`")),
             Placeholder::Solution(_) => None,
@@ -147,7 +147,7 @@ mod tests {
             ("$(image:db:3)", "the Solution has no image `db:3`"),
             (
                 "$(namespace:other)",
-                "`other` is none of the release's own namespaces",
+                "`other` is not a namespace of the release",
             ),
             ("$(param:other)", "there is no parameter `other`"),
             ("$(image:app", "`$(image:` is not closed by `)`"),
@@ -187,7 +187,7 @@ mod tests {
             [
                 "/a/0: there is no parameter `size`",
                 "/metadata/name: no image has the name `none`",
-                "/namespaces/1: `other` is none of the release's own namespaces",
+                "/namespaces/1: `other` is not a namespace of the release",
             ]
         );
     }

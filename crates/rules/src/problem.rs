@@ -23,17 +23,17 @@ use crate::limits::{
 pub enum Problem {
     /// Nothing at all.
     #[error(
-        "spec has neither images nor sets of objects nor charts: a Solution brings at least one of them"
+        "spec has no images, sets of manifests or charts: a Solution must have at least one of them"
     )]
     Nothing,
     /// An image that was listed before.
     #[error("spec.images lists `{0}` twice")]
     ImageTwice(ImagePlace),
     /// Two images whose directories are one where upper and lower case are the same.
-    #[error("the directories of images `{0}` and `{1}` differ only in upper and lower case")]
+    #[error("the directories of images `{0}` and `{1}` differ only in case")]
     ImageCase(ImagePlace, ImagePlace),
     /// An image whose directory lies inside that of another.
-    #[error("the directory of image `{0}` would lie inside that of image `{1}`")]
+    #[error("the directory of image `{0}` would be inside that of image `{1}`")]
     ImageInside(ImagePlace, ImagePlace),
     /// Two images are said to be what one reference means.
     #[error("images `{0}` and `{1}` have the same `ref: {2}`; workloads could get either")]
@@ -54,7 +54,7 @@ pub enum Problem {
     #[error("spec.operator.env: `{0}` is not a valid variable name")]
     VariableName(String),
     /// A variable that was given before.
-    #[error("spec.operator.env: `{0}` is given twice")]
+    #[error("spec.operator.env: `{0}` is set twice")]
     VariableTwice(String),
     /// A variable with an image that the operator will ask for by its reference, and that will not be there.
     #[error("spec.operator.env.{0} is `{1}`, which is not the `ref` of any image in the archive")]
@@ -108,7 +108,7 @@ pub enum Problem {
     #[error("spec.conversion names a webhook")]
     Conversion,
     /// A definition that another file has too.
-    #[error("defines `{0}`, as {1} does")]
+    #[error("defines `{0}`, which is also defined in {1}")]
     DefinedTwice(String, String),
     /// Parts of a definition's metadata that are not applied.
     #[error("some of its metadata is not applied: {0}")]
@@ -123,7 +123,7 @@ pub enum Problem {
     #[error("{0} `{1}` occurs twice")]
     RoleTwice(String, String),
     /// A role that gets its rules from others.
-    #[error("{0}: aggregationRule grants what is not in the archive")]
+    #[error("{0}: aggregationRule grants rights that are not in the archive")]
     Aggregated(Arc<str>),
     /// A role whose rules are no list.
     #[error("{0}: {1}")]
@@ -141,7 +141,7 @@ pub enum Problem {
     #[error("{0}, rule {1}: {2} are not namespaced")]
     ClusterOnly(Arc<str>, usize, String),
     /// A role, where it holds, with rights that reach further than they seem to, and how far.
-    #[error("{0}, {1}: to {2} lets it {3}")]
+    #[error("{0}, {1}: the right to {2} lets it {3}")]
     Dangerous(Arc<str>, &'static str, String, &'static str),
     /// A document that is no object which can be applied.
     #[error("{0}")]
@@ -150,7 +150,7 @@ pub enum Problem {
     #[error("{0}")]
     Forbidden(String),
     /// An object of a kind and name that another file has too.
-    #[error("is {0} `{1}`, as {2} is")]
+    #[error("is {0} `{1}`, which is also in {2}")]
     ObjectTwice(String, String, String),
     /// An object of an API that no version of Kubernetes serves which is allowed.
     #[error("{0}")]
@@ -168,7 +168,7 @@ pub enum Problem {
     #[error("no requests: containers {0}")]
     NoRequests(String),
     /// Rules whose expressions do not tell environments apart.
-    #[error("these take the series of all environments: {0}")]
+    #[error("these rules select the series of all environments: {0}")]
     WideRules(String),
     /// A dashboard that cannot be read, or is one for all environments.
     #[error("{0}")]
@@ -180,25 +180,25 @@ pub enum Problem {
     #[error("{0}: {1}")]
     Placeholder(String, String),
     /// A container's image, by its place, that is none of the Solution's.
-    #[error("{0} is `{1}`, which is none of the Solution's images")]
+    #[error("{0} is `{1}`, which is not an image of the Solution")]
     MissingImage(String, ImageReference),
     /// A text, by its place, that names an image which is none of the Solution's.
-    #[error("{0} names `{1}`, which is none of the Solution's images")]
+    #[error("{0} names `{1}`, which is not an image of the Solution")]
     MentionedImage(String, ImageReference),
     /// A text, by its place, that names the repository of one of the Solution's images, and what may be meant.
-    #[error("{0} names the repository of an image of the Solution; `{1}` may be meant")]
+    #[error("{0} names the repository of an image of the Solution, perhaps for `{1}`")]
     MentionedRepository(String, String),
     /// An image that is named in parts.
     #[error("{}", in_parts(.0))]
     ImageInParts(Box<ImageParts>),
     /// A text, by its place, that may name a namespace that the site chooses.
-    #[error("{0} has `{written}`, which may name the namespace `{namespace}` that has another name at a site; `{meant}` may be meant", written = .1.written, namespace = .1.namespace, meant = .1.meant)]
+    #[error("{0} has `{written}`, which may mean the namespace `{namespace}`, whose name differs at a site; its placeholder is `{meant}`", written = .1.written, namespace = .1.namespace, meant = .1.meant)]
     MentionedNamespace(String, Box<Unclear>),
     /// An object whose images or namespaces are not placeholders throughout.
-    #[error("names images or namespaces of the Solution as the release does, not by placeholders")]
+    #[error("names images or namespaces of the Solution literally, not with placeholders")]
     NotCompiled,
     /// An object of the whole cluster, by its kind, that names a namespace.
-    #[error("is a {0}, which belongs to the whole cluster, and names the namespace `{1}`")]
+    #[error("is a {0}, which is cluster-scoped, and names the namespace `{1}`")]
     NamespaceOfCluster(String, String),
     /// A value that is a variable of clusterctl or envsubst, by its place and its text.
     #[error("{0}: `{1}` is a variable that was not replaced")]
@@ -223,7 +223,7 @@ pub enum Problem {
     Parameters(usize),
     /// Patterns of parameters that take long to compile.
     #[error(
-        "spec.parameters has patterns that are too large together: at most {PATTERNS_LARGE} compile to more than {PATTERN_SMALL} bytes, and they have at most {PATTERNS_WEIGHT} classes of Unicode"
+        "the patterns in spec.parameters are too large: at most {PATTERNS_LARGE} may compile to more than {PATTERN_SMALL} bytes, and together they may have at most {PATTERNS_WEIGHT} Unicode classes"
     )]
     Patterns,
     /// More bytes in the files of objects than are read.
@@ -330,8 +330,10 @@ fn in_parts(parts: &ImageParts) -> String {
     let fields = fields.iter().map(|field| format!("`{field}`"));
     let fields = fields.collect::<Vec<_>>().join(", ");
     if parts.is_complete() {
-        format!("{path} splits `{written}` over {fields}, where an import replaces no address")
+        format!(
+            "{path} splits `{written}` into {fields}, where an import does not replace the address"
+        )
     } else {
-        format!("{path} names `{written}` by {fields}, without a tag")
+        format!("{path} names `{written}` in {fields}, without a tag")
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::groups::RBAC;
 use super::{group_of, kind_of, text};
 
-/// Where a right holds.
+/// The scope of a right.
 #[derive(
     Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -17,7 +17,7 @@ use super::{group_of, kind_of, text};
 pub enum Reach {
     /// In this namespace.
     Namespace(String),
-    /// In all namespaces, and on what is in none.
+    /// All namespaces and cluster-scoped objects.
     Cluster,
 }
 

@@ -12,15 +12,15 @@ use super::reach::Reach;
 /// [`std::fmt::Display`] says it in plain words.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Right {
-    /// Where it holds.
+    /// The scope of the right.
     pub(super) reach: Reach,
-    /// What it is a right to.
+    /// The resource or path of the right.
     pub(super) object: Things,
-    /// What may be done with that.
+    /// The verbs.
     pub(super) verbs: BTreeSet<String>,
 }
 
-/// What a right is to.
+/// The resource or path of a right.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Things {
@@ -30,11 +30,11 @@ pub(super) enum Things {
         group: String,
         /// The resource, such as `pods` or `pods/log`.
         resource: String,
-        /// The only objects meant; all when empty.
+        /// The names of the objects; empty means all objects.
         #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
         names: BTreeSet<String>,
     },
-    /// A path of the server.
+    /// A path of the API server.
     Url(String),
 }
 

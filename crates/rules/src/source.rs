@@ -98,21 +98,21 @@ mod tests {
         assert_eq!(
             nothing.collect::<Vec<_>>(),
             [
-                "spec has neither images nor sets of objects nor charts: a Solution brings at least one of them",
+                "spec has no images, sets of manifests or charts: a Solution must have at least one of them",
                 "spec.operator.image is `app:1`, which spec.images does not list"
             ]
         );
         assert_eq!(with(&[("app", "1")]), "spec.images lists `app:1` twice");
         assert_eq!(
             with(&[("x", "rc"), ("x", "RC")]),
-            "the directories of images `x:RC` and `x:rc` differ only in upper and lower case"
+            "the directories of images `x:RC` and `x:rc` differ only in case"
         );
         for (inner, outer) in [(("a/b", "c"), ("a", "b")), (("a/b/c", "d"), ("a", "B"))] {
             let (name, tag) = inner;
             assert_eq!(
                 with(&[outer, inner]),
                 format!(
-                    "the directory of image `{name}:{tag}` would lie inside that of image `{}:{}`",
+                    "the directory of image `{name}:{tag}` would be inside that of image `{}:{}`",
                     outer.0, outer.1
                 )
             );
@@ -197,7 +197,7 @@ mod tests {
     fn variables_are_named_once() {
         let app = [image("app", "1", "")];
         let twice = refused(&app, ", env: [{name: A, value: x}, {name: A, value: y}]");
-        assert_eq!(twice, "spec.operator.env: `A` is given twice");
+        assert_eq!(twice, "spec.operator.env: `A` is set twice");
         for name in ["A=", "", "\u{e9}", "\\t"] {
             let named = refused(&app, &format!(", env: [{{name: \"{name}\", value: x}}]"));
             assert!(named.ends_with("` is not a valid variable name"), "{named}");

@@ -108,7 +108,10 @@ impl TemplateJudge {
                         None if !named_by_import => self.add(&place, "has no `name`"),
                         Some(name) if !known.insert(name) => {
                             let name = printable_within(name, POINTER);
-                            self.add(&place, &format!("has the name `{name}`, as another has"));
+                            self.add(
+                                &place,
+                                &format!("has the same name `{name}` as another item"),
+                            );
                         }
                         _ => {}
                     }
@@ -122,7 +125,7 @@ impl TemplateJudge {
             .iter()
             .filter(|field| template.spec.contains_key(**field))
         {
-            self.add(&format!("spec.{field}"), "is not for a template to say");
+            self.add(&format!("spec.{field}"), "cannot be set by a template");
         }
         for field in ["containers", "initContainers", "volumes"] {
             let list = template.spec.get(field).map(Value::as_array);
@@ -135,7 +138,7 @@ impl TemplateJudge {
         if template.list("containers").iter().filter(own).count() > 1 {
             self.add(
                 "spec.containers",
-                "several have no `image`; only the operator's has it elsewhere",
+                "multiple containers have no `image`; only the operator's container may omit it",
             );
         }
         for (index, container) in template.list("containers").iter().enumerate() {
@@ -172,7 +175,7 @@ impl TemplateJudge {
         // Who is privileged escalates anyway.
         if is("/securityContext/allowPrivilegeEscalation") && !is("/securityContext/privileged") {
             let place = format!("{place}.securityContext.allowPrivilegeEscalation");
-            self.add(&place, "is withheld from every operator");
+            self.add(&place, "is not allowed for operators");
         }
     }
 
@@ -197,14 +200,17 @@ impl TemplateJudge {
                 if matches!(key_of.as_deref(), None | Some("null" | "\"\"")) {
                     self.add(&place, &format!("has no `{}`", &key[1..]));
                 } else if !known.insert((key_of, text(item, "/protocol").unwrap_or("TCP"))) {
-                    self.add(&place, &format!("has the `{}` of another", &key[1..]));
+                    self.add(
+                        &place,
+                        &format!("has the same `{}` as another item", &key[1..]),
+                    );
                 }
                 let is = |field: &str| item.get(field).is_some_and(|it| !it.is_null());
                 if field == "env" && is("value") && is("valueFrom") {
                     self.add(&place, "has both `value` and `valueFrom`");
                 }
                 if field == "env" && is("value") && text(item, "/value").is_none() {
-                    self.add(&place, "has a `value` that is not a text");
+                    self.add(&place, "has a `value` that is not a string");
                 }
             }
         }
@@ -218,7 +224,7 @@ impl TemplateJudge {
             return;
         }
         if !matches!(pieces, Some(Ok(pieces)) if matches!(pieces[..], [Piece::Image(_)])) {
-            self.add(place, "is not `$(image:NAME)` alone");
+            self.add(place, "is not exactly `$(image:NAME)`");
         }
     }
 
@@ -228,7 +234,7 @@ impl TemplateJudge {
             .iter()
             .filter(|field| container.get(**field).is_some())
         {
-            let what = format!("the operator's `{field}` is not for its template to say");
+            let what = format!("the template cannot set the operator's `{field}`");
             self.add(place, &what);
         }
         let list = |field| {
@@ -246,7 +252,7 @@ impl TemplateJudge {
         for path in list("volumeMounts").filter_map(|mount| text(mount, "/mountPath")) {
             if OperatorTemplate::is_config_path(path) {
                 let of = OperatorTemplate::CONFIG_PATH;
-                let what = format!("`{of}` is where the configuration is");
+                let what = format!("`{of}` is reserved for the operator's configuration");
                 self.add(&format!("{place}.volumeMounts"), &what);
             }
         }
@@ -261,7 +267,7 @@ pub fn template_needs(operator: &Operator, sets: &[ObjectSet]) -> Vec<Problem> {
     let template = operator.template.iter();
     for needed in template.flat_map(|template| &template.needs) {
         match by_name.get(needed) {
-            None => judge.add("needs", &format!("`{needed}` is no set")),
+            None => judge.add("needs", &format!("`{needed}` is not a set")),
             Some(set) if set.phase == Phase::Remove => {
                 let what = format!("`{needed}` is only applied when the Solution is removed");
                 judge.add("needs", &what);
@@ -345,18 +351,18 @@ mod tests {
             "spec.operator.template.metadata.labels: `app.kubernetes.io/managed-by` is set by the import",
             "spec.operator.template.metadata.labels: `solutions.metalk8s.scality.com/solution` is set by the import",
             "spec.operator.template.metadata.annotations: `solutions.metalk8s.scality.com/config-hash` is set by the import",
-            "spec.operator.template.spec.imagePullSecrets: is not for a template to say",
-            "spec.operator.template.spec.nodeName: is not for a template to say",
-            "spec.operator.template.spec.serviceAccountName: is not for a template to say",
-            "spec.operator.template.spec.containers: several have no `image`; only the operator's has it elsewhere",
-            "spec.operator.template.spec.containers[0].securityContext.allowPrivilegeEscalation: is withheld from every operator",
-            "spec.operator.template.spec.containers[0]: the operator's `command` is not for its template to say",
-            "spec.operator.env: `MODE` is given twice",
-            "spec.operator.template.spec.containers[0].volumeMounts: `/etc/config` is where the configuration is",
-            "spec.operator.template.spec.containers[1].image: is not `$(image:NAME)` alone",
+            "spec.operator.template.spec.imagePullSecrets: cannot be set by a template",
+            "spec.operator.template.spec.nodeName: cannot be set by a template",
+            "spec.operator.template.spec.serviceAccountName: cannot be set by a template",
+            "spec.operator.template.spec.containers: multiple containers have no `image`; only the operator's container may omit it",
+            "spec.operator.template.spec.containers[0].securityContext.allowPrivilegeEscalation: is not allowed for operators",
+            "spec.operator.template.spec.containers[0]: the template cannot set the operator's `command`",
+            "spec.operator.env: `MODE` is set twice",
+            "spec.operator.template.spec.containers[0].volumeMounts: `/etc/config` is reserved for the operator's configuration",
+            "spec.operator.template.spec.containers[1].image: is not exactly `$(image:NAME)`",
             "spec.operator.template.spec.initContainers[0]: has no `image`",
             "spec.operator.template.spec.volumes[0]: is set by the import",
-            "spec.operator.template.spec.volumes[1].image.reference: is not `$(image:NAME)` alone",
+            "spec.operator.template.spec.volumes[1].image.reference: is not exactly `$(image:NAME)`",
         ];
         assert_eq!(found(&template), expected);
     }
@@ -387,13 +393,13 @@ mod tests {
             "replicas: is more than 2147483647",
             "spec.containers[0].env[0]: has no `name`",
             "spec.containers[0].env[1]: has both `value` and `valueFrom`",
-            "spec.containers[0].env[2]: has the `name` of another",
-            "spec.containers[0].env[3]: has a `value` that is not a text",
-            "spec.containers[0].ports[2]: has the `containerPort` of another",
+            "spec.containers[0].env[2]: has the same `name` as another item",
+            "spec.containers[0].env[3]: has a `value` that is not a string",
+            "spec.containers[0].ports[2]: has the same `containerPort` as another item",
             "spec.containers[0].volumeMounts: is not a list of objects",
             "spec.containers[2]: has no `name`",
-            "spec.initContainers[0]: has the name `proxy`, as another has",
-            "spec.volumes[1]: has the name `v`, as another has",
+            "spec.initContainers[0]: has the same name `proxy` as another item",
+            "spec.volumes[1]: has the same name `v` as another item",
             "spec.volumes[2]: has no `name`",
         ];
         let expected = expected.map(|it| format!("spec.operator.template.{it}"));

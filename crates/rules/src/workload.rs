@@ -81,7 +81,7 @@ impl<'a> WorkloadJudge<'a> {
         let promise = format!("container `{container}` has runAsNonRoot, and image `{image}`");
         let words = match user.parse::<i64>() {
             Err(_) if !user.is_empty() => format!(
-                "{promise} has the user `{user}`, which is no number that a node could tell from root"
+                "{promise} has the user `{user}`, which is not numeric, so nodes cannot verify that it is not root"
             ),
             Ok(number) if number != 0 => return None,
             _ => format!("{promise} runs as root"),
@@ -279,7 +279,7 @@ mod tests {
             ),
             (
                 "name",
-                "container `app` has runAsNonRoot, and image `name:1` has the user `app`, which is no number that a node could tell from root",
+                "container `app` has runAsNonRoot, and image `name:1` has the user `app`, which is not numeric, so nodes cannot verify that it is not root",
             ),
         ] {
             assert_eq!(found(&safe, &image(name)), [words]);

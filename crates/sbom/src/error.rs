@@ -15,7 +15,7 @@ use crate::limits;
 #[derive(Debug, thiserror::Error)]
 pub enum SbomError {
     /// The program does not exist.
-    #[error("there is no program `{}`", .0.display())]
+    #[error("program `{}` not found", .0.display())]
     Missing(PathBuf),
     /// The program cannot be started.
     #[error("cannot run `{}`", program.display())]
@@ -92,7 +92,7 @@ pub(crate) fn words(stderr: &[u8]) -> String {
     let error = text.rsplit_once(MARK).map_or(&*text, |(_, error)| error);
     let words: Vec<&str> = error.split_whitespace().collect();
     match words[..] {
-        [] => "it failed without a word".to_owned(),
+        [] => "it failed without a message".to_owned(),
         _ => printable_within(&words.join(" "), limits::TEXT),
     }
 }
@@ -135,6 +135,6 @@ mod tests {
         let stderr = "[0000]  WARN old\n[0001] ERROR 2 errors occurred:\n\t* a\u{1b}\n\t* b\n";
         assert_eq!(said(stderr), r"2 errors occurred: * a\u{1b} * b");
         assert_eq!(said("killed\n"), "killed");
-        assert_eq!(said(" \n"), "it failed without a word");
+        assert_eq!(said(" \n"), "it failed without a message");
     }
 }

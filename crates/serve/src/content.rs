@@ -56,7 +56,7 @@ pub struct ServedArchive {
 
 /// A tag that two archives have for different images.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{repository}:{tag}` is {held} already, by `{holder}`; this archive has {other} there")]
+#[error("`{repository}:{tag}` is already {held}, from `{holder}`; this archive has {other}")]
 pub struct Conflict {
     /// The repository.
     pub repository: String,

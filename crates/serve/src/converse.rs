@@ -94,7 +94,7 @@ impl Conversation<'_> {
             Err(_) => NextHead::Refused(HttpAnswer::error_as(
                 AnswerStatus::RequestTimeout,
                 Code::Unsupported,
-                "the request did not come in time",
+                "the request was not received in time",
             )),
         }
     }
@@ -110,9 +110,12 @@ impl Conversation<'_> {
                     return NextHead::Head(head);
                 }
                 Ok(None) => {}
-                Err(Bad::Grammar) => return refused(AnswerStatus::BadRequest, "this is no HTTP"),
+                Err(Bad::Grammar) => return refused(AnswerStatus::BadRequest, "this is not HTTP"),
                 Err(Bad::Version) => {
-                    return refused(AnswerStatus::VersionNotSupported, "HTTP/1.1 is spoken here");
+                    return refused(
+                        AnswerStatus::VersionNotSupported,
+                        "only HTTP/1.1 is supported",
+                    );
                 }
                 Err(Bad::TooMany) => return refused(AnswerStatus::HeadTooLarge, "too many fields"),
             }
@@ -169,7 +172,7 @@ impl Conversation<'_> {
         if let Some(login) = &shared.login
             && !self.guest.logs_in(login, authorization).await
         {
-            let refusal = HttpAnswer::error(Code::Unauthorized, "this registry wants a login");
+            let refusal = HttpAnswer::error(Code::Unauthorized, "this registry requires a login");
             let realm = "Basic realm=\"solution\", charset=\"UTF-8\"";
             return (refusal.with("WWW-Authenticate", realm), None);
         }
@@ -184,7 +187,7 @@ impl Conversation<'_> {
             Err(unfit) => {
                 shared.metrics.damaged();
                 (shared.tell)(Event::Unfit(&blob.digest, &unfit));
-                let message = "the blob is not what was signed, or cannot be read";
+                let message = "the blob does not match its signed digest, or cannot be read";
                 (HttpAnswer::error(Code::Unknown, message), None)
             }
         }
@@ -225,8 +228,8 @@ impl Conversation<'_> {
         }
     }
 
-    /// Sends bytes of a blob, and counts them. What cannot be read breaks the connection: the peer then knows that it has
-    /// less than was announced.
+    /// Sends bytes of a blob, and counts them. What cannot be read breaks the connection: the peer then knows that it
+    /// has less than was announced.
     async fn send_blob(
         &mut self,
         blob: &ServedBlob,
@@ -263,8 +266,8 @@ impl Conversation<'_> {
         in_time(self.wire.write(bytes)).await
     }
 
-    /// Ends a connection so that the peer gets the last answer, also while it still sends a body that nobody reads: were
-    /// it closed before, the system would take the answer back.
+    /// Ends a connection so that the peer gets the last answer, also while it still sends a body that nobody reads:
+    /// were it closed before, the system would take the answer back.
     async fn part(&mut self) {
         let parting = async {
             self.wire.finish().await?;

@@ -102,7 +102,7 @@ impl ServerMetrics {
         one(
             "damaged_blobs_total",
             "counter",
-            "Blobs that were not what was signed, and were not served.",
+            "Blobs that did not match their signed digest and were not served.",
             get(&self.damaged),
         );
         text.push_str("# HELP solution_serve_requests_total Requests that were answered.\n");

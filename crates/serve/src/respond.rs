@@ -30,7 +30,7 @@ pub(crate) fn respond(
     metrics: &metrics::ServerMetrics,
 ) -> HttpAnswer {
     if let Method::Other(_) = head.method {
-        return HttpAnswer::error(Code::Unsupported, "this registry can only be read")
+        return HttpAnswer::error(Code::Unsupported, "this registry is read-only")
             .with("Allow", "GET, HEAD");
     }
     let answered = route::read(&head.target).map_err(misled);
@@ -46,7 +46,7 @@ pub(crate) fn respond(
             match (repository, &of) {
                 (_, Of::Upload) => Err(HttpAnswer::error(
                     Code::Unsupported,
-                    "there are no uploads here",
+                    "this registry has no uploads",
                 )
                 .with("Allow", "")),
                 (Some(repository), of) => {
@@ -66,11 +66,13 @@ pub(crate) fn respond(
 fn misled(misled: Misled) -> HttpAnswer {
     match misled {
         Misled::Nowhere => {
-            let message = "nothing is there: a registry answers below /v2/";
+            let message = "not found: a registry serves paths below /v2/";
             HttpAnswer::error_as(AnswerStatus::NotFound, Code::Unsupported, message)
         }
-        Misled::Name => HttpAnswer::error(Code::NameInvalid, "this is no name of a repository"),
-        Misled::Digest => HttpAnswer::error(Code::DigestInvalid, "this is no digest"),
+        Misled::Name => {
+            HttpAnswer::error(Code::NameInvalid, "this is not the name of a repository")
+        }
+        Misled::Digest => HttpAnswer::error(Code::DigestInvalid, "this is not a digest"),
         Misled::Escape => {
             let message = "the path has `%` without two hexadecimal digits, or is not UTF-8";
             HttpAnswer::error(Code::NameInvalid, message)
@@ -220,7 +222,12 @@ fn page<'a>(
     all: impl Iterator<Item = &'a str>,
     query: &RouteQuery,
 ) -> Result<(Vec<&'a str>, PageStart<'a>), HttpAnswer> {
-    let wrong = |_| HttpAnswer::error(Code::PaginationNumberInvalid, "`n` is no number of entries");
+    let wrong = |_| {
+        HttpAnswer::error(
+            Code::PaginationNumberInvalid,
+            "`n` is not a number of entries",
+        )
+    };
     let n = query.n.as_deref().map(str::parse::<u32>);
     let n = n.transpose().map_err(wrong)?;
     let count = n.map_or(limits::PAGE, |n| limits::PAGE.min(n as usize));

@@ -13,13 +13,13 @@ pub type Tls = Arc<ServerConfig>;
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// The certificates cannot be read.
-    #[error("the certificate is no PEM")]
+    #[error("the certificate is not PEM")]
     Certificate(#[source] pem::Error),
     /// The file has no certificate.
     #[error("the file has no certificate")]
     NoCertificate,
     /// The key cannot be read.
-    #[error("the key is no PEM of a private key without a passphrase")]
+    #[error("the key is not PEM of a private key without a passphrase")]
     Key(#[source] pem::Error),
     /// The certificate and the key do not go together, or their algorithm is not spoken.
     #[error("the certificate and the key cannot be used")]

@@ -33,13 +33,13 @@ pub enum Error {
     #[error("{0} is not in it")]
     NotInArchive(Digest),
     /// The system gives no file in memory.
-    #[error("cannot make a file in memory")]
+    #[error("cannot create a file in memory")]
     Memory(#[source] std::io::Error),
     /// Some of the images could not be pushed.
     #[error("not all images were pushed")]
     Push(Box<PushFailure>),
     /// Some manifests of a version could not be deleted at the registry; its record stays.
-    #[error("the registry keeps {}", named(left.clone()))]
+    #[error("the registry still has {}", named(left.clone()))]
     NotFreed {
         /// Each manifest, as `HOST/REPOSITORY@DIGEST`; never empty.
         left: Vec<String>,
@@ -47,7 +47,7 @@ pub enum Error {
         source: Box<registry::Error>,
     },
     /// A registry keeps more than is compared.
-    #[error("{registry} keeps more than {limit} {what}")]
+    #[error("{registry} has more than {limit} {what}")]
     KeepsMuch {
         /// The registry, with its prefix.
         registry: String,
@@ -57,7 +57,7 @@ pub enum Error {
         what: &'static str,
     },
     /// Nothing is deleted at a registry: it is not known what another version needs of it.
-    #[error("what {id} has at the registry is not known: {why}")]
+    #[error("cannot determine the content of {id} in the registry: {why}")]
     UnreadHead {
         /// The other version.
         id: SolutionId,
@@ -65,7 +65,7 @@ pub enum Error {
         why: String,
     },
     /// A registry keeps no archive of a version.
-    #[error("{registry} keeps no archive of {id}")]
+    #[error("{registry} has no archive of {id}")]
     KeepsNone {
         /// The registry, with its prefix.
         registry: String,
@@ -73,7 +73,7 @@ pub enum Error {
         id: SolutionId,
     },
     /// A registry keeps several archives of a version, and nobody said which one is meant.
-    #[error("{registry} keeps {} archives of {id}", archives.len())]
+    #[error("{registry} has {} archives of {id}", archives.len())]
     KeepsSeveral {
         /// The registry, with its prefix.
         registry: String,

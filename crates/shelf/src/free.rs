@@ -133,7 +133,7 @@ impl Holdings {
     /// Returns a note for people on each image that stays.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         let others = self.others.iter();
-        others.map(|it| format!("{it} is not as this version pushed it, and stays"))
+        others.map(|it| format!("{it} has changed since this version was pushed, and is kept"))
     }
 
     /// Every manifest and index that goes, as `HOST/REPOSITORY@DIGEST`.

@@ -14,29 +14,29 @@ use crate::obstacle::{Misplaced, RegistryObstacle};
 use crate::place::main_place;
 use crate::record::RecordedImage;
 
-/// An image, and where the site's registry has it.
+/// An image and its address in the site's registry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MappedImage {
-    /// Its place in the Solution, NAME:TAG.
+    /// The image in the Solution, as `NAME:TAG`.
     pub image: ImagePlace,
-    /// The name that workloads ask for.
+    /// The reference that workloads use.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<ImageReference>,
-    /// Where nodes find it, `HOST/REPOSITORY@DIGEST`.
+    /// The address that nodes pull from, `HOST/REPOSITORY@DIGEST`.
     pub address: String,
     /// The host of the address.
     pub registry: String,
     /// The repository of the address.
     pub repository: String,
-    /// The tag there. It is missing of what is pushed by its digest alone.
+    /// The tag in the registry; missing if the image is pushed by digest only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tag: Option<Tag>,
     /// The digest of its manifest or index.
     pub digest: Digest,
 }
 
-/// Where a site has each image of a Solution.
+/// The addresses of a Solution's images at a site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(transparent)]
 pub struct ImageMap {
@@ -135,8 +135,8 @@ impl ImageMap {
         }
     }
 
-    /// The list `images` of a `kustomization.yaml` (kubectl.docs.kubernetes.io, "images"). It knows an image by its name
-    /// without a tag, as it is written, so two of one name are refused.
+    /// The list `images` of a `kustomization.yaml` (kubectl.docs.kubernetes.io, "images"). It knows an image by its
+    /// name without a tag, as it is written, so two of one name are refused.
     pub fn kustomize(&self) -> Result<String, Error> {
         let mut entries: BTreeMap<String, &MappedImage> = BTreeMap::new();
         for image in &self.images {

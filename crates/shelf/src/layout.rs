@@ -17,17 +17,17 @@ const FLAT_COMPONENT: usize = 103;
 /// same words.
 const FLAT_DIGEST: usize = 16;
 
-/// Under which paths a registry has the images of a Solution.
+/// The layout of a Solution's images in a registry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Layout")]
 pub enum PathLayout {
-    /// Below the Solution's id, as operators are told; an image with a `ref` a second time, below `mirror/<host>`.
+    /// In the Solution's id, which operators expect; images with a `ref` are also in `mirror/<host>`.
     #[default]
     Solution,
-    /// Under the path that its `ref` has at its own registry, without the host. Nothing is there a second time.
+    /// In the path of the image's `ref` at its original registry, without the host. There are no copies.
     Ref,
-    /// As with `solution`, each path made one component: `shop-1.0.0_app-<digest>`.
+    /// Like `solution`, with each path as a single component: `shop-1.0.0_app-<digest>`.
     Flat,
 }
 
@@ -78,7 +78,7 @@ fn flat(path: &str) -> String {
     format!("{words}-{digest}")
 }
 
-/// Whether a registry has images a second time, under the names that workloads ask for.
+/// Whether a registry also has images under the names that workloads use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum MirrorPolicy {
@@ -89,11 +89,11 @@ pub enum MirrorPolicy {
     Skip,
 }
 
-/// The repositories in which a registry has the images of a version.
+/// The repositories of a version's images in a registry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Placement {
-    /// The paths of the images.
+    /// The layout of the images.
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub layout: PathLayout,
     /// Whether they are mirrored.

@@ -17,18 +17,18 @@ use crate::obstacle::RegistryObstacle;
 use crate::place::asked_place;
 use crate::record::{Record, RecordedImage};
 
-/// An image that workloads ask for by a name of another registry.
+/// An image that workloads pull by its name at another registry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct MirroredImage {
-    /// The name that workloads ask for.
+    /// The name that workloads use.
     #[serde(rename = "ref")]
     pub reference: ImageReference,
     /// The id of the Solution, `<name>-<version>`.
     pub solution: String,
-    /// Its place in the Solution, NAME:TAG.
+    /// The image in the Solution, as `NAME:TAG`.
     pub image: ImagePlace,
-    /// Where nodes find it.
+    /// The address that nodes pull from.
     pub address: String,
 }
 

@@ -28,10 +28,10 @@ pub enum Format {
 /// A file for nodes or another tool.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NodeFile {
-    /// Where it lies on every node. It is missing of what has no place of its own.
+    /// The path of the file on every node; missing if the file has no fixed path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Its text.
+    /// The content of the file.
     pub text: String,
 }
 

@@ -7,26 +7,26 @@ use serde::Serialize;
 
 use crate::layout::PathLayout;
 
-/// An obstacle at a registry: its words say what is the case, and where.
+/// A blocker at a registry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
 #[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[schemars(title = "At a registry")]
 pub enum RegistryObstacle {
-    /// A repository takes nothing.
+    /// A repository rejects pushes.
     #[error("{words}")]
     PushRefused {
-        /// The reason that the registry's answer comes to.
+        /// The reason, from the registry's answer.
         why: Refusal,
-        /// The answer, and to what.
+        /// The answer and the request.
         words: String,
         /// The registry.
         host: String,
         /// The repository, without its host.
         repository: String,
     },
-    /// A registry limits the levels of a repository's name, and names of the archive have more.
+    /// The registry limits the depth of repository names, and some names of the archive are deeper.
     #[error(
-        "{host} takes repository names of at most {}, and {} more: {}",
+        "{host} accepts repository names of at most {}, but {} more: {}",
         levels(*limit),
         names(repositories.len()),
         some(repositories)
@@ -34,12 +34,12 @@ pub enum RegistryObstacle {
     TooDeep {
         /// The registry.
         host: String,
-        /// The most levels that a name may have, its prefix included.
+        /// The maximum number of levels in a name, with its prefix.
         limit: usize,
-        /// The repositories whose names have more, without their host.
+        /// The repositories whose names are too deep, without their host.
         repositories: Vec<String>,
     },
-    /// The registry has no such project.
+    /// The project does not exist in the registry.
     #[error("the project `{project}` does not exist in {host}")]
     NoProject {
         /// The registry.
@@ -47,27 +47,27 @@ pub enum RegistryObstacle {
         /// The project.
         project: String,
     },
-    /// A project has no room for what is to come.
-    #[error("the project `{project}` has room for {free} bytes, and {coming} are to be pushed")]
+    /// The project has too little free space.
+    #[error("the project `{project}` has {free} bytes free, but {coming} are to be pushed")]
     NoRoom {
         /// The project.
         project: String,
-        /// Bytes that are free in it.
+        /// Free bytes in the project.
         free: u64,
-        /// Bytes that are to come.
+        /// Bytes to push.
         coming: u64,
     },
-    /// The registry does not have the head of the archive of a version.
+    /// The registry does not have the head of a version's archive.
     #[error(
-        "the archive of {solution_id} cannot be read without its medium: the registry does not have {head}"
+        "cannot read the archive of {solution_id} without its ISO: the registry does not have {head}"
     )]
     NotKept {
         /// The Solution and the version.
         solution_id: String,
-        /// The place where its head would lie.
+        /// The expected address of the head.
         head: String,
     },
-    /// The registry no longer has what it had of an archive, and there is no medium to push it from.
+    /// The registry has lost content of an archive, and there is no ISO to push it from.
     #[error("{host} no longer has all of {what}")]
     ImagesGone {
         /// The registry.
@@ -75,25 +75,25 @@ pub enum RegistryObstacle {
         /// The images, or the Solution and the version.
         what: String,
     },
-    /// A registry that can only be read does not have all of an archive.
-    #[error("{host} does not serve all of {solution_id}, and nothing is pushed to it")]
+    /// A read-only registry lacks content of an archive.
+    #[error("{host} does not serve all of {solution_id}, and is not pushed to")]
     NotServed {
         /// The registry.
         host: String,
         /// The Solution and the version.
         solution_id: String,
     },
-    /// A tag names something else at the registry than in the archive.
+    /// A tag in the registry has a different digest than in the archive.
     #[error("{tag} already exists with a different digest: {found}; the archive has {ours}")]
     OtherTag {
         /// The tag, with its host and repository.
         tag: String,
-        /// The digest that it names at the registry.
+        /// The digest of the tag in the registry.
         found: Digest,
-        /// The digest that the archive has under it.
+        /// The digest of the tag in the archive.
         ours: Digest,
     },
-    /// A registry has the images of this archive in another layout.
+    /// The registry has the images of this archive in a different layout.
     #[error("{host} has the images of {solution_id} in the layout `{found}`, not `{asked}`")]
     OtherLayout {
         /// The registry.
@@ -102,24 +102,24 @@ pub enum RegistryObstacle {
         solution_id: String,
         /// The layout that the registry records.
         found: PathLayout,
-        /// The layout that was asked for.
+        /// The requested layout.
         asked: PathLayout,
     },
-    /// An operator composes the addresses of its images from their paths, which a flat layout does not keep.
+    /// The operator derives the addresses of its images from their paths, which a flat layout does not preserve.
     #[error(
-        "the operator of {solution_id} finds images by their paths, which the layout `flat` does not keep"
+        "the operator of {solution_id} finds images by their paths, which the layout `flat` does not preserve"
     )]
     OperatorNeedsPaths {
         /// The Solution and the version.
         solution_id: String,
     },
-    /// Workloads would ask for two images of the archive by one name.
+    /// Two images of the archive have the same reference.
     #[error("two different images of the archive have the reference `{reference}`")]
     SameReference {
         /// The reference.
         reference: ImageReference,
     },
-    /// Images have no place under the names that are to be told.
+    /// Images cannot be served under their original names.
     #[error(transparent)]
     #[serde(untagged)]
     Misplaced(#[from] Misplaced),
@@ -152,23 +152,23 @@ fn some(repositories: &[String]) -> String {
     }
 }
 
-/// The reason why images have no place under the names that are to be told.
+/// The reason why images cannot be served under their original names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
 #[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[schemars(title = "Images under their own names")]
+#[schemars(title = "Images with their original names")]
 pub enum Misplaced {
-    /// Images of a registry lie below several prefixes, and its names can only be rewritten in one way.
+    /// Images of one registry are below multiple prefixes, but its names can be rewritten in only one way.
     #[error(
-        "images of {host} are in several places, and k3s rewrites a name in one way only: {places}",
+        "images of {host} are in multiple places, but k3s rewrites the names of a registry in only one way: {places}",
         places = places.join(", ")
     )]
     SeveralPrefixes {
-        /// The registry that the images are from.
+        /// The original registry of the images.
         host: String,
         /// The places, each a registry with a prefix.
         places: Vec<String>,
     },
-    /// Images of a flat layout have names of their own, and a container runtime can only change what stands before a name.
+    /// Images of a flat layout have other names, and a container runtime can rewrite only the beginning of a name.
     #[error(
         "containerd cannot find images of a flat layout by their names at other registries: {}",
         named(sources.clone())
@@ -177,9 +177,9 @@ pub enum Misplaced {
         /// The names, without their tags.
         sources: Vec<String>,
     },
-    /// Two registries have images of one path, which would lie in one repository.
+    /// Images of two registries have the same path, and would be in one repository.
     #[error(
-        "`{reference}` and `{other}` have the same path at two registries, and would lie in one repository"
+        "`{reference}` and `{other}` have the same path at two registries, and would be in one repository"
     )]
     SamePath {
         /// The reference of an image at one registry.
@@ -187,15 +187,15 @@ pub enum Misplaced {
         /// The reference of an image at another registry.
         other: ImageReference,
     },
-    /// The path of a reference is one that images of Solutions have.
-    #[error("the path of the reference `{reference}` is one that images of Solutions have")]
+    /// The path of a reference is reserved for images of Solutions.
+    #[error("the path of the reference `{reference}` is reserved for images of Solutions")]
     ReservedPath {
         /// The reference.
         reference: ImageReference,
     },
-    /// Two different images have one name, and Kustomize knows images by their names alone.
+    /// Two images have the same name, and Kustomize does not distinguish images by tag.
     #[error(
-        "two different images of the archive have the name `{name}`, and Kustomize tells none by its tag"
+        "two different images of the archive have the name `{name}`, but Kustomize does not distinguish images by tag"
     )]
     SameImageName {
         /// The name, without its tag.

@@ -37,7 +37,7 @@ pub struct Preflight {
     pub level_limit: Option<usize>,
 }
 
-/// The images of an archive, and what the registry has of them.
+/// The images of an archive and their state in the registry.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ImagesToPush {
@@ -48,7 +48,7 @@ pub struct ImagesToPush {
     /// Signatures and other referrers of images, if there are any.
     #[serde(skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
-    /// Images that the registry has already.
+    /// Images that the registry already has.
     pub images_present: usize,
     /// Bytes that the registry lacks.
     pub bytes_to_push: u64,

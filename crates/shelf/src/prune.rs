@@ -91,7 +91,7 @@ pub enum Unprunable {
         record: String,
     },
     /// The registry does not keep the version.
-    #[error("{registry} keeps no archive of {id}")]
+    #[error("{registry} has no archive of {id}")]
     Absent {
         /// The version.
         id: SolutionId,
@@ -99,7 +99,7 @@ pub enum Unprunable {
         registry: String,
     },
     /// The manifests that a version has there, or needs, are not known.
-    #[error("what {id} has at the registry is not known: {why}")]
+    #[error("cannot determine the content of {id} in the registry: {why}")]
     Unread {
         /// The version.
         id: SolutionId,
@@ -107,13 +107,13 @@ pub enum Unprunable {
         why: String,
     },
     /// No record names any of the versions there: it is another cluster, more often than not.
-    #[error("no record of the cluster names a version that {registry} keeps")]
+    #[error("no record of the cluster names a version that {registry} has")]
     NoRecord {
         /// The registry, with its prefix.
         registry: String,
     },
     /// The registry or the imports have changed since they were shown.
-    #[error("what the registry keeps, or what is imported, has changed since")]
+    #[error("the content of the registry or the imported versions have changed since")]
     Changed,
 }
 

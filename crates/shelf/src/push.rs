@@ -22,7 +22,7 @@ pub struct PushRequest {
     pub wanted: TargetState,
 }
 
-/// What a push would do.
+/// The plan of a push.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PushSummary {
@@ -31,18 +31,18 @@ pub struct PushSummary {
     /// SHA-256 of the signed statement.
     #[schemars(with = "schemas::Digest")]
     pub archive_id: String,
-    /// Where images are pushed.
+    /// The address that images are pushed to.
     pub registry: String,
-    /// Where nodes pull them from.
+    /// The address that nodes pull images from.
     pub pull_registry: String,
-    /// Under which paths they lie.
+    /// The layout of the images.
     pub repository_layout: PathLayout,
-    /// Whether images with a `ref` are mirrored, if they are not.
+    /// Whether images with a `ref` are mirrored; missing if they are.
     #[serde(skip_serializing_if = "schemas::is_default")]
     pub mirrors: MirrorPolicy,
     /// Images in the archive.
     pub images: usize,
-    /// Images that the registry has already.
+    /// Images that the registry already has.
     pub images_present: usize,
     /// Signatures and other referrers of images, if there are any.
     #[serde(skip_serializing_if = "schemas::is_default")]
@@ -54,11 +54,11 @@ pub struct PushSummary {
     /// Repositories that do not exist and are created first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub creates: Vec<String>,
-    /// What only an import with a cluster brings.
+    /// Parts that only an import into a cluster applies.
     pub needs_cluster: Vec<String>,
-    /// What is worth knowing, and no reason to stop.
+    /// Notes, which do not block the push.
     pub notes: Vec<String>,
-    /// What was found of the archive though it is accepted.
+    /// Findings of the archive, although it is accepted.
     pub findings: Vec<Finding>,
 }
 
@@ -77,8 +77,8 @@ pub struct ReadyPush {
 }
 
 impl PushPlan {
-    /// Finds out what the registry lacks, and what is in the way. Nothing is written. A plan that is not applied is to be
-    /// given up.
+    /// Finds out what the registry lacks, and what is in the way. Nothing is written. A plan that is not applied is to
+    /// be given up.
     pub async fn make(
         accepted: &Accepted,
         findings: Vec<Finding>,
@@ -141,14 +141,14 @@ impl PushPlan {
     }
 }
 
-/// What a push did.
+/// The result of a push.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PushReceipt {
-    /// What was planned.
+    /// The plan.
     #[serde(flatten)]
     pub plan: PushSummary,
-    /// What became of its blobs.
+    /// The blobs.
     #[serde(flatten)]
     pub pushed: Pushed,
 }
@@ -193,7 +193,7 @@ fn needs_cluster(accepted: &Accepted) -> Vec<String> {
 
 fn notes(accepted: &Accepted, client: &Client, placement: Placement) -> Vec<String> {
     let unsigned = accepted.signers().is_none().then(|| {
-        "whether this Solution was signed before is known to clusters only, and none was asked"
+        "only clusters record whether this Solution was signed before, and no cluster was asked"
             .to_owned()
     });
     let without = (placement.mirrors == MirrorPolicy::Skip)

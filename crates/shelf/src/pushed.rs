@@ -7,9 +7,9 @@ use serde::Serialize;
 /// A number of blobs, and their bytes.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Count {
-    /// How many blobs.
+    /// The number of blobs.
     pub blobs: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
@@ -22,17 +22,17 @@ impl From<Tally> for Count {
     }
 }
 
-/// What became of blobs that were to be pushed. Each counts once for every repository.
+/// Blobs of a push. Each counts once for every repository.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Pushed {
-    /// Blobs that were sent, and the bytes that had to be.
+    /// Uploaded blobs, and their uploaded bytes.
     pub uploaded: Count,
-    /// Blobs among these that an earlier import had begun to send, and the bytes that the registry had of them.
+    /// Uploaded blobs that an earlier import began, and the bytes that the registry already had.
     pub resumed: Count,
-    /// Blobs that the registry took from another repository.
+    /// Blobs that the registry mounted from another repository.
     pub mounted: Count,
-    /// Blobs that were there.
+    /// Blobs that already existed.
     pub present: Count,
 }
 

@@ -21,21 +21,21 @@ pub struct Record {
     pub version: Version,
     /// SHA-256 of the signed statement.
     pub archive_id: Digest,
-    /// The trusted keys whose signatures counted.
+    /// The trusted keys that signed the archive.
     pub signers: Vec<KeyId>,
-    /// Where the images were pushed, `HOST[/PREFIX]/<name>-<version>`.
+    /// The address that images were pushed to, `HOST[/PREFIX]/<name>-<version>`.
     pub pushed_to: String,
-    /// Where nodes pull them from, likewise.
+    /// The address that nodes pull images from, in the same form.
     pub endpoint: String,
     /// The images.
     pub images: Vec<RecordedImage>,
-    /// The repositories of the images, where they are not the usual ones.
+    /// The repositories of the images, if they differ from the default.
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub placement: Placement,
-    /// When it was imported.
+    /// The time of the import.
     pub imported: StatementTime,
-    /// When its publisher says that it should be no longer used. A record of an earlier program lacks it until the archive
-    /// is imported again.
+    /// When its publisher says that it should be no longer used. A record of an earlier program lacks it until the
+    /// archive is imported again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<StatementTime>,
     /// The manifest.
@@ -45,11 +45,11 @@ pub struct Record {
 /// An image of an imported version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RecordedImage {
-    /// Its place in the Solution.
+    /// The image in the Solution.
     pub image: ImagePlace,
     /// The digest of its manifest or index.
     pub digest: Digest,
-    /// The reference that workloads ask for.
+    /// The reference that workloads use.
     #[serde(default, rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<ImageReference>,
 }

@@ -17,14 +17,14 @@ use crate::lists::{Lists, lists};
 use crate::names::ImageName;
 use crate::obstacle::RegistryObstacle;
 
-/// What becomes of images that a registry does not have.
+/// The handling of images that a registry lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Missing {
     /// They are pushed.
     #[default]
     Push,
-    /// They are in the way: the registry is one that can only be read.
+    /// They block the import, because the registry is read-only.
     Refuse,
 }
 
@@ -117,7 +117,8 @@ impl Survey {
     }
 }
 
-/// Asks the registry what it has. Writes nothing. The head of the archive goes where versions are known by their records.
+/// Asks the registry what it has. Writes nothing. The head of the archive goes where versions are known by their
+/// records.
 pub async fn survey(
     accepted: &Accepted,
     client: &Client,

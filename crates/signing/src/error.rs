@@ -21,10 +21,12 @@ pub enum KeyError {
     Encryption(String),
     /// The key derivation costs more than [`limits::PBKDF2_ITERATIONS`], [`limits::SCRYPT_MEMORY`] or
     /// [`limits::SCRYPT_WORK`].
-    #[error("opening the secret key would take more time or memory than any legitimate key needs")]
+    #[error(
+        "decrypting the secret key would take more time or memory than any legitimate key needs"
+    )]
     Work,
     /// The passphrase is not that of the key, or the key is damaged.
-    #[error("the passphrase does not open the secret key")]
+    #[error("the passphrase does not decrypt the secret key")]
     Passphrase,
     /// Nothing is protected by nothing.
     #[error("the passphrase is empty")]

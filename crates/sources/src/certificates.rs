@@ -82,13 +82,13 @@ pub enum CertificatesError {
     #[error("`{}` has more than {max} files", .0.display(), max = limits::CERTIFICATE_FILES)]
     Many(PathBuf),
     /// The directory has several client certificates, and it is not known which one is meant.
-    #[error("`{}` has several client certificates", .0.display())]
+    #[error("`{}` has multiple client certificates", .0.display())]
     Several(PathBuf),
     /// A file has no authority.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
     /// A half of a pair is missing.
-    #[error("`{}` is needed, beside the other half of the pair, and is not there", .0.display())]
+    #[error("`{}` is missing: a client certificate needs both files of its pair", .0.display())]
     Half(PathBuf),
     /// A certificate and a key are no pair.
     #[error("cannot use `{}` and its key", path.display())]
@@ -289,7 +289,7 @@ sUszW6/39oXZ1uLzaw==
         for (files, expected) in [
             (&["client.cert"][..], "client.key"),
             (&["client.key"], "client.cert"),
-            (&["a.cert", "b.key"], "has several client certificates"),
+            (&["a.cert", "b.key"], "has multiple client certificates"),
             (&["a.cert", "a.key"], "cannot use"),
         ] {
             let (base, _) = folders(files);

@@ -44,7 +44,7 @@ pub enum TarError {
         max: u64,
     },
     /// A name that several entries have.
-    #[error("it has `{0}` several times, so it is ambiguous")]
+    #[error("it contains `{0}` multiple times, so it is ambiguous")]
     Twice(String),
     /// A link that leads to no file.
     #[error("`{0}` in it is a link that does not lead to a file inside it")]
@@ -202,7 +202,7 @@ pub enum SourceError {
         found: Digest,
     },
     /// The index of a repository leads to a registry, without a version.
-    #[error("the repository's index leads to a chart in a registry, but not by its version")]
+    #[error("the repository's index refers to a chart in a registry, but not by its version")]
     ChartName(#[from] NameError),
     /// The container engine's socket is not known.
     #[error("cannot find the container engine's socket: only `unix://PATH` is supported")]
@@ -211,7 +211,7 @@ pub enum SourceError {
     #[error(transparent)]
     Engine(#[from] registry::EngineError),
     /// The system gives nothing to wait with.
-    #[error("could not wait for the network")]
+    #[error("cannot wait for the network")]
     Runtime(#[source] io::Error),
     /// The file is not a tar file that can be read.
     #[error("cannot read the contents of `{}`", path.display())]
@@ -250,7 +250,7 @@ pub enum SourceError {
         limit: u64,
     },
     /// The file is larger when it is unpacked than the disk of the cache can bear.
-    #[error("`{}` has {packed} bytes, and was unpacked to {unpacked} when `{}` had {free} bytes free; {reserve} must stay free", path.display(), cache.display())]
+    #[error("`{}` has {packed} bytes, and was unpacked to {unpacked} when `{}` had only {free} bytes free; {reserve} must remain free", path.display(), cache.display())]
     UnpackSpace {
         /// The file.
         path: PathBuf,
@@ -304,7 +304,7 @@ pub enum SourceError {
     #[error("`{}` names no image", .0.display())]
     Empty(PathBuf),
     /// A layout with several images, and no tag to choose one.
-    #[error("`{}` holds several images; write `{notation}` with one of: {tags}", path.display())]
+    #[error("`{}` contains multiple images; write `{notation}` with one of: {tags}", path.display())]
     Ambiguous {
         /// The file that lists them.
         path: PathBuf,
@@ -370,7 +370,7 @@ pub enum SourceError {
         found: String,
     },
     /// A manifest or index that another refers to is not there.
-    #[error("manifest {digest} is missing at `{}`; copy the image with `skopeo copy --all`, or choose the platform that is there with `platforms`", path.display())]
+    #[error("manifest {digest} is missing at `{}`; copy the image with `skopeo copy --all`, or select the available platform with `platforms`", path.display())]
     MissingDocument {
         /// The digest.
         digest: Digest,
@@ -417,10 +417,10 @@ pub enum SourceError {
     #[error("content {0} is given with two different sizes")]
     TwoSizes(Digest),
     /// A list of referrers is no index.
-    #[error("`{}` is no index, as a list of what refers to an image has to be", .0.display())]
+    #[error("`{}` is not an index, which a list of referrers must be", .0.display())]
     NoList(PathBuf),
     /// A list of too many referrers.
-    #[error("`{}` lists more than {max} manifests that refer to one", .0.display(), max = registry::limits::REFERRERS)]
+    #[error("`{}` lists more than {max} referrers of one manifest", .0.display(), max = registry::limits::REFERRERS)]
     Referrers(PathBuf),
     /// A manifest that is listed as a referrer, or has the tag of one, refers to something else.
     #[error("`{}` does not refer to {subject}, as its source says", path.display())]
@@ -431,7 +431,7 @@ pub enum SourceError {
         subject: Digest,
     },
     /// A referrer, or a list of some, that is larger than any in use.
-    #[error("what refers to the image by {digest} has {size} bytes; at most {max} are packed", max = crate::limits::REFERRER_BYTES)]
+    #[error("the referrer {digest} has {size} bytes; at most {max} are packed", max = crate::limits::REFERRER_BYTES)]
     ReferrerSize {
         /// The document that the tag names.
         digest: Digest,
@@ -439,7 +439,7 @@ pub enum SourceError {
         size: u64,
     },
     /// An index of nothing.
-    #[error("index {0} has no manifest: there is nothing to run")]
+    #[error("index {0} lists no manifest, so there is no image to run")]
     EmptyIndex(Digest),
     /// The indexes are nested too deeply.
     #[error("index {digest} is nested more than {max} indexes deep", max = schemas::limits::INDEX_DEPTH)]

@@ -34,7 +34,7 @@ impl From<&CertificateError> for CertificateReason {
                 let words = error.to_string();
                 // For what `openssl req -x509` creates by default, the TLS library has a name of its own and no words.
                 if words.contains("CaUsedAsEndEntity") {
-                    let words = "it is one of an authority (CA:TRUE), where a server needs one of its own (CA:FALSE)";
+                    let words = "it is the certificate of an authority (CA:TRUE), but a server needs a certificate for itself (CA:FALSE)";
                     return Self::Untrusted(words.to_owned());
                 }
                 Self::Untrusted(words)

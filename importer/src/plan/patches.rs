@@ -204,7 +204,7 @@ mod tests {
         for (patch, words) in [
             (
                 "{target: {kind: Service, name: web}, merge: {}}",
-                "no object is a Service `web`",
+                "no object matches its target, a Service `web`",
             ),
             (
                 "{target: {kind: Service}, json: [{op: remove, path: /spec/none}]}",

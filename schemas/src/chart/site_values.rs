@@ -13,15 +13,15 @@ checked_name! {
     |text| text.len() <= limits::VALUE_POINTER && text.starts_with('/')
 }
 
-/// The values that a site is meant to choose.
+/// The values that a site should choose.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SiteValues {
-    /// The values that are meant, and all within them; all of them where none is named.
+    /// The values, with everything below them. Default: all values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::VALUE_POINTERS))]
     pub allow: Vec<ValuePointer>,
-    /// The values that are not, whatever is allowed.
+    /// The values that a site should not choose, even if `allow` lists them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::VALUE_POINTERS))]
     pub deny: Vec<ValuePointer>,

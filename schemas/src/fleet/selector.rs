@@ -7,41 +7,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LabelName, LabelValue};
 
-/// Which labels are meant: those that meet all that is said. One that says nothing means all.
+/// A label selector. All its requirements must be met. An empty selector selects everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct LabelSelector {
     /// Labels with their values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub match_labels: BTreeMap<LabelName, LabelValue>,
-    /// What else is asked of labels.
+    /// Additional requirements.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub match_expressions: Vec<LabelRequirement>,
 }
 
-/// What is asked of one label.
+/// A requirement on one label.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LabelRequirement {
     /// The label.
     pub key: LabelName,
-    /// How it is compared.
+    /// The operator of the comparison.
     pub operator: SelectorOperator,
     /// The values of `In` and `NotIn`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<LabelValue>,
 }
 
-/// How a label is compared.
+/// The operator of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SelectorOperator {
-    /// It is there, with one of the values.
+    /// The label exists and has one of the values.
     In,
-    /// It is not there, or with another value.
+    /// The label does not exist, or has a different value.
     NotIn,
-    /// It is there.
+    /// The label exists.
     Exists,
-    /// It is not there.
+    /// The label does not exist.
     DoesNotExist,
 }
 
@@ -49,7 +49,7 @@ pub enum SelectorOperator {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequirementError {
     /// The operator compares with values, and there are none.
-    #[error("`{key}` is compared by `{operator:?}`, and without `values`")]
+    #[error("`{key}` with the operator `{operator:?}` needs `values`")]
     NoValues {
         /// The label.
         key: LabelName,
@@ -57,7 +57,7 @@ pub enum RequirementError {
         operator: SelectorOperator,
     },
     /// The operator compares with no values, and there are some.
-    #[error("`{key}` is compared by `{operator:?}`, which takes no `values`")]
+    #[error("`{key}` with the operator `{operator:?}` takes no `values`")]
     Values {
         /// The label.
         key: LabelName,
@@ -155,8 +155,8 @@ mod tests {
     #[test]
     fn a_requirement_has_the_values_that_its_operator_takes() {
         for (requirement, words) in [
-            (r#"{"key": "a", "operator": "In"}"#, "without `values`"),
-            (r#"{"key": "a", "operator": "NotIn"}"#, "without `values`"),
+            (r#"{"key": "a", "operator": "In"}"#, "needs `values`"),
+            (r#"{"key": "a", "operator": "NotIn"}"#, "needs `values`"),
             (
                 r#"{"key": "a", "operator": "Exists", "values": ["b"]}"#,
                 "takes no `values`",

@@ -6,25 +6,25 @@ use serde_json::{Map, Value};
 
 use crate::{KubernetesName, ValuePath, limits};
 
-/// What a site chooses for the release of a chart.
+/// The settings of a chart's release.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChartChoices {
-    /// Values, as the chart's own `values.yaml` has them.
+    /// Values, in the form of the chart's own `values.yaml`.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub values: Map<String, Value>,
-    /// Objects of the namespace that the release is installed in, which hold values, the stronger last. Those of `values`
-    /// count above them.
+    /// Objects with values in the namespace of the release. A later object overrides an earlier one, and `values`
+    /// overrides them all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = limits::VALUES_SOURCES))]
     pub values_from: Vec<ValuesSource>,
 }
 
-/// An object that holds values of a chart.
+/// An object with values of a chart.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ValuesSource {
-    /// The kind of the object. What a Secret holds is shown nowhere.
+    /// The kind of the object. The content of a Secret is never shown.
     pub kind: ValuesKind,
     /// The name of the object.
     pub name: KubernetesName,
@@ -32,12 +32,12 @@ pub struct ValuesSource {
     #[serde(default = "values_yaml")]
     #[schemars(length(min = 1, max = 253))]
     pub key: String,
-    /// The place that the text is put at, as it is. Without it the text is YAML, a map of values.
+    /// The path that is set to the text. Without it, the text is a YAML mapping of values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_path: Option<ValuePath>,
 }
 
-/// A kind of object that holds values.
+/// The kind of an object with values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ValuesKind {
     /// A ConfigMap.
@@ -50,8 +50,8 @@ fn values_yaml() -> String {
     "values.yaml".to_owned()
 }
 
-/// Lays values over others, as `helm install -f BELOW -f ABOVE` does: maps are merged, everything else is replaced. A null
-/// stays, since by it Helm removes what the chart's own values have there.
+/// Lays values over others, as `helm install -f BELOW -f ABOVE` does: maps are merged, everything else is replaced. A
+/// null stays, since by it Helm removes what the chart's own values have there.
 pub fn merge_values(below: &mut Map<String, Value>, above: &Map<String, Value>) {
     for (key, value) in above {
         match (below.get_mut(key), value) {

@@ -10,74 +10,74 @@ use serde_json::{Map, Value};
 use super::names::{LabelName, LabelValue, VariableName};
 use crate::{KubernetesName, Quantity, SecurityContext};
 
-/// What a site chooses for a workload. A field counts as a whole; only of maps, each key does.
+/// The settings of a workload. An entry replaces a field as a whole, except for mappings, which are merged by key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Choices {
-    /// How many pods run.
+    /// The number of pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<NonZeroU8>,
-    /// What the container may use, and what is kept free for it.
+    /// The resource requests and limits of the container.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
-    /// Labels that a node must have.
+    /// The labels that a node must have.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<LabelName, LabelValue>,
-    /// Taints of nodes that are no obstacle.
+    /// The tolerated taints of nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerations: Option<Vec<Toleration>>,
-    /// Where pods run beside each other or apart, as Kubernetes has it.
+    /// The affinity of the pods, as in Kubernetes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Affinity>,
     /// The `PriorityClass` of the pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority_class_name: Option<KubernetesName>,
-    /// The proxies between the pods and the world.
+    /// The proxies for outgoing connections.
     #[serde(default, skip_serializing_if = "Proxy::is_empty")]
     pub proxy: Proxy,
-    /// Further environment variables; of one that the manifest has too this value counts.
+    /// Additional environment variables, which override variables of the manifest.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub env: BTreeMap<VariableName, String>,
-    /// Further labels of the workload and its pods.
+    /// Additional labels of the workload and its pods.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<LabelName, LabelValue>,
-    /// Further annotations of the workload and its pods.
+    /// Additional annotations of the workload and its pods.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<LabelName, String>,
-    /// What containers do without, beyond what the manifest promises and what is always withheld.
+    /// Additional restrictions of the containers.
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub security_context: SecurityContext,
 }
 
-/// What a container may use, and what is kept free for it.
+/// The resource requests and limits of a container.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Resources {
-    /// What is kept free.
+    /// The requests.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub requests: BTreeMap<LabelName, Quantity>,
-    /// What it may use at most.
+    /// The limits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits: BTreeMap<LabelName, Quantity>,
 }
 
-/// A taint that is no obstacle.
+/// A toleration of a taint.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Toleration {
-    /// The taint's key; without it every taint.
+    /// The taint's key. Default: every taint.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<LabelName>,
-    /// Whether the value must be equal, or the key only exist; `Equal` if it is left out.
+    /// The operator: `Equal` compares the value, `Exists` only the key. Default: `Equal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<TolerationOperator>,
     /// The taint's value.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<LabelValue>,
-    /// The taint's effect; without it every effect.
+    /// The taint's effect. Default: every effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub effect: Option<TaintEffect>,
-    /// How long a pod stays on a node that gets a `NoExecute` taint.
+    /// How long a pod stays on a node after the node gets a `NoExecute` taint, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub toleration_seconds: Option<u32>,
 }
@@ -85,49 +85,50 @@ pub struct Toleration {
 /// How a toleration is compared with a taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TolerationOperator {
-    /// Key and value are equal.
+    /// The key and the value must be equal.
     Equal,
-    /// The key is there.
+    /// The key must exist.
     Exists,
 }
 
-/// What a taint does.
+/// The effect of a taint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum TaintEffect {
-    /// No pod is put there.
+    /// Pods are not scheduled to the node.
     NoSchedule,
-    /// No pod is put there if there is another place.
+    /// Pods are scheduled to the node only if no other node is available.
     PreferNoSchedule,
-    /// Pods that are there go.
+    /// Running pods are evicted.
     NoExecute,
 }
 
-/// Where pods run beside each other or apart. The cluster itself checks what is in it.
+/// The affinity of pods. The API server validates it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Affinity {
-    /// To nodes.
+    /// Node affinity.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub node_affinity: Map<String, Value>,
-    /// To other pods.
+    /// Pod affinity.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub pod_affinity: Map<String, Value>,
-    /// Away from other pods.
+    /// Pod anti-affinity.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub pod_anti_affinity: Map<String, Value>,
 }
 
-/// The proxies of a workload, as variables in upper and lower case. The API server is never asked through one.
+/// The proxies of a workload, set as variables in upper and lower case. The API server is never reached through a
+/// proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Proxy {
-    /// For `http://`.
+    /// The proxy for `http://`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub http: Option<String>,
-    /// For `https://`.
+    /// The proxy for `https://`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub https: Option<String>,
-    /// Hosts that are asked directly, joined by commas.
+    /// Hosts that are reached without a proxy, separated by commas.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub no: Option<String>,
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::{YamlCause, YamlError, YamlPlace, text};
 
 /// The words of every refusal of a text that Helm would take and other readers of YAML understand differently.
-pub const AMBIGUOUS: &str = "which readers of YAML understand differently";
+pub const AMBIGUOUS: &str = "which YAML parsers read differently";
 
 /// The reason why a text cannot be read, and its place, both from 0.
 #[derive(Debug)]

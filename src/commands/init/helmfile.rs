@@ -102,7 +102,7 @@ fn program(arguments: &Arguments) -> Result<PathBuf, Failure> {
         .or_else(|| environment::program("helmfile"));
     program.ok_or_else(|| {
         Failure::no(anyhow::anyhow!(
-            "there is no program `helmfile`, which reads helmfiles"
+            "program `helmfile` not found, which reads helmfiles"
         ))
         .hint(PROGRAM)
     })

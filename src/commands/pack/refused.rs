@@ -51,7 +51,7 @@ pub(super) fn end(
             let judged = asked.judge(&refused.findings, now);
             let missing = Some(&refused.missing).filter(|missing| !missing.is_empty());
             let lines = missing.map(|missing| lines(missing, &arguments.directory));
-            let words = "since the source tree is not in order";
+            let words = "since the source tree has errors";
             refuse(arguments, asked, &judged, lines, words, output)
         }
         PackError::Unwritten(lines) => {

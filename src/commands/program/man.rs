@@ -59,7 +59,7 @@ fn page(command: Command) -> (String, Vec<u8>) {
     let man = Man::new(command).source(concat!("solution ", env!("CARGO_PKG_VERSION")));
     let mut page = Vec::new();
     write(&man, is_above_others, &help.unwrap_or_default(), &mut page)
-        .expect("memory takes what is written");
+        .expect("writing to memory does not fail");
     (man.get_filename(), page)
 }
 

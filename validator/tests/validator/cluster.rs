@@ -241,11 +241,11 @@ fn what_is_dangerous_is_said_in_plain_words() {
     assert_eq!(
         messages,
         [
-            "ClusterRole operator, in its namespace: to get and change the namespace itself lets it \
+            "ClusterRole operator, in its namespace: the right to get and change the namespace itself lets it \
             lift PodSecurity, move a namespace into another environment, or delete all that is in it",
-            "ClusterRole operator, in its namespace: to create pods/attach or to create pods/exec lets it \
+            "ClusterRole operator, in its namespace: the right to create pods/attach or to create pods/exec lets it \
             run commands in the pods of others, and reach their closed ports",
-            "ClusterRole operator, in its namespace: to read all Secrets lets it \
+            "ClusterRole operator, in its namespace: the right to read all Secrets lets it \
             read every password, key and token there",
         ]
     );

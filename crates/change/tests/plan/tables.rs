@@ -245,7 +245,7 @@ fn nothing_of_others_is_taken_over() {
     let expected = [
         "ConfigMap prod/a already exists and belongs to other",
         "ConfigMap prod/b already exists and belongs to no Solution",
-        "ConfigMap prod/c has the labels of shop, but is not what was applied",
+        "ConfigMap prod/c has the labels of shop, but is not in its inventory",
     ];
     assert_eq!(obstacles, expected);
 }

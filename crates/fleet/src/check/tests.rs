@@ -60,7 +60,7 @@ fn what_is_wrong_with_clusters_is_said_with_its_line() {
             &[
                 "line 7: `clusters` has two entries with the name `paris`",
                 "line 7: the cluster `paris` is in no wave",
-                "line 19: the wave `first` names the cluster `lab`, which there is not",
+                "line 19: the wave `first` names the cluster `lab`, which does not exist",
             ],
         ),
         (
@@ -76,7 +76,7 @@ fn what_is_wrong_with_clusters_is_said_with_its_line() {
         (
             "kubeconfig: lab.conf",
             "kubeconfig: lab.conf, clusterApi: {namespace: a, name: b}",
-            &["line 7: the cluster `lab` has `clusterApi` beside `kubeconfig` or `context`"],
+            &["line 7: the cluster `lab` has both `clusterApi` and `kubeconfig` or `context`"],
         ),
         (
             "kubeconfig: lab.conf",
@@ -96,14 +96,14 @@ fn what_is_wrong_with_clusters_is_said_with_its_line() {
             "- name: prod",
             &[
                 "line 12: `groups` has two entries with the name `prod`",
-                "line 17: the entry for `shop` in the environment `test` names the group `french`, which there is not",
+                "line 17: the entry for `shop` in the environment `test` names the group `french`, which does not exist",
             ],
         ),
         (
             "groups: [french]",
             "groups: [frensh]",
             &[
-                "line 17: the entry for `shop` in the environment `test` names the group `frensh`, which there is not",
+                "line 17: the entry for `shop` in the environment `test` names the group `frensh`, which does not exist",
             ],
         ),
     ]);
@@ -117,7 +117,7 @@ fn what_is_wrong_with_the_order_and_with_values_is_said_with_its_line() {
             "clusters: [lap]",
             &[
                 "line 7: the cluster `lab` is in no wave",
-                "line 19: the wave `first` names the cluster `lap`, which there is not",
+                "line 19: the wave `first` names the cluster `lap`, which does not exist",
             ],
         ),
         (
@@ -151,8 +151,8 @@ fn what_is_wrong_with_the_order_and_with_values_is_said_with_its_line() {
             "site: {parameters: {shop: {language: fr}}}",
             "site: {parameter: {}, registry: r.test}",
             &[
-                "line 14: `site` of group french has the field `parameter`, which there is not",
-                "line 14: `site` of group french has the field `registry`, which is a cluster's own",
+                "line 14: `site` of group french has the field `parameter`, which does not exist",
+                "line 14: `site` of group french has the field `registry`, which only a cluster can have",
             ],
         ),
     ]);
@@ -207,8 +207,8 @@ fn what_reaches_nobody_is_noted() {
         .replacen("country: fr}}\n  groups", "country: de}}\n  groups", 1);
     let notes = checked(&text).notes;
     let expected = [
-        "the entry for `shop` in the environment `prod` reaches no cluster",
-        "the cluster `lab` runs nothing of this file",
+        "the entry for `shop` in the environment `prod` selects no cluster",
+        "the cluster `lab` runs no Solution of this file",
         "the group `prod` has no cluster",
     ];
     assert_eq!(notes, expected);
@@ -229,11 +229,11 @@ fn expressions_are_read_before_any_cluster_is_asked() {
         ("'${1 +}'", Some("line 17: `${1 +}`: it is not CEL: ")),
         (
             "'${facts.domian}'",
-            Some("line 17: `${facts.domian}` uses `facts.domian`, which is no fact"),
+            Some("line 17: `${facts.domian}` uses `facts.domian`, which is not a fact"),
         ),
         (
             "'${cluster.nam}'",
-            Some("line 17: `${cluster.nam}` uses `cluster.nam`, which is no fact"),
+            Some("line 17: `${cluster.nam}` uses `cluster.nam`, which is not a fact"),
         ),
         (
             "{a: [{'${b}': 1}]}",
@@ -252,7 +252,7 @@ fn expressions_are_read_before_any_cluster_is_asked() {
             assert!(said[0].starts_with(expected), "{said:?}");
         }
         assert!(
-            notes.contains(&"the fact `unused` is used nowhere".to_owned()),
+            notes.contains(&"the fact `unused` is not used".to_owned()),
             "{notes:?}"
         );
     }

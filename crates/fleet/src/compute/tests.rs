@@ -153,7 +153,7 @@ fn what_something_closer_decides_is_not_computed() {
 #[test]
 fn what_has_no_value_is_told_with_cluster_and_line_and_all_of_it() {
     let refused = computed(FLEET, 0, None).unwrap_err();
-    let expected = "fleet.yaml, line 12, cluster paris: `${facts.domain}` needs `facts.domain`, which is not known of it";
+    let expected = "fleet.yaml, line 12, cluster paris: `${facts.domain}` needs `facts.domain`, which is not known for this cluster";
     assert_eq!(refused, [expected]);
     let two = FLEET.replacen(
         "host: 'shop.${cluster.name}",

@@ -96,7 +96,7 @@ fn each<'c, 'v>(meter: &Meter, arguments: Vec<CowVal<'c, 'v>>) -> Given<'c, 'v> 
         }
         _ => Err(ExecutionError::function_error(
             EACH,
-            "only lists and maps can be gone through",
+            "only lists and maps can be iterated",
         )),
     }
 }
@@ -106,7 +106,7 @@ fn text(name: &str, argument: &CowVal<'_, '_>) -> Result<Arc<String>, ExecutionE
         Computed::String(text) => Ok(text),
         _ => Err(ExecutionError::function_error(
             name,
-            format!("`{name}` takes texts"),
+            format!("`{name}` takes strings"),
         )),
     }
 }
@@ -129,13 +129,13 @@ fn join<'c, 'v>(meter: &Meter, arguments: Vec<CowVal<'c, 'v>>) -> Given<'c, 'v> 
     let [list, separator] = exactly(arguments)?;
     let separator = text("join", &separator)?;
     let Computed::List(items) = value(&list)? else {
-        let words = "`join` takes a list of texts";
+        let words = "`join` takes a list of strings";
         return Err(ExecutionError::function_error("join", words));
     };
     let mut parts = Vec::with_capacity(items.len());
     for item in items.iter() {
         let Computed::String(item) = item else {
-            let words = "`join` takes a list of texts: `map(it, string(it))` makes one";
+            let words = "`join` takes a list of strings: `map(it, string(it))` makes one";
             return Err(ExecutionError::function_error("join", words));
         };
         parts.push(item.as_str());
@@ -150,7 +150,7 @@ fn replace<'c, 'v>(meter: &Meter, arguments: Vec<CowVal<'c, 'v>>) -> Given<'c, '
     let whole = text("replace", &whole)?;
     let (from, to) = (text("replace", &from)?, text("replace", &to)?);
     if from.is_empty() {
-        let words = "`replace` needs a text to replace";
+        let words = "`replace` needs a string to replace";
         return Err(ExecutionError::function_error("replace", words));
     }
     let times = whole.matches(from.as_str()).count();

@@ -69,7 +69,7 @@ async fn a_registry_that_deletes_nothing_says_so_once() {
     assert!(matches!(error, Error::KeepsAll { .. }), "{error:?}");
     let host = proxy.host();
     let words = format!(
-        "could not delete manifest {digest} from {host}/demo-1.1.0/app: the registry does not allow deleting"
+        "cannot delete manifest {digest} from {host}/demo-1.1.0/app: the registry does not allow deleting"
     );
     assert_eq!(error.to_string(), words);
     assert_eq!(proxy.count("DELETE", "/manifests/"), 1);

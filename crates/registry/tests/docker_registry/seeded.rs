@@ -113,7 +113,7 @@ fn run(seed: u64, counts: &mut Counts) {
             return;
         }
         Some(FAILED) => {
-            assert!(said.contains("error could not "), "{seed}: {said}");
+            assert!(said.contains("error cannot "), "{seed}: {said}");
             counts.reported += 1;
         }
         None => counts.killed += 1,

@@ -83,16 +83,16 @@ fn charts_that_are_not_named_exactly_are_refused() {
     for (fields, words) in [
         (
             "chart: stable/web",
-            "has `version: `, which is not one whole version",
+            "has `version: `, which is not an exact version",
         ),
         (
             "chart: stable/web, version: ^1.2.0",
             "has `version: ^1.2.0`",
         ),
-        ("chart: stable/web, version: '1.2'", "not one whole version"),
+        ("chart: stable/web, version: '1.2'", "not an exact version"),
         (
             "chart: none/web, version: 1.2.3",
-            "has `chart: none/web`, which is neither a path nor in one of `repositories`",
+            "has `chart: none/web`, which is not a path, a chart of one of `repositories`",
         ),
         ("chart: web, version: 1.2.3", "has `chart: web`"),
         (
@@ -102,11 +102,11 @@ fn charts_that_are_not_named_exactly_are_refused() {
         ("version: 1.2.3", "missing field `chart`"),
         (
             "chart: stable/Web, version: 1.2.3",
-            "has a `chart` that a Solution cannot have: `Web` is not a valid name of a chart",
+            "has a `chart` that is not valid in a Solution: `Web` is not a valid name of a chart",
         ),
         (
             "chart: 'oci://r.test/web:1.2.3', version: 1.2.3",
-            "has a `chart` that a Solution cannot have",
+            "has a `chart` that is not valid in a Solution",
         ),
     ] {
         let text = format!("{REPOSITORIES}releases: [{{name: web, {fields}}}]");
@@ -126,31 +126,31 @@ fn what_is_not_taken_over_is_named_with_its_place() {
     for (text, words) in [
         (
             web(", set: [{name: a, value: b}], jsonPatches: [], hooks: [{command: x}]"),
-            "`/shop/helmfile.yaml`, release `web` has what is not taken over: `hooks`, `set`",
+            "`/shop/helmfile.yaml`, release `web` has unsupported fields: `hooks`, `set`",
         ),
         (
             format!("hooks: [{{command: x}}]\n{}", web("")),
-            "`/shop/helmfile.yaml` has what is not taken over: `hooks`",
+            "`/shop/helmfile.yaml` has unsupported fields: `hooks`",
         ),
         (
             format!(
                 "helmDefaults: {{force: true, verify: false, waitRetries: 0}}\n{}",
                 web("")
             ),
-            "`/shop/helmfile.yaml` has what is not taken over: `force`",
+            "`/shop/helmfile.yaml` has unsupported fields: `force`",
         ),
         (
             web(", values: ['env/*.yaml']"),
-            "takes values from \"env/*.yaml\", which is not one file",
+            "takes values from \"env/*.yaml\", which is not a local file",
         ),
         (
             web(", values: ['https://r.test/a.yaml']"),
-            "which is not one file of this disk",
+            "which is not a local file",
         ),
         (web(", values: [1]"), "takes values from 1, which"),
         (
             web(", condition: web.enabled"),
-            "has `condition: web.enabled`, which no value decides",
+            "has `condition: web.enabled`, which no value sets",
         ),
         (
             web(", needs: [db]"),
@@ -158,35 +158,32 @@ fn what_is_not_taken_over_is_named_with_its_place() {
         ),
         (
             web(", needs: [a/]"),
-            "has a `needs` that a Solution cannot have",
+            "has a `needs` that is not valid in a Solution",
         ),
         (
             web(", timeout: 100000"),
-            "has a `timeout` that a Solution cannot have",
+            "has a `timeout` that is not valid in a Solution",
         ),
         (
             web(", namespace: a_b"),
-            "has a `namespace` that a Solution cannot have",
+            "has a `namespace` that is not valid in a Solution",
         ),
         (
             web(", installed: 1"),
-            "is printed otherwise than expected: invalid type",
+            "does not have the expected form: invalid type",
         ),
         (
             "releases: [{name: Web, chart: ./a}]".to_owned(),
-            "release `Web` has a `name` that a Solution cannot have: `Web` is not a valid name of a release",
+            "release `Web` has a `name` that is not valid in a Solution: `Web` is not a valid name of a release",
         ),
         (
             "releases: [{name: web, chart: ./a}, {name: web, chart: ./b}]".to_owned(),
-            "release `web` is not the only one of its name",
+            "release `web` has the same name as another release",
         ),
-        (
-            "releases: []".to_owned(),
-            "lists no release that is to be installed",
-        ),
+        ("releases: []".to_owned(), "lists no release to install"),
         (
             "releases: [".to_owned(),
-            "`/shop/helmfile.yaml` is not usable YAML: ",
+            "`/shop/helmfile.yaml` is not valid YAML: ",
         ),
     ] {
         let said = refused(&text);
@@ -210,7 +207,7 @@ fn secrets_never_come_into_a_tree() {
         ),
     ] {
         let said = refused(&text);
-        assert!(said.contains("from a store of secrets"), "{text}: {said}");
+        assert!(said.contains("from a secret store"), "{text}: {said}");
     }
     // Another environment's are not read.
     read(&format!(
@@ -232,7 +229,7 @@ fn as_many_releases_are_read_as_are_carried() {
     assert_eq!(read(&releases(32)).unwrap().releases.len(), 32);
     let said = refused(&releases(33));
     assert!(
-        said.contains("lists 33 releases that are to be installed; a Solution has at most 32"),
+        said.contains("lists 33 releases to install; a Solution has at most 32 charts"),
         "{said}"
     );
 }
@@ -377,18 +374,18 @@ fn a_tree_has_each_release_with_its_values() {
     assert_eq!(
         told(&tree),
         [
-            "## To decide before packing",
-            "- [ ] **images**: `spec.images` lists none yet",
-            "- [ ] **images that programs start**: A program that may create pods can start images that are compiled into it, and no object names these",
-            "- [ ] **values**: a chart pulls from its own registries unless its values say otherwise",
-            "- [ ] **secrets**: Helmfile filled in what templates take from its environment, from files and from commands; look through values/ before you hand the archive over",
-            "- [ ] **version**: a helmfile has none; `spec.version` is 0.1.0",
-            "- [ ] **search**: needs `cache`, which is left out: it must be there before",
+            "## Decide before packing",
+            "- [ ] **images**: `spec.images` is still empty",
+            "- [ ] **images that programs start**: A program that may create pods can start images that are compiled into it and that no object names",
+            "- [ ] **values**: an import replaces the references to packaged images in the rendered manifests, so values need no placeholders for images",
+            "- [ ] **secrets**: Helmfile inserted values from environment variables, files and commands; check values/ for secrets before you distribute the archive",
+            "- [ ] **version**: a helmfile has no version; set `spec.version`, which is 0.1.0 now",
+            "- [ ] **search**: needs `cache`, which is left out: install it at the site first",
             "## Left out",
-            "- **db**: `wait: false`: whatever needs a release comes when that is ready",
-            "- **front**: `createNamespace: false`: its namespace is made if it is not there",
-            "- **search**: `createNamespace: false`: its namespace is made if it is not there",
-            "- **cache**: `condition: cache.enabled` does not hold",
+            "- **db**: `wait: false`: an import waits until a release is ready before it installs the releases that need it",
+            "- **front**: `createNamespace: false`: an import creates the namespace if it does not exist",
+            "- **search**: `createNamespace: false`: an import creates the namespace if it does not exist",
+            "- **cache**: `condition: cache.enabled` is false",
             "- **old**: `installed: false`",
         ]
     );
@@ -438,12 +435,12 @@ fn what_comes_from_elsewhere_and_what_imports_do_themselves_is_told() {
     assert_eq!(
         told(&tree)[6..],
         [
-            "- [ ] **values/web-1.yaml**: is a copy of `/shop/env/../../b.yaml`, outside of the helmfile's directory; look whether it may be handed over",
-            "- [ ] **charts/web-1.2.3.tgz**: is a copy of `/shop/../web`, outside of the helmfile's directory; look whether it may be handed over",
+            "- [ ] **values/web-1.yaml**: is a copy of `/shop/env/../../b.yaml`, which is outside the helmfile's directory; check that you may distribute it",
+            "- [ ] **charts/web-1.2.3.tgz**: is a copy of `/shop/../web`, which is outside the helmfile's directory; check that you may distribute it",
             "## Chosen",
-            "- **web**: `version: 1.0.0` counts for nothing: the chart is 1.2.3",
+            "- **web**: `version: 1.0.0` is ignored: the chart has version 1.2.3",
             "## Left out",
-            "- **web**: `atomic`, `historyMax`: how a release is changed, and how that is taken back, is the import's",
+            "- **web**: `atomic`, `historyMax`: an import decides how a release is upgraded and rolled back",
         ]
     );
     let [chart] = &tree.source.spec.charts[..] else {
@@ -458,19 +455,19 @@ fn releases_that_fit_no_solution_are_refused() {
         (web(", needs: [web]"), "the chart `web` needs itself"),
         (
             web(", namespace: metalk8s-solutions"),
-            "the chart `web` has the namespace `metalk8s-solutions`",
+            "the chart `web` uses the namespace `metalk8s-solutions`",
         ),
         (
             "releases: [{name: a, chart: ./a/web}, {name: b, chart: ./b/web}]".to_owned(),
-            "two releases have charts that would both be `charts/web-1.2.3.tgz`, and differ",
+            "two releases have different charts that would both become `charts/web-1.2.3.tgz`",
         ),
         (
             web(", values: [secret.yaml]"),
-            "`/shop/secret.yaml` takes values from a store of secrets",
+            "`/shop/secret.yaml` takes values from a secret store",
         ),
         (
             web(", values: [asks.yaml]"),
-            "`/shop/asks.yaml` takes values from a store of secrets",
+            "`/shop/asks.yaml` takes values from a secret store",
         ),
     ] {
         let mut fake = Fake::new(&printed(&text), &printed(&text));

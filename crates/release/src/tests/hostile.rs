@@ -24,7 +24,7 @@ fn bombs_and_floods_are_refused_with_their_place() {
     refuses(
         &format!("{DEPLOYMENT}---\n{bomb}"),
         &[
-            "`release.yaml`, document 2 (line 13) is not usable YAML",
+            "`release.yaml`, document 2 (line 13) is not valid YAML",
             "aliases expanded",
         ],
     );
@@ -66,13 +66,13 @@ fn what_is_no_release_is_refused_with_its_place() {
         &format!("{DEPLOYMENT}---{other}"),
         &[
             "`release.yaml`, document 1 (line 1) and `release.yaml`, document 2 (line 13) both define Deployment `app-operator`",
-            "give one release only",
+            "pass one release only",
         ],
     );
     refuses(
         &format!("{DEPLOYMENT}{}", crd("../../../etc/passwd.x")),
         &[
-            "`release.yaml`, document 2 (line 13) holds CustomResourceDefinition `../../../etc/passwd.x`",
+            "`release.yaml`, document 2 (line 13) contains CustomResourceDefinition `../../../etc/passwd.x`",
             "correct `metadata.name`",
         ],
     );
@@ -91,7 +91,10 @@ fn what_is_no_release_is_refused_with_its_place() {
         &format!("{DEPLOYMENT}---\na: {{{{ .Values.x }}}}\n"),
         &["document 2 (line 13)", "template"],
     );
-    refuses("", &["no Deployment of the release takes `--config`"]);
+    refuses(
+        "",
+        &["no Deployment of the release has the argument `--config`"],
+    );
     for image in ["", "QUAY"] {
         let text = DEPLOYMENT.replace("quay.io/org/app:v1.2.3", &format!("'{image}'"));
         refuses(
@@ -112,7 +115,7 @@ fn what_is_no_release_is_refused_with_its_place() {
         &operator("env: [{name: A, value: 5}]"),
         &[
             "does not fit a Solution",
-            "has a `value` that is not a text",
+            "has a `value` that is not a string",
         ],
     );
     let bytes = release(&[("a.yaml", b"a: 1\nb: \xff\n")]);

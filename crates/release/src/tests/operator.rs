@@ -112,7 +112,7 @@ volumeMounts: [{name: operator-config, mountPath: /etc/config}, {name: cert, mou
         .map(|note| note.text.as_str())
         .collect();
     assert!(
-        said[0].starts_with("its pods take `app-cert`, which"),
+        said[0].starts_with("its pods use `app-cert`, which"),
         "{said:?}"
     );
     assert!(said[1].starts_with("has `strategy`, which"), "{said:?}");
@@ -125,7 +125,7 @@ fn what_no_template_may_say_is_refused() {
     let said = refused(&operator(
         "securityContext: {allowPrivilegeEscalation: true}",
     ));
-    assert!(said.contains("is withheld from every operator"), "{said}");
+    assert!(said.contains("is not allowed for operators"), "{said}");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn what_takes_no_configuration_is_no_operator() {
     ] {
         let said = refused(&text);
         assert!(
-            said.contains("no Deployment of the release takes `--config`"),
+            said.contains("no Deployment of the release has the argument `--config`"),
             "{said}"
         );
     }
@@ -154,7 +154,7 @@ fn what_takes_no_configuration_is_no_operator() {
     let said = refused(&two);
     assert_eq!(
         said,
-        "any of these could be the operator: `app-operator`, `other`"
+        "multiple Deployments could be the operator: `app-operator`, `other`"
     );
     let release = release(&[("a.yaml", two.as_bytes())]);
     let wished = |name: &str| {
@@ -170,9 +170,12 @@ fn what_takes_no_configuration_is_no_operator() {
         Some("Deployment `app-operator`")
     );
     let said = wished("third").unwrap_err().to_string();
-    assert!(said.contains("no Deployment `third` that takes"), "{said}");
     assert!(
-        said.ends_with("those that do: `app-operator`, `other`"),
+        said.contains("no Deployment `third` with the argument"),
+        "{said}"
+    );
+    assert!(
+        said.ends_with("Deployments with it: `app-operator`, `other`"),
         "{said}"
     );
 }
@@ -184,7 +187,8 @@ fn what_else_a_release_has_is_said() {
     let draft = drafted(&format!("{DEPLOYMENT}{}---\nno: kind\n", kinds.concat()));
     let said = note(&draft, "objects");
     assert!(
-        said.text.starts_with("Service `x`, Unheard `x`: carry"),
+        said.text
+            .starts_with("Service `x`, Unheard `x`: if the operator needs them"),
         "{said:?}"
     );
     assert_eq!(said.weight, NoteWeight::Lost);
@@ -274,7 +278,7 @@ fn only_the_operators_roles_are_taken() {
     );
     let missing = note(&draft, "roles");
     assert_eq!(missing.weight, NoteWeight::Decide);
-    let words = "binds `ClusterRole system:auth-delegator` and does not hold";
+    let words = "binds `ClusterRole system:auth-delegator` but does not define";
     assert!(missing.text.contains(words), "{missing:?}");
 }
 
@@ -330,7 +334,7 @@ fn a_role_never_holds_elsewhere_than_in_the_release() {
     let own = role("Role", "own", PODS).replace("namespace: apps", "namespace: kube-system");
     let said = refused(&[DEPLOYMENT, &own, &elsewhere].concat());
     assert!(
-        said.contains("Role `own` holds in another namespace"),
+        said.contains("Role `own` is bound in a different namespace"),
         "{said}"
     );
     let mixed = [

@@ -101,7 +101,7 @@ fn operator(
         let (operator, field) = (shown(&manifest.operator), "spec.operator");
         let note = if manifest.is_operator_named {
             let text = format!(
-                "the operator's image `{operator}` is not in the archive: add it and the operator, or go without"
+                "the operator's image `{operator}` is not in the archive: add the image and the operator, or pack without an operator"
             );
             Note::new(NoteWeight::Decide, field, text)
         } else {
@@ -142,8 +142,7 @@ fn operator_files(
     if source.spec.operator.is_none() {
         let count = contents.definitions.len() + contents.roles.iter().len();
         if count > 0 {
-            let text =
-                format!("{count} files of CRDs and roles, since there is no operator to use them");
+            let text = format!("{count} files of CRDs and roles, because there is no operator");
             notes.push(Note::new(NoteWeight::Lost, "operator/deploy", text));
         }
         return Ok(files);
@@ -152,7 +151,8 @@ fn operator_files(
         if entry.path.parse::<ArchivePath>().is_ok() {
             files.insert(entry.path.clone(), bytes(medium, entry, YAML_SIZE)?);
         } else {
-            let text = "its name cannot be used in an archive: copy it by hand under another";
+            let text =
+                "its name is not valid in an archive: copy the file manually under another name";
             notes.push(Note::new(NoteWeight::Decide, shown(&entry.path), text));
         }
     }
@@ -161,7 +161,7 @@ fn operator_files(
     }
     let roles = match &contents.roles {
         Some(entry) => bytes(medium, entry, YAML_SIZE)?,
-        None => b"# The archive has no roles: its operator has no rights of its own.\n".to_vec(),
+        None => b"# The archive has no roles, so it grants its operator no rights.\n".to_vec(),
     };
     files.insert(archive::ROLE.to_owned(), roles);
     Ok(files)
@@ -171,11 +171,11 @@ fn operator_files(
 fn leave(contents: &UpstreamContents, manifest: &UpstreamManifest, notes: &mut Vec<Note>) {
     let there: BTreeSet<String> = contents.images.keys().map(ToString::to_string).collect();
     for listed in manifest.images.iter().filter(|it| !there.contains(*it)) {
-        let text = "spec.images of the archive lists it, and the archive does not have it";
+        let text = "spec.images of the archive lists it, but the archive does not contain it";
         notes.push(Note::new(NoteWeight::Lost, shown(listed), text));
     }
     for field in &manifest.obsolete {
-        let text = "it has meant nothing since MetalK8s 2.6";
+        let text = "MetalK8s 2.6 and later ignore it";
         notes.push(Note::new(NoteWeight::Lost, *field, text));
     }
     for (path, count) in &contents.others {

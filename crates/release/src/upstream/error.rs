@@ -22,20 +22,20 @@ pub enum UpstreamError {
     #[error("the image cannot be read")]
     Medium(#[source] ImageReadError),
     /// An archive that `pack` made.
-    #[error("the archive has a statement that is signed, so it is none of upstream's")]
+    #[error("the archive has a signed statement, so it is not an archive of upstream")]
     Packed,
     /// An archive from before there were manifests.
     #[error(
-        "the archive has `product.txt` instead of `manifest.yaml`: it was made for MetalK8s 2.5.0 or older, whose archives had other contents"
+        "the archive has `product.txt` instead of `manifest.yaml`: it was created for MetalK8s 2.5.0 or older, whose archives have a different content"
     )]
     Product,
     /// An image without full names.
     #[error(
-        "the image has neither Rock Ridge nor Joliet names, so what its files are called is lost: mkisofs makes them with `-rock -joliet`"
+        "the image has neither Rock Ridge nor Joliet names, so the names of its files are lost; create it with `mkisofs -rock -joliet`"
     )]
     Names,
     /// No manifest.
-    #[error("the image has no `manifest.yaml`, so it is no archive of a Solution")]
+    #[error("the image has no `manifest.yaml`, so it is not an archive of a Solution")]
     NoManifest,
     /// A manifest that is no YAML.
     #[error("`manifest.yaml` of the archive cannot be parsed")]

@@ -26,12 +26,12 @@ pub(super) fn check(spec: &Value, faults: &mut Faults) {
         "None" => {
             let versions = webhook.map_or(0, |it| it.list("conversionReviewVersions").len());
             if of_webhook("clientConfig") || versions > 0 {
-                let words = "is only for the strategy Webhook";
+                let words = "is only allowed with the strategy Webhook";
                 faults.add(&place.field("webhook"), words);
             }
         }
         strategy => {
-            let words = format_args!("is `{strategy}`, not None or Webhook");
+            let words = format_args!("is `{strategy}`; expected None or Webhook");
             faults.add(&place.field("strategy"), words);
         }
     }
@@ -78,17 +78,17 @@ fn wrong_url(url: &str) -> Option<&'static str> {
     }
     let rest = &url[scheme.len() + 1..];
     let Some(rest) = rest.strip_prefix("//") else {
-        return Some("names no host");
+        return Some("has no host");
     };
     let host = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     let fragment = url.split_once('#').is_some_and(|(_, it)| !it.is_empty());
     let query = url.split('#').next().and_then(|it| it.split_once('?'));
     if host.is_empty() {
-        Some("names no host")
+        Some("has no host")
     } else if host.contains('@') {
-        Some("names a user")
+        Some("contains a user name")
     } else if url.chars().any(|it| it.is_ascii_control()) || host.contains([' ', '"', '<', '>']) {
-        Some("is no URL")
+        Some("is not a URL")
     } else if fragment || query.is_some_and(|(_, it)| !it.is_empty()) {
         Some("has a query or a fragment")
     } else {
@@ -119,7 +119,7 @@ fn check_service(service: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     let inner = inner.strip_suffix('/').unwrap_or(inner);
     let is_segment = |it: &str| it.parse::<KubernetesName>().is_ok();
     if first != Some('/') || !inner.split('/').all(is_segment) {
-        let words = format_args!("`{path}` is not `/` and DNS subdomains joined by it");
+        let words = format_args!("`{path}` is not an absolute path made of DNS subdomains");
         faults.add(&place, words);
     }
 }

@@ -46,7 +46,7 @@ fn check_within<'v>(
         let refusal = if around == Where::Metadata {
             None
         } else if !is_known(default, Some(schema), around, Unknown::Dropped) {
-            Some("has fields that its schema does not".to_owned())
+            Some("has fields that its schema does not define".to_owned())
         } else {
             wrong_resource(default, schema, around).map(ToOwned::to_owned)
         };
@@ -152,7 +152,7 @@ fn wrong_kind(resource: Fields<'_>) -> Option<&'static str> {
     } else if !is_label(&kind) {
         Some("is a resource whose kind is missing or wrong")
     } else if resource.get("metadata").is_some_and(|it| !it.is_object()) {
-        Some("is a resource whose metadata is no mapping")
+        Some("is a resource whose metadata is not a mapping")
     } else {
         None
     }

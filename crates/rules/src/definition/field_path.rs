@@ -20,12 +20,12 @@ pub(super) fn find<'v>(
     let mut schema = schema;
     while let Some(token) = tokens.next() {
         let name = match token {
-            "." => tokens.next().ok_or("ends in the middle")?.to_owned(),
+            "." => tokens.next().ok_or("is incomplete")?.to_owned(),
             "[" if notation == ArrayNotation::Refused => {
                 return Err("has brackets, which are not allowed here");
             }
             "[" => {
-                let quoted = tokens.next().ok_or("ends in the middle")?;
+                let quoted = tokens.next().ok_or("is incomplete")?;
                 let inner = quoted.strip_prefix('\'');
                 let inner = inner.and_then(|it| it.strip_suffix('\''));
                 let name = unescape(inner.ok_or("has no text in single quotes in brackets")?)?;

@@ -115,11 +115,11 @@ fn check_within(schema: Fields<'_>, around: Surroundings, place: &Place<'_>, fau
 fn check_fields(schema: Fields<'_>, around: Surroundings, place: &Place<'_>, faults: &mut Faults) {
     let kind = schema.kind();
     if !kind.is_empty() && !TYPES.contains(&kind) {
-        let words = format_args!("is `{kind}`, none of {}", TYPES.join(", "));
+        let words = format_args!("is `{kind}`; expected one of {}", TYPES.join(", "));
         faults.add(&place.field("type"), words);
     }
     if schema.has("default") && !around.may_have_default {
-        let words = "cannot be in what every resource has";
+        let words = "is not allowed in a field that every resource has";
         faults.add(&place.field("default"), words);
     }
     let is_set = |field: &&str| match *field {
@@ -139,22 +139,22 @@ fn check_fields(schema: Fields<'_>, around: Surroundings, place: &Place<'_>, fau
         faults.add(&place.field("items"), "is a list, not one schema");
     }
     if schema.flag("uniqueItems") {
-        let words = "cannot be true; x-kubernetes-list-type: set says the same";
+        let words = "cannot be true; use x-kubernetes-list-type: set instead";
         faults.add(&place.field("uniqueItems"), words);
     }
     if around.standing == Standing::Metadata && schema.is_embedded() {
-        let words = "cannot be within metadata";
+        let words = "is not allowed in metadata";
         faults.add(&place.field("x-kubernetes-embedded-resource"), words);
     }
     let additional = schema.get("additionalProperties");
     let is_true = additional.is_none_or(|it| it.as_bool() == Some(true));
     if schema.has_properties() && !is_true {
-        let words = "cannot be beside properties";
+        let words = "cannot be combined with properties";
         faults.add(&place.field("additionalProperties"), words);
     }
     let preserve = "x-kubernetes-preserve-unknown-fields";
     if schema.has(preserve) && !schema.flag(preserve) {
-        faults.add(&place.field(preserve), "is false: leave it out");
+        faults.add(&place.field(preserve), "cannot be false; remove it");
     }
 }
 
@@ -162,25 +162,31 @@ fn lists_and_maps(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     if let Some(map) = schema.optional_text("x-kubernetes-map-type") {
         let place = place.field("x-kubernetes-map-type");
         if schema.kind() != "object" {
-            faults.add(&place, "is only for objects");
+            faults.add(&place, "is only allowed for objects");
         }
         if !matches!(map, "atomic" | "granular") {
-            faults.add(&place, format_args!("is `{map}`, not atomic or granular"));
+            faults.add(
+                &place,
+                format_args!("is `{map}`; expected atomic or granular"),
+            );
         }
     }
     let list = schema.optional_text("x-kubernetes-list-type");
     if let Some(list) = list {
         let at = place.field("x-kubernetes-list-type");
         if schema.kind() != "array" {
-            faults.add(&at, "is only for arrays");
+            faults.add(&at, "is only allowed for arrays");
         }
         if !matches!(list, "atomic" | "set" | "map") {
-            faults.add(&at, format_args!("is `{list}`, not atomic, set or map"));
+            faults.add(
+                &at,
+                format_args!("is `{list}`; expected atomic, set or map"),
+            );
         }
     }
     let keys = schema.list("x-kubernetes-list-map-keys");
     if list != Some("map") && !keys.is_empty() {
-        let words = "is only for x-kubernetes-list-type: map";
+        let words = "is only allowed with x-kubernetes-list-type: map";
         faults.add(&place.field("x-kubernetes-list-map-keys"), words);
     }
     let Some(items) = schema.items() else {
@@ -209,10 +215,7 @@ fn set(items: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
         "object" if map != Some("atomic") => "x-kubernetes-map-type",
         _ => return,
     };
-    faults.add(
-        &place.field(field),
-        "is not atomic, which an item of a set is",
-    );
+    faults.add(&place.field(field), "must be atomic for an item of a set");
 }
 
 /// Checks that the keys of a list that is a map are there in each item (`validateMapListKeysMapSet`).
@@ -224,7 +227,7 @@ fn map(schema: Fields<'_>, items: Fields<'_>, place: &Place<'_>, faults: &mut Fa
     }
     let is_object = items.kind() == "object";
     if !is_object {
-        let words = "is not `object`, which an item of a map is";
+        let words = "must be `object` for an item of a map";
         faults.add(&at_items.field("type"), words);
     }
     let required: std::collections::BTreeSet<&str> = items.texts("required").collect();
@@ -239,7 +242,7 @@ fn map(schema: Fields<'_>, items: Fields<'_>, place: &Place<'_>, faults: &mut Fa
             if is_object {
                 faults.add(
                     &at_keys,
-                    format_args!("`{key}` is no property of the items"),
+                    format_args!("`{key}` is not a property of the items"),
                 );
             }
             continue;
@@ -247,11 +250,11 @@ fn map(schema: Fields<'_>, items: Fields<'_>, place: &Place<'_>, faults: &mut Fa
         if is_object && matches!(property.kind(), "array" | "object") {
             faults.add(
                 &place.field("type"),
-                "is none of one value, which a key has",
+                "is not the type of a single value, which a key must have",
             );
         }
         if !required.contains(key) && !property.has("default") {
-            let words = "is a key: it is required, or has a default";
+            let words = "is a key, which must be required or have a default";
             faults.add(&place, words);
         }
         if property.flag("nullable") {

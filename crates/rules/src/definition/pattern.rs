@@ -94,7 +94,10 @@ impl<'p> Reader<'p> {
             }
             ')' => {
                 self.take(1);
-                let around = self.groups.pop().ok_or("a group ends that did not begin")?;
+                let around = self
+                    .groups
+                    .pop()
+                    .ok_or("a group is closed that was not opened")?;
                 self.note();
                 let within = self.needed;
                 self.needed = around;
@@ -191,7 +194,7 @@ impl<'p> Reader<'p> {
         let named = ["(?P<", "(?<"].into_iter();
         let mut named = named.filter_map(|it| Some((it, self.rest.strip_prefix(it)?)));
         if let Some((prefix, rest)) = named.next() {
-            let end = rest.find('>').ok_or("the name of a group does not end")?;
+            let end = rest.find('>').ok_or("the name of a group is not closed")?;
             let name = &rest[..end];
             let is_name = |it: u8| it.is_ascii_alphanumeric() || it == b'_';
             if name.is_empty() || !name.bytes().all(is_name) {
@@ -200,7 +203,7 @@ impl<'p> Reader<'p> {
                 );
             }
             if !self.names.insert(name) {
-                return Err("two groups have one name");
+                return Err("two groups have the same name");
             }
             self.take(prefix.len() + end + 1);
             return self.group("(");
@@ -210,7 +213,7 @@ impl<'p> Reader<'p> {
             return self.group("(");
         }
         let flags = &self.rest[2..];
-        let wrong = "a group begins with `(?` and none of the flags i, m, s and U; there is no looking ahead or behind";
+        let wrong = "a group begins with `(?` but none of the flags i, m, s and U; lookahead and lookbehind are not supported";
         let end = flags.find([':', ')']).ok_or(wrong)?;
         let (on, off) = match flags[..end].split_once('-') {
             Some((on, off)) if !off.is_empty() => (on, off),
@@ -240,7 +243,7 @@ impl<'p> Reader<'p> {
 
     fn group(&mut self, text: &str) -> Translated<()> {
         if self.groups.len() == NESTING {
-            return Err("has more than 1000 groups within one another");
+            return Err("has groups that are nested more than 1000 levels deep");
         }
         self.out.push_str(text);
         self.note();
@@ -301,7 +304,7 @@ impl<'p> Reader<'p> {
                 Some('{') => rest.find('}').map(|it| it + 1),
                 first => first.map(char::len_utf8),
             };
-            let length = length.ok_or("a set of characters has no name")?;
+            let length = length.ok_or("a character class has no name")?;
             let text = self.take(2 + length);
             // Go negates within the braces too.
             let set = match (text.strip_prefix("\\p{^"), text.strip_prefix("\\P{^")) {
@@ -310,7 +313,7 @@ impl<'p> Reader<'p> {
                 (None, None) => text.to_owned(),
             };
             if !is_known_set(&set) {
-                return Err("a set of characters has an unknown name");
+                return Err("a character class has an unknown name");
             }
             self.out.push_str(&set);
             return Ok(true);
@@ -335,7 +338,7 @@ impl<'p> Reader<'p> {
     fn escaped(&mut self) -> Translated<char> {
         let mut characters = self.rest[1..].chars();
         let first = characters.next().ok_or("ends with a backslash")?;
-        let unknown = "a backslash precedes what needs none";
+        let unknown = "a backslash precedes a character that cannot be escaped";
         let (character, length) = match first {
             'a' => ('\x07', 2),
             'f' => ('\x0c', 2),
@@ -348,7 +351,7 @@ impl<'p> Reader<'p> {
                 let digits = digits.take_while(|it| matches!(it, b'0'..=b'7'));
                 let digits: Vec<u8> = digits.collect();
                 if first != '0' && digits.len() == 1 {
-                    return Err("refers back to a group");
+                    return Err("has a backreference, which is not supported");
                 }
                 let octal = digits.iter();
                 let code = octal.fold(0, |code, it| code * 8 + u32::from(it - b'0'));
@@ -379,7 +382,7 @@ impl<'p> Reader<'p> {
     }
 
     fn class(&mut self) -> Translated<()> {
-        const OPEN: &str = "a class in brackets does not end";
+        const OPEN: &str = "a bracket expression is not closed";
         self.take(1);
         self.out.push('[');
         if self.rest.starts_with('^') {
@@ -407,7 +410,7 @@ impl<'p> Reader<'p> {
                 low
             };
             if high < low {
-                return Err("a range in a class ends before it begins");
+                return Err("a range in a bracket expression ends before it begins");
             }
             self.character(low);
             self.out.push('-');
@@ -471,7 +474,7 @@ fn counts(text: &str) -> Option<(Translated<Counts>, usize)> {
     let counts = if least.max(most.unwrap_or_default()) > REPETITIONS {
         Err("something is repeated more than 1000 times")
     } else if most.is_some_and(|most| most < least) {
-        Err("a repetition is at least more than at most")
+        Err("a repetition has a minimum above its maximum")
     } else {
         Ok(Counts { least, most })
     };
@@ -528,11 +531,14 @@ mod tests {
                 "something is repeated more than 1000 times",
             ),
             ("(a", "a group is not closed"),
-            ("a)", "a group ends that did not begin"),
-            (r"\u0041", "a backslash precedes what needs none"),
-            (r"\1", "refers back to a group"),
-            ("[a", "a class in brackets does not end"),
-            ("(?P<a>b)(?P<a>c)", "two groups have one name"),
+            ("a)", "a group is closed that was not opened"),
+            (
+                r"\u0041",
+                "a backslash precedes a character that cannot be escaped",
+            ),
+            (r"\1", "has a backreference, which is not supported"),
+            ("[a", "a bracket expression is not closed"),
+            ("(?P<a>b)(?P<a>c)", "two groups have the same name"),
         ] {
             assert_eq!(translate(pattern).unwrap_err(), words, "{pattern}");
         }

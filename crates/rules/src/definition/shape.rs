@@ -223,7 +223,7 @@ impl Shape {
                 let number = number.as_i64();
                 let fits = number.is_some_and(|it| *bits == 64 || i32::try_from(it).is_ok());
                 if !fits {
-                    faults.add(place, format_args!("is no integer of {bits} bits"));
+                    faults.add(place, format_args!("is not an integer of {bits} bits"));
                 }
             }
             (Self::Bytes, Value::String(text)) => {

@@ -23,7 +23,7 @@ pub(super) fn check(spec: &Value) -> Vec<Problem> {
         "Namespaced" | "Cluster" => {}
         "" => faults.add(&SPEC.field("scope"), "is missing"),
         scope => {
-            let words = format_args!("is `{scope}`, not Namespaced or Cluster");
+            let words = format_args!("is `{scope}`; expected Namespaced or Cluster");
             faults.add(&SPEC.field("scope"), words);
         }
     }
@@ -34,7 +34,7 @@ pub(super) fn check(spec: &Value) -> Vec<Problem> {
     }
     if spec.flag("preserveUnknownFields") {
         let words =
-            "cannot be true any more: set x-kubernetes-preserve-unknown-fields in the schema";
+            "cannot be true; set x-kubernetes-preserve-unknown-fields in the schema instead";
         faults.add(&SPEC.field("preserveUnknownFields"), words);
     }
     let versions = spec.list("versions");
@@ -83,7 +83,7 @@ fn check_names(names: Fields<'_>, faults: &mut Faults) {
     }
     let kind = names.text("kind");
     if !kind.is_empty() && kind == names.text("listKind") {
-        faults.add(&place.field("listKind"), "is the kind itself");
+        faults.add(&place.field("listKind"), "must differ from the kind");
     }
     // Without a name for a list or for one object, both are made from the kind before they are judged.
     let made = [

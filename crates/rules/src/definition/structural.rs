@@ -44,7 +44,7 @@ fn check_level(schema: Fields<'_>, level: Level, place: &Place<'_>, faults: &mut
     if let Some(items) = schema.items() {
         check_level(items, Level::Item, &place.field("items"), faults);
     } else if schema.kind() == "array" {
-        let words = "is missing: an array says what its items are";
+        let words = "is missing: an array must define its items";
         faults.add(&place.field("items"), words);
     }
     let properties = place.field("properties");
@@ -74,12 +74,15 @@ fn kind(schema: Fields<'_>, level: Level, place: &Place<'_>, faults: &mut Faults
     let kind = schema.kind();
     let is_free = schema.is_int_or_string() || schema.preserves_unknown_fields();
     if schema.is_embedded() && kind != "object" {
-        faults.add(&at, "is not `object`, which an embedded resource is");
+        faults.add(&at, "must be `object` in an embedded resource");
     } else if kind.is_empty() && !is_free {
-        faults.add(&at, "is missing: every field, item and the root has a type");
+        faults.add(
+            &at,
+            "is missing: the root and every field and item must have a type",
+        );
     }
     if level == Level::Root && !matches!(kind, "" | "object") {
-        faults.add(&at, format_args!("is `{kind}`: the root is an object"));
+        faults.add(&at, format_args!("is `{kind}`; the root must be an object"));
     }
     if schema.is_int_or_string() {
         let others = [
@@ -87,7 +90,7 @@ fn kind(schema: Fields<'_>, level: Level, place: &Place<'_>, faults: &mut Faults
             "x-kubernetes-embedded-resource",
         ];
         for other in others.into_iter().filter(|it| schema.flag(it)) {
-            let words = "cannot be with x-kubernetes-int-or-string";
+            let words = "cannot be combined with x-kubernetes-int-or-string";
             faults.add(&place.field(other), words);
         }
     }
@@ -108,17 +111,17 @@ fn embedded(schema: Fields<'_>, level: Level, place: &Place<'_>, faults: &mut Fa
     ] {
         let other = schema.property(name).filter(|it| it.kind() != kind);
         if other.is_some() {
-            let words = format_args!("is not `{kind}`, which this field of a resource is");
+            let words = format_args!("must be `{kind}` in this field of a resource");
             faults.add(&properties.key(name).field("type"), words);
         }
     }
     let metadata = schema.property("metadata");
     if level == Level::Root && metadata.is_some_and(says_more_than_names) {
-        let words = "says more than its type, name and generateName: what else there is of metadata is the same for all kinds";
+        let words = "may define only its type, name and generateName: all other metadata is the same for all kinds";
         faults.add(&properties.key("metadata"), words);
     }
     if schema.is_embedded() && !schema.preserves_unknown_fields() && !schema.has_properties() {
-        let words = "is missing: an embedded resource has properties or x-kubernetes-preserve-unknown-fields";
+        let words = "is missing: an embedded resource must have properties or x-kubernetes-preserve-unknown-fields";
         faults.add(&properties, words);
     }
 }
@@ -188,12 +191,12 @@ fn check_clause(clause: Fields<'_>, types: ClauseTypes, place: &Place<'_>, fault
     let fields = fields.chain(additional.map(|_| "additionalProperties"));
     for field in fields {
         let words =
-            "cannot be within allOf, anyOf, oneOf or not: a structural schema says it outside";
+            "is not allowed in allOf, anyOf, oneOf or not: a structural schema defines it outside";
         faults.add(&place.field(field), words);
     }
     let properties = place.field("properties");
     if clause.property("metadata").is_some() {
-        let words = "cannot be within allOf, anyOf, oneOf or not";
+        let words = "is not allowed in allOf, anyOf, oneOf or not";
         faults.add(&properties.key("metadata"), words);
     }
     if let Some(items) = clause.items() {
@@ -236,7 +239,7 @@ fn check_pattern(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     if let Err(problem) = pattern::translate(schema.text("pattern")) {
         faults.add(
             &place.field("pattern"),
-            format_args!("is no regular expression that Go reads: {problem}"),
+            format_args!("is not a valid regular expression for Go: {problem}"),
         );
     }
 }

@@ -41,7 +41,7 @@ pub(super) fn check(schema: Fields<'_>, scope: RuleScope, place: &Place<'_>, fau
     let place = place.field("x-kubernetes-validations");
     let rules = schema.list("x-kubernetes-validations");
     if scope.are_compiled && !rules.is_empty() && !is_exposed(schema) {
-        let words = "are for values of a known type, and CEL knows none for this schema";
+        let words = "require a type that CEL supports, which this schema does not have";
         faults.add(&place, words);
     }
     for (index, rule) in rules.iter().enumerate() {
@@ -60,14 +60,14 @@ fn texts(rule: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     if text("rule").is_empty() {
         faults.add(&place.field("rule"), "is missing");
     } else if has_lines(text("rule")) && text("message").is_empty() {
-        let words = "is missing: a rule of several lines is no message";
+        let words = "is missing: a rule with multiple lines requires a message";
         faults.add(&place.field("message"), words);
     }
     if has_lines(text("message")) {
-        faults.add(&place.field("message"), "has several lines");
+        faults.add(&place.field("message"), "has multiple lines");
     }
     if has_lines(rule.text("fieldPath")) {
-        faults.add(&place.field("fieldPath"), "has several lines");
+        faults.add(&place.field("fieldPath"), "has multiple lines");
     }
     for field in ["message", "messageExpression", "fieldPath"] {
         if !rule.text(field).is_empty() && text(field).is_empty() {
@@ -77,7 +77,7 @@ fn texts(rule: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     if let Some(reason) = rule.optional_text("reason")
         && !REASONS.contains(&reason)
     {
-        let words = format_args!("is `{reason}`, none of {}", REASONS.join(", "));
+        let words = format_args!("is `{reason}`; expected one of {}", REASONS.join(", "));
         faults.add(&place.field("reason"), words);
     }
 }
@@ -95,11 +95,11 @@ fn check_field_path(rule: Fields<'_>, schema: Fields<'_>, place: &Place<'_>, fau
 fn old_self(rule: Fields<'_>, scope: RuleScope, place: &Place<'_>, faults: &mut Faults) {
     let is_used = uses_old_self(rule.text("rule"));
     if is_used && !scope.has_old_self {
-        let words = "uses oldSelf within a list whose items have no keys to be found by";
+        let words = "uses oldSelf in a list whose items have no keys";
         faults.add(&place.field("rule"), words);
     }
     if !is_used && rule.has("optionalOldSelf") {
-        let words = "is only for a rule that uses oldSelf";
+        let words = "is only allowed for a rule that uses oldSelf";
         faults.add(&place.field("optionalOldSelf"), words);
     }
 }

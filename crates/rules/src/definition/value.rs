@@ -49,7 +49,7 @@ impl<'v> ValueJudge<'v> {
         }
         has_type(value, schema)?;
         if !choices.is_empty() && !choices.iter().any(|it| is_choice(value, it)) {
-            return Err("is none of the values of enum".to_owned());
+            return Err("is not one of the values of enum".to_owned());
         }
         if value.is_null() {
             return Ok(());
@@ -68,14 +68,14 @@ impl<'v> ValueJudge<'v> {
         let any = schema.list("anyOf");
         let mut allows = |clause: Fields<'v>| self.check(value, clause, Nesting::Clause).is_ok();
         if !any.is_empty() && !any.iter().any(|it| allows(Fields(it))) {
-            return Err("is allowed by no clause of anyOf".to_owned());
+            return Err("matches no clause of anyOf".to_owned());
         }
         let one = schema.list("oneOf");
         if !one.is_empty() && one.iter().filter(|it| allows(Fields(it))).count() != 1 {
-            return Err("is not allowed by exactly one clause of oneOf".to_owned());
+            return Err("does not match exactly one clause of oneOf".to_owned());
         }
         if schema.not().is_some_and(&mut allows) && self.spend(0) {
-            return Err("is allowed by the clause of not".to_owned());
+            return Err("matches the clause of not".to_owned());
         }
         let mut all = schema.clauses("allOf");
         all.try_for_each(|clause| self.check(value, clause, Nesting::Clause))
@@ -252,7 +252,7 @@ fn between(count: i64, schema: Fields<'_>, what: &str) -> Result<(), String> {
             .whole(&field)
             .is_some_and(|limit| !is_kept(&count, &limit))
         {
-            return Err(format!("has {count}, against {field}"));
+            return Err(format!("has {count}, which violates {field}"));
         }
     }
     Ok(())
@@ -277,7 +277,7 @@ fn check_number(number: &Number, schema: Fields<'_>) -> Result<(), &'static str>
     let bounds = ["minimum", "maximum", "multipleOf"];
     let bounds = bounds.map(|field| schema.number(field));
     if bounds.iter().flatten().any(|bound| !is_one(*bound)) {
-        return Err("has a bound that is no number of its type");
+        return Err("has a bound that is not a number of its type");
     }
     let [minimum, maximum, multiple] = bounds;
     let integer = number.as_i64();
@@ -305,6 +305,6 @@ fn check_number(number: &Number, schema: Fields<'_>) -> Result<(), &'static str>
     if is_multiple {
         Ok(())
     } else {
-        Err("is no multiple of multipleOf")
+        Err("is not a multiple of multipleOf")
     }
 }

@@ -99,7 +99,7 @@ pub(super) fn check(versions: &[Value], faults: &mut Faults, of_schemas: &mut Fa
     let lists: Vec<Vec<Value>> = versions.iter().map(selectable).collect();
     let are_one = lists.windows(2).all(|pair| pair[0] == pair[1]);
     if lists.iter().any(|it| !it.is_empty()) && are_one != are_alike {
-        let words = "selectableFields are the same in all versions and the schemas are not, or the other way round";
+        let words = "selectableFields must be the same in all versions if the schemas are, and differ if they differ";
         faults.add(&list, words);
     }
 }
@@ -120,7 +120,7 @@ fn check_schema(schema: Fields<'_>, status: bool, place: &Place<'_>, faults: &mu
             .map(|(field, _)| field.as_str())
             .find(|it| shape::is_schema_field(it) && !AT_ROOT.contains(it));
         if let Some(field) = other {
-            let words = "cannot be at the root where the status is a subresource";
+            let words = "is not allowed at the root if the status is a subresource";
             faults.add(&place.field(field), words);
         }
     }
@@ -144,7 +144,7 @@ fn deprecation(version: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     };
     let place = place.field("deprecationWarning");
     if !version.flag("deprecated") {
-        faults.add(&place, "is only for a version that is deprecated");
+        faults.add(&place, "is only allowed for a deprecated version");
     } else if warning.is_empty() {
         faults.add(&place, "is empty");
     } else if warning.len() > WARNING {
@@ -185,12 +185,12 @@ fn check_column(column: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     }
     let kind = column.text("type");
     if !COLUMN_TYPES.contains(&kind) {
-        let words = format_args!("`{kind}` is none of {}", COLUMN_TYPES.join(", "));
+        let words = format_args!("`{kind}` is not one of {}", COLUMN_TYPES.join(", "));
         faults.add(&place.field("type"), words);
     }
     let format = column.text("format");
     if !format.is_empty() && !COLUMN_FORMATS.contains(&format) {
-        let words = format_args!("`{format}` is none of {}", COLUMN_FORMATS.join(", "));
+        let words = format_args!("`{format}` is not one of {}", COLUMN_FORMATS.join(", "));
         faults.add(&place.field("format"), words);
     }
     if !column.text("jsonPath").starts_with('.') {
@@ -215,13 +215,10 @@ fn selectable(version: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
             _ if path.is_empty() => faults.add(&at, "is missing"),
             Err(words) => faults.add(&at, format_args!("`{path}` {words}")),
             Ok(_) if path.starts_with(".metadata.") || path == ".metadata" => {
-                faults.add(
-                    &at,
-                    "is a field of metadata, by which one can select anyway",
-                );
+                faults.add(&at, "is a field of metadata, which is always selectable");
             }
             Ok(found) if !matches!(found.kind(), "string" | "boolean" | "integer") => {
-                let words = format_args!("`{path}` is neither text nor a flag nor an integer");
+                let words = format_args!("`{path}` is not a string, a boolean or an integer");
                 faults.add(&at, words);
             }
             Ok(_) if known.contains(&path) => {

@@ -63,7 +63,7 @@ pub enum CacheError {
         source: OwnershipError,
     },
     /// Very many others write the same content.
-    #[error("more than {max} others write `{}`", .0.display(), max = limits::CACHE_SLOTS)]
+    #[error("more than {max} other processes write `{}`", .0.display(), max = limits::CACHE_SLOTS)]
     Crowded(PathBuf),
 }
 

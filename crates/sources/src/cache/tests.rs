@@ -265,7 +265,7 @@ fn a_cache_that_others_could_write_to_is_refused() {
         for bad in [0o770, 0o707] {
             mode(exposed, bad);
             let expected = format!(
-                "`{}` is writable by others (mode 0{bad:o})",
+                "`{}` is writable by other users (mode 0{bad:o})",
                 exposed.display()
             );
             assert_eq!(opened(&path).unwrap_err(), expected);

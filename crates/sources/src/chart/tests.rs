@@ -269,8 +269,7 @@ fn a_repository_that_leads_elsewhere_is_not_followed_anywhere() {
     assert_eq!(said, words);
     server.give("/index.yaml", status("404 Not Found"));
     let said = desk.refused(&url);
-    let words =
-        format!("could not download `/index.yaml` from {host}: the server does not have it");
+    let words = format!("cannot download `/index.yaml` from {host}: the server does not have it");
     assert_eq!(said, words);
 }
 
@@ -343,7 +342,7 @@ fn a_login_goes_to_the_repository_and_nowhere_else() {
     server.give("/index.yaml", status(&token));
     let said = desk.refused(&format!("http://{host}"));
     assert!(
-        said.ends_with("it requires a token, which only registries give"),
+        said.ends_with("it requires a token, which only registries issue"),
         "{said}"
     );
     assert!(other.asked().is_empty());
@@ -361,7 +360,7 @@ fn plain_http_is_for_this_machine_or_as_the_user_says() {
     let said = Desk::new().refused("http://r.test/charts");
     assert_eq!(
         said,
-        "could not ask r.test: its address is plain HTTP, not HTTPS"
+        "cannot connect to r.test: its address is plain HTTP, not HTTPS"
     );
     let said = desk.refused("https://r.test:99999");
     assert!(said.contains("is not the address of a web site"), "{said}");

@@ -217,7 +217,7 @@ fn one_platform_can_be_taken_from_a_layout_that_lacks_the_others() {
     assert!(tree.collect("oci:layout:1", &["linux/amd64"]).is_ok());
     let message = tree.refused("oci:layout:1");
     assert!(message.starts_with("manifest sha256:"), "{message}");
-    assert!(message.ends_with("copy the image with `skopeo copy --all`, or choose the platform that is there with `platforms`"), "{message}");
+    assert!(message.ends_with("copy the image with `skopeo copy --all`, or select the available platform with `platforms`"), "{message}");
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn a_tag_is_needed_only_when_there_are_several_images() {
     several.add(&index(), Some("2")).unwrap().finish().unwrap();
     assert_eq!(
         tree.refused("oci:several"),
-        "`DIR/several/index.json` holds several images; write `oci:DIR:TAG` with one of: `1`, `2`"
+        "`DIR/several/index.json` contains multiple images; write `oci:DIR:TAG` with one of: `1`, `2`"
     );
     assert_eq!(
         tree.refused("oci:several:3"),
@@ -607,7 +607,7 @@ fn an_index_of_nothing_is_refused() {
     let tree = Tree::new(Index::new(Format::Oci, Vec::new()).into());
     let message = tree.refused("dir:dir");
     assert!(
-        message.ends_with("has no manifest: there is nothing to run"),
+        message.ends_with("lists no manifest, so there is no image to run"),
         "{message}"
     );
 }

@@ -205,7 +205,7 @@ fn one_of_several_is_named_as_engines_complete_names() {
     }
     assert_eq!(
         bench.refused("docker-archive:a.tar"),
-        "`DIR/a.tar` holds several images; write `docker-archive:FILE:REF` with one of: `r.test/one:1`, `one:latest`, `r.test/two:1`"
+        "`DIR/a.tar` contains multiple images; write `docker-archive:FILE:REF` with one of: `r.test/one:1`, `one:latest`, `r.test/two:1`"
     );
     assert!(
         bench
@@ -416,7 +416,7 @@ fn a_tar_of_a_layout_is_that_layout() {
     assert_eq!(contents(&from_tar), contents(&from_directory));
     assert_eq!(
         bench.refused("oci-archive:a.tar"),
-        "`DIR/a.tar/index.json` holds several images; write `oci-archive:FILE:TAG` with one of: `1`, `2`"
+        "`DIR/a.tar/index.json` contains multiple images; write `oci-archive:FILE:TAG` with one of: `1`, `2`"
     );
     assert_eq!(
         bench.refused("docker-archive:a.tar"),

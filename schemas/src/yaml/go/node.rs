@@ -89,7 +89,7 @@ impl<'a> Reader<'a> {
             // Go does not read behind the end of the first document.
             let refusal = match before {
                 0 => "did not find expected <document start>".to_owned(),
-                _ => format!("has text behind the end of its document, {AMBIGUOUS}"),
+                _ => format!("has text after the end of its document, {AMBIGUOUS}"),
             };
             self.expect(&TokenKind::DocumentStart, &refusal)?;
         }

@@ -201,7 +201,7 @@ impl Document {
             is_implicit,
         } = &node.kind
         else {
-            return Err(node.mark.problem("is no scalar"));
+            return Err(node.mark.problem("is not a scalar"));
         };
         if tag.is_empty() && !is_implicit {
             return Ok(Scalar::Text(text.clone()));
