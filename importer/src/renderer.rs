@@ -25,7 +25,7 @@ pub enum RendererError {
     #[error("cannot use `{}`", .0.display())]
     File(PathBuf, #[source] io::Error),
     /// The stream from Helm, or the one back to it, cannot be read or written.
-    #[error("cannot read from helm or write to it")]
+    #[error("cannot communicate with helm")]
     Stream(#[source] io::Error),
 }
 

@@ -195,7 +195,8 @@ fn a_fleet_counts_above_the_sites_files_and_below_the_request() {
 fn what_a_fleet_may_not_choose_is_in_the_way() {
     let accepted = accepted();
     let refused = |site: &Value, asked| refused(&accepted, site, asked);
-    let seen = "the parameter `password` is sensitive, and others can read a value that is there: the fleet shops";
+    let seen =
+        "parameter `password` is sensitive, but other users can read its value: the fleet shops";
     let password = json!({ "parameters": { "example": { "password": "x" } } });
     assert_eq!(refused(&password, AskedParameters::default()), [seen]);
     let given = AskedParameters {

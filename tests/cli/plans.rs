@@ -210,7 +210,7 @@ fn what_is_no_plan_file_is_said_to_be_none() {
             "statement.json",
             "not `application/vnd.solutions.plan.v1+json`",
         ),
-        ("later.json", "the plan is of version 2"),
+        ("later.json", "the plan has version 2"),
         ("more.json", "unknown field `more`"),
     ] {
         let text = desk.solution(&["apply", "--plan", file]).failure(1);

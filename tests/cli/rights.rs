@@ -108,12 +108,12 @@ metadata: {name: nodes}
 rules: [{apiGroups: [''], resources: [nodes], verbs: [get]}]
 ";
     for (case, role, more, why) in [
-        ("carried", "", set, "carries objects as they are"),
+        ("carried", "", set, "includes sets of manifests or charts"),
         (
             "wide",
             wide,
             "",
-            "a ClusterRole of its operator is an object of the whole cluster",
+            "a ClusterRole of its operator is cluster-scoped",
         ),
     ] {
         let desk = Desk::with_key();

@@ -57,7 +57,7 @@ fn a_wrong_file_is_named_with_what_is_wrong_in_it() {
 fn a_file_that_chooses_for_every_workload_what_is_one_workloads_is_told_who_gets_it() {
     let desk = Desk::new();
     let head = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\nspec: ";
-    let note = "replicas reach operators alone (the site's file, entry for *)";
+    let note = "replicas apply to operators only (the site's file, entry for *)";
     for (entry, told) in [
         ("set: {replicas: 2}", true),
         ("set: {labels: {a: b}}", false),

@@ -96,12 +96,12 @@ fn a_name_that_the_archive_does_not_have_is_told_with_the_one_that_may_be_meant(
         ),
         (
             "{workloads: [{solutions: example, part: wbe, set: {labels: {a: b}}}]}",
-            "has no set or chart `wbe` (the site's file, entry for example wbe)",
+            "has no set of manifests or chart `wbe` (the site's file, entry for example wbe)",
             "web",
         ),
         (
             "{workloads: [{solutions: example, part: dbb, set: {labels: {a: b}}}]}",
-            "has no set or chart `dbb` (the site's file, entry for example dbb)",
+            "has no set of manifests or chart `dbb` (the site's file, entry for example dbb)",
             "db",
         ),
         (
@@ -157,7 +157,7 @@ fn a_solution_that_is_like_the_archives_is_noted() {
         "{parameters: {exmaple: {host: a}}}",
         &["--output", "json"],
     );
-    let note = "the site's file names Solution `exmaple`, of which there is no archive here; did you mean `example`?";
+    let note = "the site's file names Solution `exmaple`, but no archive of it was given; did you mean `example`?";
     assert_eq!(notes.json()["notes"], json!([note]));
 }
 
@@ -167,29 +167,25 @@ fn values_of_parameters_are_judged_as_the_plan_does() {
     for (given, words, id) in [
         (
             "size: many",
-            "the value of the parameter `size` (the site's file)",
+            "the value of parameter `size` (the site's file)",
             "value-refused",
         ),
         (
             "size: 2",
-            "the value of the parameter `size` (the site's file)",
+            "the value of parameter `size` (the site's file)",
             "value-refused",
         ),
         (
             "host: A",
-            "the value of the parameter `host` (the site's file)",
+            "the value of parameter `host` (the site's file)",
             "value-refused",
         ),
         (
             "domain: a_b",
-            "the value of the parameter `domain` (the site's file)",
+            "the value of parameter `domain` (the site's file)",
             "value-refused",
         ),
-        (
-            "token: t",
-            "the parameter `token` is sensitive",
-            "value-seen",
-        ),
+        ("token: t", "parameter `token` is sensitive", "value-seen"),
     ] {
         let spec = format!("{{parameters: {{example: {{{given}}}}}}}");
         let refused = check(&desk, &spec, &[]).failure(1);
@@ -219,7 +215,7 @@ fn values_are_judged_by_the_charts_schema_where_there_is_helm() {
     let many = "{charts: {example: {db: {values: {size: many}}}}}";
     let refused = check(&desk, many, &HELM_HERE).failure(1);
     let message = format!(
-        "error: {ID}: the schema of the chart refuses the values of release `db` (the site's file): db: - at '/size': got string, want integer\n"
+        "error: {ID}: the values of release `db` (the site's file) do not match the schema of the chart: db: - at '/size': got string, want integer\n"
     );
     assert!(refused.contains(&message), "{refused}");
     assert!(
@@ -234,7 +230,7 @@ fn values_are_judged_by_the_charts_schema_where_there_is_helm() {
         .unwrap();
     assert_eq!(refused.status.code(), Some(1));
     assert_eq!(notes(&desk, "{values: {size: 2}}", &HELM_HERE), json!([]));
-    let failed = "the values of release `db` are not judged by the schema of its chart: helm template: no such template";
+    let failed = "the values of release `db` are not validated by the schema of its chart: helm template: no such template";
     assert_eq!(
         notes(&desk, "{values: {broken: 1}}", &HELM_HERE),
         json!([failed])
@@ -244,18 +240,18 @@ fn values_are_judged_by_the_charts_schema_where_there_is_helm() {
 #[test]
 fn where_nobody_can_judge_values_that_is_said() {
     let desk = desk("host: a\n");
-    let none = "the values of example-1.0.0 are not judged by the schemas of its charts: there is no `helm` of version 4 here";
+    let none = "the values of example-1.0.0 are not validated by the schemas of its charts: `helm` 4 not found";
     let many = "{values: {size: many}}";
     assert_eq!(notes(&desk, many, &[]), json!([none]));
     let others = |what: &str| {
         json!([format!(
-            "the values of release `db` are not judged by the schema of its chart: those of {what} count too"
+            "the values of release `db` are not validated by the schema of its chart: values of {what} also apply"
         )])
     };
     let from = "{values: {size: many}, valuesFrom: [{kind: Secret, name: a}]}";
     assert_eq!(
         notes(&desk, from, &HELM_HERE),
-        others("what `valuesFrom` names")
+        others("the objects in `valuesFrom`")
     );
     let of_prod = [&HELM_HERE[..], &["-e", "prod"]].concat();
     assert_eq!(notes(&desk, many, &of_prod), others("the default file"));
@@ -267,7 +263,7 @@ fn where_nobody_can_judge_values_that_is_said() {
 #[test]
 fn what_a_schema_lacks_without_the_sites_values_is_not_theirs() {
     let desk = desk("");
-    let lacking = "the schema of the chart refuses the values of release `db` also without those of the site's file: db: - at '': missing property 'host'";
+    let lacking = "the values of release `db` do not match the schema of the chart, even without those of the site's file: db: - at '': missing property 'host'";
     assert_eq!(
         notes(&desk, "{values: {size: 2}}", &HELM_HERE),
         json!([lacking])
@@ -292,16 +288,15 @@ fn values_are_judged_with_those_of_parameters() {
     };
     judged("{}").success();
     let refused = judged("{size: 1}").failure(1);
-    let words = "refuses the values of release `db` (the site's file): db: - at '/scale': minimum: got 1, want 2\n";
+    let words = "the values of release `db` (the site's file) do not match the schema of the chart: db: - at '/scale': minimum: got 1, want 2\n";
     assert!(refused.contains(words), "{refused}");
 }
 
 #[test]
 fn what_a_chart_names_nowhere_and_what_means_nothing_is_noted() {
     let desk = desk("host: a\n");
-    let unnamed =
-        "the chart of release `db` names no value `usr` (`auth.usr`); did you mean `user`?";
-    let unmeant = "the publisher does not mean a site to choose `image` of release `db`";
+    let unnamed = "the chart of release `db` has no value `usr` (`auth.usr`); did you mean `user`?";
+    let unmeant = "the publisher does not intend sites to set `image` of release `db`";
     let values = "{values: {auth: {usr: b}, image: b, size: 1}}";
     assert_eq!(notes(&desk, values, &HELM_HERE), json!([unmeant, unnamed]));
     let entry = "{solutions: example, part: web, workload: agent, set: {replicas: 2}}";
@@ -310,7 +305,7 @@ fn what_a_chart_names_nowhere_and_what_means_nothing_is_noted() {
         &format!("{{workloads: [{entry}]}}"),
         &["--output", "json"],
     );
-    let idle = "replicas: nothing for DaemonSet agent (the site's file, entry for example web, workload agent)";
+    let idle = "replicas has no effect on DaemonSet agent (the site's file, entry for example web, workload agent)";
     assert_eq!(json.json()["notes"], json!([idle]));
     // Where something is in the way they are told as well.
     let both = format!("{{parameters: {{example: {{hots: a}}}}, workloads: [{entry}]}}");

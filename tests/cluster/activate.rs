@@ -153,7 +153,7 @@ fn crds_go_back_only_where_nothing_needs_the_newer_ones() {
     // Where no operator sees it and makes something of it while others look.
     site.kubectl("default", &apply).success();
     let back = || activate(&site, &["1.0.0"]);
-    let held = format!("CRD `{CRD}`: existing objects do not fit version 1.0.0: ");
+    let held = format!("CRD `{CRD}`: existing objects are not compatible with version 1.0.0: ");
     let held = [
         &held,
         ".spec.greeting of v1alpha1: the field is removed (1 object; the first is VersionServer default/web)",

@@ -123,7 +123,7 @@ fn what_moved_since_a_plan_was_made_is_named_and_nothing_is_written() {
         site.kubectl("approved", &annotate).success();
     };
     annotate("who=somebody");
-    let object = "there were changes to Deployment approved/example-operator";
+    let object = "these objects have changed: Deployment approved/example-operator";
     refused(&site, "plan.json", &APPROVED, &[object, "make a new plan"]);
     annotate("who-");
     let dry = [&APPROVED[..], &["--dry-run"]].concat();
@@ -135,20 +135,25 @@ fn what_moved_since_a_plan_was_made_is_named_and_nothing_is_written() {
     let words = ["is not the one that key", "changed after it was signed"];
     refused(&site, "edited.json", &APPROVED, &words);
     edit(&site, "plan.json", "bare.json", running, false);
-    refused(&site, "bare.json", &[], &["is not what the file shows"]);
+    refused(
+        &site,
+        "bare.json",
+        &[],
+        &["the plan has changed since the file was written"],
+    );
     let staging = ["\"server\":\"https://", "\"server\":\"https://staging."];
     edit(&site, "plan.json", "staging.json", staging, false);
     refused(&site, "staging.json", &[], &["the server's address"]);
     let cluster = site.field("default", "namespace/kube-system", "{.metadata.uid}");
     let elsewhere = [cluster.as_str(), "8b1ecb6e-0000-4000-8000-000000000000"];
     edit(&site, "plan.json", "elsewhere.json", elsewhere, false);
-    let words = ["made for another cluster", "--context"];
+    let words = ["created for another cluster", "--context"];
     refused(&site, "elsewhere.json", &[], &words);
 
     // The plan for the version before is none for what runs by then, and this one still holds.
     apply(&site, "plan.json", &APPROVED).success();
     assert_eq!(self::running(&site), "1.1.0");
-    let words = ["version 1.1.0 is running there, and 1.0.0 is older"];
+    let words = ["version 1.1.0 is running, and 1.0.0 is older"];
     refused(&site, "first.json", &[], &words);
 }
 

@@ -52,8 +52,7 @@ pub(crate) fn spec(site: &Site) -> String {
 }
 
 pub(crate) const UNDECLARED: &str = ".spec.color: field not declared in schema";
-pub(crate) const UNTRIED: &str =
-    "Widget prod/own could not be tried: the CRD of its kind changes first";
+pub(crate) const UNTRIED: &str = "no dry-run of Widget prod/own: the CRD of its kind changes first";
 
 #[test]
 fn what_a_version_adds_to_a_definition_is_used_by_an_object_of_a_set() {

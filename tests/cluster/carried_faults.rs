@@ -75,8 +75,8 @@ fn kinds_that_the_cluster_does_not_know_are_named_before_anything_is_written() {
     let before = site.snapshot();
     let refused = import(&site, &archive, &[]).failure(1);
     for words in [
-        "PodDisruptionBudget prod/shop cannot be made: the cluster has no kind PodDisruptionBudget in policy/v1beta1; it has that kind in policy/v1",
-        "Widget prod/shop cannot be made: the cluster has no kind Widget in nowhere.example.test/v1, and neither it nor the archive has a CRD of that kind",
+        "cannot create PodDisruptionBudget prod/shop: the cluster does not serve kind PodDisruptionBudget in policy/v1beta1; the cluster serves it in policy/v1",
+        "cannot create Widget prod/shop: the cluster does not serve kind Widget in nowhere.example.test/v1, and neither the cluster nor the archive has a CRD for it",
     ] {
         assert!(refused.contains(words), "{words}: {refused}");
     }
@@ -94,7 +94,7 @@ fn an_upgrade_that_never_becomes_ready_is_taken_back_and_unchanged_pods_stay() {
     let second = format!("{}{MORE}", release("good day", "one"));
     let second = pack(&site, "2.0.0", OWN, &broken(&second));
     let failed = import(&site, &second, &SHORT);
-    let words = "version 2.0.0 did not become ready; version 1.0.0 is running again";
+    let words = "version 2.0.0 did not become ready and was rolled back to version 1.0.0";
     assert!(failed.stderr.contains(words), "{failed:?}");
     assert!(failed.stderr.contains("Deployment prod/shop"), "{failed:?}");
     assert_runs(&site, "1.0.0");
@@ -223,11 +223,12 @@ fn what_an_interruption_left_is_never_called_the_version_before() {
         }
         (!refused).then_some(())
     });
-    let words = "version 1.0.0 was not put back: an earlier change to version 2.0.0 did not end";
+    let words =
+        "was not rolled back to version 1.0.0: an earlier change to version 2.0.0 was interrupted";
     assert!(failed.stderr.contains(words), "{failed:?}");
     let hint = "`solution deploy NAME 1.0.0 --environment ENV` brings version 1.0.0 back";
     assert!(failed.stderr.contains(hint), "{failed:?}");
-    assert!(!failed.stderr.contains("running again"), "{failed:?}");
+    assert!(!failed.stderr.contains("was rolled back to"), "{failed:?}");
     let told = status(&site);
     assert_eq!(told["incomplete"][0]["verb"], "import", "{told:#}");
 
@@ -243,7 +244,7 @@ fn what_an_interruption_left_is_never_called_the_version_before() {
         (pods(&site, "prod") == running).then_some(())
     });
     let failed = import(&site, &second, &SHORT);
-    let words = "version 1.0.0 is running again";
+    let words = "was rolled back to version 1.0.0";
     assert!(failed.stderr.contains(words), "{failed:?}");
 }
 
@@ -302,7 +303,7 @@ fn webhooks_that_are_never_served_lock_nothing_and_an_upgrade_to_them_is_taken_b
 
     // A first install has nothing to return to.
     let failed = import(&site, &unserved, &accepted);
-    let words = "ValidatingWebhookConfiguration shop-judge would refuse everything";
+    let words = "ValidatingWebhookConfiguration shop-judge would reject every request";
     assert!(failed.stderr.contains(words), "{failed:?}");
     assert_eq!(webhooks(&site), "");
     is_open(&site);
@@ -319,7 +320,7 @@ fn webhooks_that_are_never_served_lock_nothing_and_an_upgrade_to_them_is_taken_b
     let (before, running) = (everything(&site), pods(&site, "prod"));
     let failed = import(&site, &unserved, &accepted);
     assert!(failed.stderr.contains(words), "{failed:?}");
-    let back = "version 2.0.0 did not become ready; version 1.0.0 is running again";
+    let back = "version 2.0.0 did not become ready and was rolled back to version 1.0.0";
     assert!(failed.stderr.contains(back), "{failed:?}");
     assert_runs(&site, "1.0.0");
     assert_eq!(webhooks(&site), "");
@@ -348,7 +349,7 @@ fn a_definition_is_not_changed_back_and_its_objects_lose_nothing() {
     let second = pack(&site, "2.0.0", OWN, &second);
     let failed = import(&site, &second, &SHORT);
     assert!(
-        failed.stderr.contains("version 1.0.0 is running again"),
+        failed.stderr.contains("was rolled back to version 1.0.0"),
         "{failed:?}"
     );
     let peer = "{apiVersion: shop.test/v1, kind: Crate, metadata: {name: peer, namespace: prod}, spec: {localASN: 64512}}";

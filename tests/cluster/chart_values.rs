@@ -79,12 +79,12 @@ fn two_environments_have_values_of_their_own_which_an_upgrade_keeps() {
     );
     let refused = test(&next, &[]).failure(1);
     assert!(
-        refused.contains("with images that are not carried: other.test/web:1.0.0; turned on by image.repository (the site's file of test)"),
+        refused.contains("with images that are not in the archive: other.test/web:1.0.0; turned on by image.repository (the site's file of test)"),
         "{refused}"
     );
     choose(&site, "webb", "{}", &["-e", "test"]);
     let checked = solution(&site, &["site", "check"]);
-    let words = "release `webb`, which no imported version of shop has";
+    let words = "release `webb`, which does not exist in any imported version of shop";
     assert!(checked.stderr.contains(words), "{checked:?}");
 }
 
@@ -102,7 +102,7 @@ fn is_advised(site: &Site) {
     let advised = packed(site, "1.2.0", &format!("  charts: [{chart}]\n"));
     let unmeant = ["--chart-set", "web:replicas=3", "--dry-run"];
     let shown = import(site, &advised, &unmeant).success();
-    let note = "the publisher does not mean a site to choose `replicas` of release `web`";
+    let note = "the publisher does not intend sites to set `replicas` of release `web`";
     assert!(shown.contains(note), "{shown}");
 }
 
@@ -159,7 +159,7 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
     let mistyped = ["--chart-set", "web:replcas=3", "--dry-run"];
     let shown = import(&site, &archive, &mistyped).success();
     let note =
-        "the chart of release `web` names no value `replcas` (`replcas`); did you mean `replicas`?";
+        "the chart of release `web` has no value `replcas` (`replcas`); did you mean `replicas`?";
     assert!(shown.contains(note), "{shown}");
     let next = pack(&site, "1.1.0", &VALUES.replace("hello", "welcome"));
     let shown = planned(&site, &next, &[]);
@@ -186,7 +186,7 @@ fn what_the_schema_of_a_chart_refuses_is_told_with_what_to_do_about_values() {
         let before = site.snapshot();
         let refused = import(&site, &archive, &["--chart-set", "web:replicas=many"]).failure(1);
         for words in [
-            "error: the schema of the chart refuses the values of the release prod/web: web: - at '/replicas': got string, want integer\n",
+            "error: the values of the release prod/web do not match the schema of the chart: web: - at '/replicas': got string, want integer\n",
             "hint: give others with `--chart-set",
         ] {
             assert!(refused.contains(words), "{words}: {refused}");
@@ -211,8 +211,8 @@ fn values_come_from_a_secret_that_nothing_shows() {
     let archive = pack(&site, "1.0.0", VALUES);
     let refused = import(&site, &archive, &["--dry-run"]).failure(1);
     for words in [
-        "ConfigMap prod/web, from which",
-        "Secret prod/web-words, from which",
+        "ConfigMap prod/web, a source of values",
+        "Secret prod/web-words, a source of values",
         "does not exist",
     ] {
         assert!(refused.contains(words), "{words}: {refused}");

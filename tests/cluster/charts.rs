@@ -218,7 +218,7 @@ fn a_new_user_can_follow_the_pages() {
         if command.starts_with("solution deploy") && expected == 1 {
             id = taken_over_by(&answer.stderr).to_owned();
         } else if expected == 1 {
-            let found = "release demo/podinfo is at revision 2, which is not from here";
+            let found = "release demo/podinfo is at revision 2, which was not created by an import";
             assert!(answer.stdout.contains(found), "{answer:?}");
         }
     }
@@ -441,7 +441,7 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     helm(&site, &[&upgrade[..], &theirs].concat()).success();
     assert_eq!(image(&site, "deployment/web"), SERVER);
     let status = solution(&site, &["status"]).failure(1);
-    let found = "release prod/web is at revision 3, which is not from here";
+    let found = "release prod/web is at revision 3, which was not created by an import";
     assert!(status.contains(found), "{status}");
     // It is still a release of this Solution, for Helm too.
     let ours = "--selector=solutions.metalk8s.scality.com/release-of=shop";
@@ -452,7 +452,7 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     assert!(shown.stdout.contains(found), "{shown:?}");
     // It is taken over with what it would send, once, by somebody who has seen it.
     let refused = import(&site, &second, &[]).failure(1);
-    let words = "revision 3 of the release prod/web was not stored from here";
+    let words = "revision 3 of the release prod/web was not recorded by an import";
     assert!(refused.contains(words), "{refused}");
     let id = taken_over_by(&refused);
     import(&site, &second, &["--accept", id]).success();
@@ -490,17 +490,17 @@ fn charts_are_installed_by_the_helm_that_the_archive_includes() {
         site.import(archive, &[&into[..], more].concat())
     };
     let refused = import(&plain, &["--use-included-helm"]).failure(1);
-    let words = "the archive includes no `helm` for amd64";
+    let words = "the archive does not include a `helm` for amd64";
     assert!(refused.contains(words), "{refused}");
     with("unsigned.iso", &["--unsigned"]);
     let unsigned = ["--use-included-helm", "--allow-unsigned", "shop-1.0.0"];
     let refused = import("unsigned.iso", &unsigned).failure(1);
-    let words = "nobody signed the archive, so the `helm` that it includes is not run";
+    let words = "cannot run the `helm` of the archive: the archive is not signed";
     assert!(refused.contains(words), "{refused}");
 
     with("own.iso", &["--key", "publisher.key"]);
     let refused = import("own.iso", &[]).failure(1);
-    assert!(refused.contains("there is no `helm`"), "{refused}");
+    assert!(refused.contains("`helm` not found"), "{refused}");
     let dry = ["--use-included-helm", "--dry-run"];
     let shown = import("own.iso", &dry).success();
     let words = ", included in the archive: the publisher's program";
@@ -595,7 +595,10 @@ spec:
     let shown = accepted(&site, &archive);
     let login = format!("{space}/shop-registry-login");
     assert!(shown.contains(&format!("create Secret {login}")), "{shown}");
-    assert!(!shown.contains("which is not made here"), "{shown}");
+    assert!(
+        !shown.contains("which this change does not create"),
+        "{shown}"
+    );
     let pulled = site.field(space, "deployment/agents", "{.status.readyReplicas}");
     assert_eq!(pulled, "1");
     // Nothing is left to do, and the plan made in two steps says so.
@@ -702,8 +705,7 @@ fn a_release_that_others_made_anew_is_theirs() {
     helm(&site, &[&anew[..], &[values]].concat()).success();
 
     let refused = import(&site, &first, &[]).failure(1);
-    let words =
-        "the release prod/web is there already (revision 1), and was not installed from this";
+    let words = "the release prod/web already exists (revision 1) and was not installed from this";
     assert!(refused.contains(words), "{refused}");
     solution(&site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
     assert_eq!(statuses(&site), ["deployed"]);
@@ -725,7 +727,7 @@ fn a_version_that_does_not_come_up_is_taken_back_and_says_why() {
     let failed = import(&site, &second, &["--timeout", "10"]).failure(1);
     assert!(began.elapsed() < Duration::from_mins(1), "{failed}");
     for words in [
-        "version 1.1.0 did not become ready; version 1.0.0 is running again",
+        "version 1.1.0 did not become ready and was rolled back to version 1.0.0",
         "Deployment prod/web",
         "/nowhere",
     ] {
@@ -773,7 +775,8 @@ fn what_cannot_be_installed_is_said_before_anything_is_written() {
         .success();
     let taken = import(&site, &first, &[]).failure(1);
     assert!(
-        taken.contains("Secret prod/web already exists, and is not of the release prod/web"),
+        taken
+            .contains("Secret prod/web already exists and does not belong to the release prod/web"),
         "{taken}"
     );
     site.kubectl("prod", &["delete", "secret", "web"]).success();
@@ -790,7 +793,7 @@ fn what_cannot_be_installed_is_said_before_anything_is_written() {
     helm(&site, &["install", "web", theirs]).success();
     let taken = import(&site, &first, &[]).failure(1);
     assert!(
-        taken.contains("the release prod/web is there already (revision 1)"),
+        taken.contains("the release prod/web already exists (revision 1)"),
         "{taken}"
     );
     helm(&site, &["uninstall", "web"]).success();
@@ -820,7 +823,7 @@ fn what_needs_a_chart_comes_after_it_and_goes_before() {
     let gone = solution(&site, &["undeploy", "--yes", "shop", "-e", "prod"]);
     let told = gone.stderr.clone();
     let shown = gone.success();
-    let stays = "prod/web-setup stays: Helm leaves what its hooks have made";
+    let stays = "prod/web-setup is kept: Helm does not delete objects that hooks created";
     assert!(shown.contains(stays), "{shown}");
     let at = |words: &str| {
         told.find(words)

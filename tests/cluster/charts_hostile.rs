@@ -67,13 +67,14 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
         "PersistentVolumeClaim prod/data",
         "Namespace charts-hooks-held",
     ] {
-        let words = format!("{what} exists, and a hook of the release prod/web has its name");
+        let words = format!("{what} exists and has the name of a hook of the release prod/web");
         assert!(refused.contains(&words), "{words}: {refused}");
     }
 
     // Somebody's object goes only where it is taken over, and that is accepted.
     let first = pack(&site, "1.0.1", &[("c", "")]);
-    let words = "ConfigMap prod/settings already exists, and is not of the release prod/web";
+    let words =
+        "ConfigMap prod/settings already exists and does not belong to the release prod/web";
     let refused = import(&site, &first, &[]).failure(1);
     assert!(refused.contains(words), "{refused}");
     let adopt = ["--adopt", "objects"];
@@ -339,7 +340,7 @@ fn a_revision_that_a_tenant_planted_does_nothing() {
     );
     for refused in [undeploy(&[]), import(&site, &second, &[])] {
         let refused = refused.failure(1);
-        let words = "revision 2 of the release prod/web was not stored from here";
+        let words = "revision 2 of the release prod/web was not recorded by an import";
         assert!(refused.contains(words), "{refused}");
         assert!(
             refused.contains("the hook ClusterRoleBinding charts-planted"),
@@ -350,7 +351,7 @@ fn a_revision_that_a_tenant_planted_does_nothing() {
         .success();
     release["version"] = json!(1);
     site.apply(&planted(1, &release).to_string()).success();
-    let words = "revision 1 of the release prod/web was not stored from here";
+    let words = "revision 1 of the release prod/web was not recorded by an import";
     let refused = undeploy(&[]).failure(1);
     assert!(refused.contains(words), "{refused}");
 

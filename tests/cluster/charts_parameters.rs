@@ -127,8 +127,8 @@ fn a_parameter_feeds_a_set_and_charts_and_a_sensitive_one_is_shown_nowhere() {
     let first = pack(&site, "1.0.0");
     let refused = import(&site, &first, &["--set", "class=none.test"]).failure(1);
     for words in [
-        "the parameter `token` has no value",
-        "the cluster has no storage class `none.test`, which the parameter `class` names",
+        "parameter `token` has no value",
+        "storage class `none.test`, the value of parameter `class`, does not exist in the cluster",
     ] {
         assert!(refused.contains(words), "{words}: {refused}");
     }

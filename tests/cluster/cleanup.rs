@@ -154,7 +154,7 @@ fn a_plan_that_was_approved_stands_for_what_cleans_up() {
     // The same names, and another content.
     patched(&site, "never");
     let refused = apply("first.json").failure(1);
-    let words = "what is planned now is not what the file shows";
+    let words = "the plan has changed since the file was written";
     assert!(refused.contains(words), "{refused}");
     plan("second.json");
     apply("second.json").success();
@@ -187,10 +187,10 @@ fn what_does_not_clean_up_can_be_left_out() {
     let lost = ["delete", "secret", "carried.prod.shop"];
     site.kubectl("metalk8s-solutions", &lost).success();
     let refused = undeploy(&site, &[]).failure(1);
-    let words = "was kept in Secret metalk8s-solutions/carried.prod.shop, and is gone";
+    let words = "Secret metalk8s-solutions/carried.prod.shop is missing";
     assert!(refused.contains(words), "{refused}");
     let undone = undeploy(&site, &["--skip-remove-sets"]).success();
-    assert!(undone.contains("is left out: last"), "{undone}");
+    assert!(undone.contains("are skipped: last"), "{undone}");
     eventually("nothing of the release is left", || {
         difference(&empty, &site.everything("prod"))
             .is_empty()
@@ -219,7 +219,7 @@ fn what_a_removal_claims_stays_with_its_data_and_is_taken_back() {
     for _ in 0..2 {
         import(&site, &archive, &[]).success();
         let undone = undeploy(&site, &["--output", "json"]).json();
-        let words = "PersistentVolumeClaim prod/copy stays, with its data";
+        let words = "PersistentVolumeClaim prod/copy is kept, with its data";
         assert_eq!(undone["notes"], serde_json::json!([words]), "{undone}");
         let removed = undone["removed"].to_string();
         assert!(!removed.contains("PersistentVolumeClaim"), "{removed}");

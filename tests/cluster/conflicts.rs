@@ -62,9 +62,9 @@ fn fields_of_others_are_named_with_their_managers_and_taken_over_when_told() {
     let before = site.snapshot();
     let text = upgrade(&site, &[]).failure(1);
     for words in [
-        "error: CustomResourceDefinition versionservers.example.metalk8s.test has fields that other field managers set: .spec.names.shortNames (definer)\n",
-        "error: ConfigMap fields/example-operator-config has fields that other field managers set: .data.operator.yaml (tuner)\n",
-        "error: Deployment fields/example-operator has fields that other field managers set: .spec.replicas (kubectl)\n",
+        "error: CustomResourceDefinition versionservers.example.metalk8s.test has fields that are owned by other field managers: .spec.names.shortNames (definer)\n",
+        "error: ConfigMap fields/example-operator-config has fields that are owned by other field managers: .data.operator.yaml (tuner)\n",
+        "error: Deployment fields/example-operator has fields that are owned by other field managers: .spec.replicas (kubectl)\n",
         "`--force-conflicts` takes these fields over",
         "3 obstacles in the way",
     ] {

@@ -233,7 +233,7 @@ fn an_operator_of_the_whole_cluster_is_the_only_one() {
     site.import("wide.iso", &into("consent")).success();
     let before = site.snapshot();
     let refused = site.import("wide.iso", &into("other")).failure(1);
-    let words = "must be the only one, and one runs in namespace `consent`";
+    let words = "must be the only one, but another one runs in namespace `consent`";
     assert!(refused.contains(words), "{refused}");
     assert_eq!(site.snapshot(), before);
     site.import("wide.iso", &into("consent")).success();

@@ -67,7 +67,7 @@ fn objects_that_would_lose_something_are_counted_and_nothing_is_written() {
     let before = site.snapshot();
     let text = activate(&site, "1.2.0", &[]).failure(1);
     let refused = format!(
-        "CRD `{CRD}`: existing objects do not fit version 1.2.0: .spec.replicas of v1alpha1: maximum is now 3 (2 objects; the first is VersionServer default/b)\n"
+        "CRD `{CRD}`: existing objects are not compatible with version 1.2.0: .spec.replicas of v1alpha1: maximum is now 3 (2 objects; the first is VersionServer default/b)\n"
     );
     assert!(text.contains(&refused), "{text}");
     assert!(
@@ -105,9 +105,7 @@ fn what_the_api_server_cannot_change_is_said_before_it_is_asked() {
     activate(&site, "1.1.0", &[]).success();
     let before = site.snapshot();
     let text = activate(&site, "1.2.0", &[]).failure(1);
-    let words = format!(
-        "CRD `{CRD}`: version 1.2.0 has another `scope`, which the API server cannot change\n"
-    );
+    let words = format!("CRD `{CRD}`: version 1.2.0 changes `scope`, which is immutable\n");
     assert!(text.contains(&words), "{text}");
     assert_eq!(site.snapshot(), before);
 }

@@ -89,7 +89,7 @@ fn nothing_stays_but_what_is_remembered() {
         "Secret two/example-registry-login",
         "ServiceAccount one/default loses the pull secret",
         "CustomResourceDefinition versionservers.example.metalk8s.test",
-        "environment two stays, in namespace two",
+        "environment two is kept, in namespace two",
         &format!("under {}/example-1.0.0", site.registry()),
         "the removal was not confirmed",
     ] {

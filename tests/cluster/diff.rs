@@ -150,7 +150,7 @@ fn what_cannot_be_told_is_no_difference() {
     let site = Site::new("diff");
     let unknown = diff(&site, &[]).failure(3);
     assert!(
-        unknown.contains("there is no environment `diff`"),
+        unknown.contains("environment `diff` does not exist"),
         "{unknown}"
     );
     site.environment("diff");
@@ -158,7 +158,7 @@ fn what_cannot_be_told_is_no_difference() {
     assert_eq!(text, "nothing is deployed in environment diff\n");
     let other = diff(&site, &["--namespace", "other"]).failure(3);
     assert!(
-        other.contains("namespace `other` is not one of the environment `diff`"),
+        other.contains("namespace `other` does not belong to the environment `diff`"),
         "{other}"
     );
     let nothing = diff(&site, &["example"]).failure(3);

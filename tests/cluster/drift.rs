@@ -217,7 +217,9 @@ fn what_others_set_is_told_with_their_names_and_taken_back_when_told() {
 
     let refused = import(&site, &archive, &[]).failure(1);
     for words in [
-        format!("Deployment prod/web has fields that other field managers set: {field} (mallory)"),
+        format!(
+            "Deployment prod/web has fields that are owned by other field managers: {field} (mallory)"
+        ),
         "`--force-conflicts`".to_owned(),
     ] {
         assert!(refused.contains(&words), "{words}: {refused}");
@@ -267,7 +269,7 @@ fn what_somebody_made_anew_under_a_name_is_theirs() {
     let why = told["why"].as_str().unwrap();
     assert!(why.starts_with("ConfigMap prod/web was changed"), "{why}");
     let refused = import(&site, &archive, &[]).failure(1);
-    let words = "ConfigMap prod/web already exists, and is not of the release prod/web";
+    let words = "ConfigMap prod/web already exists and does not belong to the release prod/web";
     assert!(refused.contains(words), "{refused}");
     import(&site, &archive, &["--adopt", "objects"]).success();
     is_as_installed(&site, &archive);
@@ -399,6 +401,6 @@ fn an_object_of_a_set_that_is_gone_is_told_and_made_again() {
         .success();
     site.kubectl("prod", &create).success();
     let status = site.solution(&["status"]).failure(1);
-    let words = "ConfigMap prod/page is not what was applied";
+    let words = "ConfigMap prod/page is not the object that was applied";
     assert!(status.contains(words), "{status}");
 }

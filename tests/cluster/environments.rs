@@ -13,7 +13,7 @@ fn a_mistyped_name_makes_no_environment() {
     let into = ["-e", "produciton"];
     let text = site.import("1.0.0.iso", &into).failure(1);
     for words in [
-        "there is no environment `produciton`",
+        "environment `produciton` does not exist",
         "did you mean `production`?",
         "--create-environment",
     ] {
@@ -25,7 +25,8 @@ fn a_mistyped_name_makes_no_environment() {
     let plan = ["-e", "other", "--create-environment", "--dry-run"];
     let plan = site.import("1.0.0.iso", &plan).success();
     assert!(
-        plan.contains("namespace other does not exist yet") && plan.contains("could not be tried"),
+        plan.contains("namespace other does not exist yet")
+            && plan.contains("the dry-run did not cover"),
         "{plan}"
     );
     assert_eq!(site.snapshot(), before);
@@ -65,7 +66,7 @@ fn what_stands_in_an_environment_stays() {
     let shown = crate::common::Answer::of(&mut upgrade).success();
     for words in [
         format!("--pull-registry {}", site.pull_registry()),
-        "--pull-secret login (as it runs now)".to_owned(),
+        "--pull-secret login (unchanged)".to_owned(),
         "--namespace elsewhere".to_owned(),
     ] {
         assert!(shown.contains(&words), "`{words}` is not in: {shown}");
@@ -116,7 +117,10 @@ fn nodes_get_a_login_of_their_own() {
     );
     // It stays with the next version, and goes with the last.
     let shown = site.import("1.1.0.iso", &["-e", "logins"]).success();
-    assert!(!shown.contains("which is not made here"), "{shown}");
+    assert!(
+        !shown.contains("which this change does not create"),
+        "{shown}"
+    );
     site.solution(&["undeploy", "--yes", "example", "-e", "logins"])
         .success();
     let left = site.kubectl("logins", &["get", "secrets", "--output=name"]);
@@ -216,7 +220,10 @@ fn an_environment_is_described_as_it_is() {
     }
     let absent = ["environment", "describe", "other"];
     let text = site.solution(&absent).failure(1);
-    assert!(text.contains("there is no environment `other`"), "{text}");
+    assert!(
+        text.contains("environment `other` does not exist"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -239,7 +246,7 @@ fn what_is_not_as_recorded_is_described() {
     for words in [
         "hint: scale it up again with `kubectl scale`",
         "namespace before  adopted, was deleted, and someone created another",
-        "namespace claims is labelled as environment `shown`, but belongs to no environment",
+        "namespace claims is labelled as environment `shown`, but does not belong to an environment",
         "quota         few: pods ",
         "pull secret login",
     ] {
@@ -314,7 +321,10 @@ fn an_environment_that_is_not_there_is_not_deleted() {
     let text = site
         .solution(&["environment", "delete", "--yes", "their"])
         .failure(1);
-    assert!(text.contains("there is no environment `their`"), "{text}");
+    assert!(
+        text.contains("environment `their` does not exist"),
+        "{text}"
+    );
     assert_eq!(site.snapshot(), before);
 }
 
@@ -383,7 +393,7 @@ fn a_namespace_that_does_not_go_holds_up_no_other_environment() {
         "{status}"
     );
     let deleted = deleted.failure(3);
-    assert!(deleted.contains("still there after 2 s: Namespace stuck"));
+    assert!(deleted.contains("not deleted after 2 s: Namespace stuck"));
     site.solution(&delete).success();
     create().success();
 }

@@ -30,7 +30,7 @@ fn a_timeout_is_how_long_objects_may_take_to_go() {
     let text = answer.failure(3);
     assert!(took < SOON, "{took:?}: {text}");
     for words in [
-        "still there after 2 s",
+        "not deleted after 2 s",
         "Deployment prod/example-operator",
         "`--timeout` waits longer",
     ] {

@@ -286,7 +286,7 @@ fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
         .write("fleet.yaml", text.replace(&kubeconfigs[0], &kubeconfigs[1]));
     let answer = values(&site, &[]);
     assert_eq!(answer.code, 1, "{answer:?}");
-    let words = format!("but the file pins {of_paris}: this is another cluster");
+    let words = format!("but the fleet's file pins {of_paris}");
     assert!(
         answer.stderr.contains("error: paris: ") && answer.stderr.contains(&words),
         "{answer:?}"

@@ -252,6 +252,7 @@ fn a_secret_in_anything_else_is_in_the_way(site: &Site) {
     pack(site, "1.1.0", SETS, &leaking);
     write(site, "1.1.0");
     let refused = export(site, "flux", &[]).failure(1);
-    let words = "error: lab, shop 1.1.0 in gitops: ConfigMap gitops/shop holds a sensitive value";
+    let words =
+        "error: lab, shop 1.1.0 in gitops: ConfigMap gitops/shop contains a sensitive value";
     assert!(refused.contains(words), "{refused}");
 }

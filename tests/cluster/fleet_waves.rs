@@ -209,7 +209,7 @@ fn prepare_hub(all: &Fleet) {
     let by = ["--hub=test", "--kubeconfig", member];
     let unprepared = fleet(all, &[&["pause", "fleet.yaml"], &by[..]].concat()).failure(1);
     assert!(
-        unprepared.contains("the cluster has no kind SolutionRollout"),
+        unprepared.contains("the cluster does not serve kind SolutionRollout"),
         "{unprepared}"
     );
     is_paused_here_alone(all, &unprepared);

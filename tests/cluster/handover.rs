@@ -113,7 +113,7 @@ fn an_operator_becomes_a_release_and_an_operator_again() {
 
     let second = pack(&site, "2.0.0", OWN, RELEASE);
     let planned = import(&site, &second, &["--dry-run"]).success();
-    let words = "Deployment prod/shop-operator stops before what takes its place starts";
+    let words = "Deployment prod/shop-operator stops before its replacement starts";
     assert!(planned.contains(words), "{planned}");
     let into = ["-e", "prod", "--pull-secret", "login"];
     let made = "PATCH /apis/apps/v1/namespaces/prod/deployments/page?fieldManager=solution&fieldValidation=Strict&force=false HTTP";
@@ -168,7 +168,7 @@ fn an_operator_comes_back_when_the_release_does_not_come_up() {
     );
     let failed = import(&site, &second, &["--timeout", "20"]);
     assert_ne!(failed.code, 0, "{failed:?}");
-    let words = "version 1.0.0 is running again";
+    let words = "was rolled back to version 1.0.0";
     assert!(failed.stderr.contains(words), "{failed:?}");
     assert_eq!(deployments(&site), ["shop-operator 1"]);
     let after = site.everything("prod");
@@ -198,7 +198,7 @@ fn what_somebody_made_anew_stays_and_is_named() {
     let undone = site
         .solution(&["undeploy", "--yes", "shop", "-e", "prod"])
         .success();
-    let words = "ServiceAccount prod/shop-operator stays: it is not what was applied";
+    let words = "ServiceAccount prod/shop-operator is kept: it is not the object that was applied";
     assert!(undone.contains(words), "{undone}");
     let name = site.field("prod", "serviceaccount/shop-operator", "{.metadata.name}");
     assert_eq!(name, "shop-operator");

@@ -128,7 +128,7 @@ fn an_environment_goes_back_to_what_ran_there() {
 fn what_is_no_way_back_is_refused_with_the_reason() {
     let site = site("history-refused");
     let none = rollback(&site, &[]).failure(1);
-    let words = "the history knows nothing of example that ran in namespace `back` before";
+    let words = "the history has no earlier version of example in namespace `back`";
     assert!(none.contains(words), "{none}");
     deploy(&site, &["1.0.0", "--pull-secret", "login"]).success();
     let first = history(&site)[0]["revision"].to_string();
@@ -139,10 +139,10 @@ fn what_is_no_way_back_is_refused_with_the_reason() {
     deploy(&site, &["1.1.0"]).success();
     let before = site.snapshot();
     for (to, words) in [
-        ("999", "there is no revision 999".to_owned()),
+        ("999", "revision 999 is not in the history".to_owned()),
         (
             &made,
-            format!("revision {made} deployed no version of example in namespace `back`"),
+            format!("revision {made} did not deploy example in namespace `back`"),
         ),
     ] {
         let refused = rollback(&site, &["--to", to]).failure(1);
@@ -159,7 +159,7 @@ fn what_is_no_way_back_is_refused_with_the_reason() {
     site.kubectl("metalk8s-solutions", &patch).success();
     let refused = rollback(&site, &["--to", &first]).failure(1);
     assert!(
-        refused.contains("was imported from a different archive since"),
+        refused.contains("was later imported from a different archive"),
         "{refused}"
     );
     // A receipt that nobody can read is said, and keeps nobody from anything.
@@ -205,10 +205,13 @@ fn a_failed_upgrade_stands_in_the_history_with_its_reason() {
     );
     let revision = receipt["revision"].to_string();
     let refused = rollback(&site, &["--to", &revision]).failure(1);
-    assert!(refused.contains("did not end well"), "{refused}");
+    assert!(refused.contains(" failed, so "), "{refused}");
     // Nothing else ran before that which runs again.
     let none = rollback(&site, &[]).failure(1);
-    assert!(none.contains("the history knows nothing"), "{none}");
+    assert!(
+        none.contains("the history has no earlier version"),
+        "{none}"
+    );
     site.solution(&["undeploy", "--yes", "example", "-e", "back"])
         .success();
     let columns = "--output=custom-columns=:.type,:.reason,:.regarding.kind,:.note";
@@ -225,7 +228,7 @@ fn a_failed_upgrade_stands_in_the_history_with_its_reason() {
             "Warning",
             "RolledBack",
             "Deployment",
-            "example 1.1.0 did not become ready and 1.0.0 runs again (revision ",
+            "example 1.1.0 did not become ready and was rolled back to 1.0.0 (revision ",
         ],
         [
             "Normal",

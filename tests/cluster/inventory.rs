@@ -63,7 +63,7 @@ fn what_was_made_anew_under_an_operators_name_is_refused_and_stays() {
         "Role tenant/example-operator has the labels of example, but is not in its inventory";
     assert!(refused.contains(words), "{refused}");
     let undone = site.solution(&["undeploy", "--yes", "example", "-e", "tenant"]);
-    let words = "Role tenant/example-operator stays: it is not what was applied";
+    let words = "Role tenant/example-operator is kept: it is not the object that was applied";
     assert!(undone.success().contains(words));
     assert!(site.field("tenant", role, "{.rules}").contains("pods"));
 }

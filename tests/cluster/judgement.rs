@@ -121,7 +121,7 @@ fn a_pull_secret_that_comes_late_or_is_corrected_is_used_at_once() {
 fn unready(site: &Site) {
     let text = site.solution(&["status"]).failure(1);
     assert!(
-        text.contains("example 1.0.0  0/1 pods ready: the image cannot be pulled, the registry does not accept the credentials")
+        text.contains("example 1.0.0  0/1 pods ready: the image cannot be pulled: the registry does not accept the credentials")
             && text.contains("hint: name a Secret"),
         "{text}"
     );

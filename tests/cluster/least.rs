@@ -244,7 +244,7 @@ fn an_administrator_of_one_namespace_sees_it_and_is_told_at_once_what_stays_unse
             "right": "list configmaps in namespace metalk8s-solutions",
         },
         {
-            "what": "which versions are active",
+            "what": "the active versions",
             "right": "list customresourcedefinitions.apiextensions.k8s.io",
         },
     ]);
@@ -258,15 +258,11 @@ fn an_administrator_of_one_namespace_sees_it_and_is_told_at_once_what_stays_unse
         ),
         (
             &["-n", "theirs"],
-            "what is deployed in namespace theirs (get configmaps namespace-theirs",
+            "the Solutions that are deployed in namespace theirs (get configmaps namespace-theirs",
         ),
     ] {
         let text = status(more).failure(3);
-        for words in [
-            hidden,
-            "which versions are active (list",
-            "solution site rbac",
-        ] {
+        for words in [hidden, "the active versions (list", "solution site rbac"] {
             assert!(text.contains(words), "`{words}` is not in: {text}");
         }
     }
@@ -459,9 +455,9 @@ fn who_administers_one_namespace_runs_an_imported_version_there_without_any_righ
     let unseen: Vec<&str> = unseen.map(|it| it["what"].as_str().unwrap()).collect();
     let expected = [
         "other versions and environments",
-        "which versions are active",
-        "what the site's file of ours chooses",
-        "which platforms the nodes have",
+        "the active versions",
+        "the site configuration of ours",
+        "the platforms of the nodes",
     ];
     assert_eq!(unseen, expected);
     assert_eq!(site.snapshot(), before);
@@ -514,7 +510,7 @@ fn what_the_clusters_administrators_deploy_is_theirs_and_takes_the_place_of_what
     assert_eq!(site.kubectl("ours", &own).code, 1);
     for refused in [owner.deploy("1.0.0", "ours", &[]), owner.undeploy(&[])] {
         let text = refused.failure(1);
-        let words = "example was not deployed in namespace `ours` by the administrator";
+        let words = "example was not deployed in namespace `ours` by the namespace administrator";
         assert!(text.contains(words), "{text}");
     }
 }
@@ -535,7 +531,7 @@ fn what_reaches_beyond_a_namespace_is_refused_to_who_administers_only_it() {
     let before = site.snapshot();
     let text = owner.deploy("1.0.0", "ours", &[]).failure(1);
     for words in [
-        "ClusterRole solution:ours:ours:example:more is an object of the whole cluster",
+        "ClusterRole solution:ours:ours:example:more is cluster-scoped",
         "CRD `versionservers.example.metalk8s.test` is not active",
         "`solution crds activate NAME VERSION`",
         "have who administers the cluster deploy it",
@@ -545,7 +541,7 @@ fn what_reaches_beyond_a_namespace_is_refused_to_who_administers_only_it() {
     namespaces("create");
     owner.administers("plain");
     let text = owner.deploy("1.0.0", "plain", &[]).failure(1);
-    let words = "namespace `plain` belongs to no environment";
+    let words = "namespace `plain` does not belong to an environment";
     assert!(text.contains(words), "{text}");
     namespaces("delete");
     assert_eq!(site.snapshot(), before);

@@ -167,7 +167,7 @@ fn nothing_goes_that_an_operator_may_need() {
     site.solution(&[&deploy[..], &["--ca-file", &ca]].concat())
         .success();
     let words = [
-        "example 1.0.0 is deployed in the environment `needs` and may need v1alpha1, which is to go",
+        "example 1.0.0 is deployed in the environment `needs` and may need v1alpha1, which would be removed",
         "upgrade it there",
         "1 obstacle in the way",
     ];

@@ -106,7 +106,7 @@ fn what_is_needed_is_there_first_and_stays() {
     });
     import(&site, &shop, &[]).success();
 
-    let needed = "shop 1.0.0 in the environment `prod` needs db `>=1, <2`";
+    let needed = "shop 1.0.0 in the environment `prod` requires db `>=1, <2`";
     let before = site.snapshot();
     for removal in [
         &["undeploy", "--yes", "db", "-e", "prod"][..],

@@ -144,7 +144,7 @@ fn a_kubelet_that_is_stopped_keeps_the_version_that_runs() {
     let text = Answer::of(&mut upgrade(&site, &at_once)).failure(3);
     let words = [
         "1.1.0 did not become ready",
-        "version 1.0.0 is running again",
+        "was rolled back to version 1.0.0",
     ];
     says(&text, &words);
     assert_told(&site, "1.0.0", "ready", &[]);

@@ -105,7 +105,7 @@ fn a_node_that_does_not_know_the_authority_pulls_with_the_files_that_are_printed
     says(
         &refused,
         &[
-            "no pod could pull",
+            "in a test pod",
             " on amd64",
             "(x509)",
             &hosts,
@@ -183,7 +183,7 @@ fn a_registry_without_tls_and_an_image_that_it_lacks_are_told_apart() {
     drop(told);
     assert_eq!(refused.code, 1, "{refused:?}");
     let refused = refused.json();
-    let words = "the registry does not have it";
+    let words = "the registry does not have the image";
     assert!(
         refused["causes"][0].as_str().unwrap().contains(words),
         "{refused:#}"
@@ -235,9 +235,9 @@ fn a_failed_proof_leaves_what_runs_as_it_is() {
     ];
     let refused = site.solution(&deploy);
     assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
-    let words = "the registry does not have it";
-    let said = "so nothing of the deployment was changed";
-    says(&refused, &["no pod could pull", said, words]);
+    let words = "the registry does not have the image";
+    let said = "the deployment was not changed";
+    says(&refused, &["in a test pod", said, words]);
     site.solution(&["status"]).success();
 }
 
@@ -343,7 +343,7 @@ fn who_may_make_no_pods_is_told_so_and_can_go_without() {
     let before = site.snapshot();
     let refused = import(&[]);
     assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
-    let words = "this user may not create pods in namespace pulls, so no pod can pull";
+    let words = "this user may not create pods in namespace pulls, so a test pull";
     says(&refused, &[words, "--no-pull-proof"]);
     import(&["--no-pull-proof"]).success();
 }
@@ -384,10 +384,10 @@ fn a_release_is_deployed_once_a_pod_has_pulled_one_of_its_images() {
     let before = site.everything("pulls");
     let elsewhere = import(&first, &format!("{registry}-not"), &[]);
     assert_eq!(elsewhere.code, 1, "{elsewhere:?}");
-    let said = "so nothing of the deployment was changed";
+    let said = "the deployment was not changed";
     says(
         &elsewhere,
-        &[said, " on amd64", "the registry does not have it"],
+        &[said, " on amd64", "the registry does not have the image"],
     );
     let left = site.everything("pulls");
     assert_eq!(difference(&before, &left), "");

@@ -105,13 +105,13 @@ fn what_a_site_chooses_reaches_operator_set_and_chart_and_stays_with_an_upgrade(
         }),
     );
     let checked = solution(&site, &["site", "check"]);
-    let words = "no imported version has set or chart `wep`";
+    let words = "no imported version has the set of manifests or chart `wep`";
     assert!(checked.stderr.contains(words), "{checked:?}");
     let plan = import(&site, &first, &["--dry-run", "--output", "json"]).json();
     let text = plan.to_string();
     for words in [
         "this version has no workload `wbe`",
-        "this version has no set or chart `wep`",
+        "this version has no set of manifests or chart `wep`",
     ] {
         assert!(text.contains(words), "{words}: {plan}");
     }
@@ -129,7 +129,7 @@ fn what_a_site_chooses_reaches_operator_set_and_chart_and_stays_with_an_upgrade(
     import(&site, &first, &[]).success();
     check(&site, "hello");
     let checked = solution(&site, &["site", "check"]);
-    let words = "no version that is deployed has workload `wbe`";
+    let words = "no deployed version has workload `wbe`";
     assert!(checked.stderr.contains(words), "{checked:?}");
     // What is done is left, and what is there needs nothing.
     let left = object(&site, "job/shop-setup");

@@ -333,7 +333,7 @@ fn an_upgrade_that_does_not_come() {
         &answer.stderr,
         &[
             "1.1.0 did not become ready",
-            "version 1.0.0 is running again",
+            "was rolled back to version 1.0.0",
             "/nowhere",
         ],
     );

@@ -191,7 +191,7 @@ fn a_file_that_cannot_hold_changes_nothing() {
         (
             json!({}),
             Some("nowhere"),
-            "there is no environment `nowhere`",
+            "environment `nowhere` does not exist",
         ),
     ] {
         write(&site, "wrong.yaml", &spec);
@@ -207,7 +207,7 @@ fn a_file_that_cannot_hold_changes_nothing() {
     let dry = site.solution(&["site", "set", "names.yaml", "--dry-run"]);
     assert_eq!((dry.code, site.snapshot()), (0, before), "{dry:?}");
     set(&site, &names, &[]);
-    let note = "replicas reach operators alone (the site's file, entry for *)";
+    let note = "replicas apply to operators only (the site's file, entry for *)";
     let text = site.solution(&["site", "check"]).failure(1);
     assert!(text.starts_with(&format!("note: {note}")), "{text}");
     assert!(text.ends_with("\n3 obstacles in the way\n"), "{text}");
@@ -225,7 +225,7 @@ fn a_file_that_cannot_hold_changes_nothing() {
     let expected = [
         "Secret `absent` does not exist in namespace `refused`",
         "PriorityClass `absent`, which the site's file names, does not exist",
-        "no node has all labels that the site's file asks for: disk=none",
+        "no node has all labels that the site's file requires: disk=none",
     ];
     assert_eq!(said, expected);
     let labels = &problems[2]["obstacle"];

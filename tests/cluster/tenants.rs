@@ -27,7 +27,7 @@ fn an_object_made_while_images_are_pushed_is_not_taken() {
     });
     assert_eq!(answer.code, 1, "{answer:?}");
     assert!(
-        answer.stderr.contains("others changed the cluster"),
+        answer.stderr.contains("the cluster has changed"),
         "{answer:?}"
     );
     assert!(rules(&site).contains("pods") && !rules(&site).contains("versionservers"));
@@ -216,7 +216,7 @@ fn another_namespace_of_the_name_is_not_deleted() {
     kubectl(&["create", "namespace", "anew"]);
     let text = site.import("1.0.0.iso", &["-e", "anew"]).failure(1);
     assert!(
-        text.contains("is not the one that the environment had"),
+        text.contains("was deleted, and another namespace with this name was created"),
         "{text}"
     );
     let text = site

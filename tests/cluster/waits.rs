@@ -266,7 +266,7 @@ fn a_chart_that_brings_the_network_comes_before_the_nodes_are_ready() {
         &[&accepted[..], &["--dry-run"]].concat(),
     ));
     let shown = shown.success();
-    let note = "what runs on nodes that are not Ready is brought first";
+    let note = "objects that run on nodes that are not Ready are applied first";
     assert!(shown.contains(note), "{shown}");
     let done = Answer::of(&mut import(&site, &archive, &accepted));
     let told = done.stderr.clone();

@@ -37,7 +37,7 @@ impl fmt::Display for FieldConflict {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No kubeconfig file exists at any of these paths.
-    #[error("no kubeconfig found, looked at: {}", show_paths(.0))]
+    #[error("no kubeconfig found at {}", show_paths(.0))]
     NoKubeconfig(Vec<PathBuf>),
     /// A kubeconfig file is there and cannot be read.
     #[error("cannot read kubeconfig {path}", path = path.display())]
@@ -76,7 +76,7 @@ pub enum Error {
         source: Source,
     },
     /// No answer came from the server.
-    #[error("cannot {doing}: no answer from {server}")]
+    #[error("cannot {doing}: no response from {server}")]
     Unreachable {
         /// The operation that failed.
         doing: String,
@@ -128,7 +128,7 @@ pub enum Error {
         message: String,
     },
     /// The server has no such kind.
-    #[error("the cluster has no kind {0}")]
+    #[error("the cluster does not serve kind {0}")]
     NoSuchKind(Gvk),
     /// An object of a namespaced kind has no namespace, or the other way round.
     #[error("{object} {problem}")]
@@ -150,7 +150,7 @@ pub enum Error {
         conflicts: Vec<FieldConflict>,
     },
     /// The object was changed by somebody else at the same time, or is not the one that was meant.
-    #[error("cannot {doing}: it was changed by somebody else: {message}")]
+    #[error("cannot {doing}: it was changed at the same time: {message}")]
     Changed {
         /// The operation that failed.
         doing: String,
@@ -166,7 +166,7 @@ pub enum Error {
         message: String,
     },
     /// The server failed or was busy, again after several attempts.
-    #[error("cannot {doing}: the server answers {status}: {message}")]
+    #[error("cannot {doing}: the server returned {status}: {message}")]
     Server {
         /// The operation that failed.
         doing: String,
@@ -209,7 +209,7 @@ pub enum Error {
         after: Duration,
     },
     /// Objects that should go are still there.
-    #[error("still there after {}: {}", show_duration(*after), objects.join(", "))]
+    #[error("not deleted after {}: {}", show_duration(*after), objects.join(", "))]
     StillThere {
         /// The objects, each with what holds it.
         objects: Vec<String>,
@@ -220,7 +220,7 @@ pub enum Error {
     #[error("{0}")]
     LeaseHeld(HeldLease),
     /// The lease was ours and is not any more.
-    #[error("the lease {namespace}/{name} is lost: {why}")]
+    #[error("the lease {namespace}/{name} was lost: {why}")]
     LeaseLost {
         /// The lease's namespace.
         namespace: String,

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-/// A Lease that somebody else holds.
+/// A Lease that another writer holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct HeldLease {
@@ -16,13 +16,13 @@ pub struct HeldLease {
     /// The name of the Lease.
     #[serde(rename = "lease")]
     pub name: String,
-    /// The name of the holder, as the Lease has it.
+    /// The name of the holder, as in the Lease.
     pub holder: String,
-    /// The time since when it is held, by the holder's clock.
+    /// The time at which the holder acquired it, by the holder's clock.
     #[serde(serialize_with = "in_seconds", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub since: Option<SystemTime>,
-    /// The time after which it can be taken if it is not renewed.
+    /// The time after which another writer can take it if it is not renewed.
     #[serde(skip)]
     pub expires_in: Duration,
 }
@@ -38,7 +38,7 @@ impl fmt::Display for HeldLease {
         let seconds = self.expires_in.as_secs_f64().ceil();
         write!(
             f,
-            "{holder} holds the lease {namespace}/{name}, for {seconds} s more unless renewed"
+            "{holder} holds the lease {namespace}/{name}, which expires in {seconds} s unless it is renewed"
         )
     }
 }

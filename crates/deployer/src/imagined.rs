@@ -106,7 +106,7 @@ impl Imagined {
             _ => None,
         };
         let absent = || {
-            let message = format!("{} is not there: the cluster is only imagined", asked.path);
+            let message = format!("{} does not exist in a simulated cluster", asked.path);
             let status = json!({
                 "kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound",
                 "code": 404, "message": message,

@@ -291,7 +291,7 @@ impl Keeper {
                 }
             }
         }
-        Err(self.request.lost("others keep changing it"))
+        Err(self.request.lost("other writers keep changing it"))
     }
 
     async fn create(&self) -> Result<(), Error> {
@@ -374,7 +374,7 @@ impl Keeper {
                 // A failed renewal may be tried again as long as nobody may take the lease.
                 _ if renewed.elapsed() + period < period * 3 => continue,
                 Ok(Err(error)) => chain_text(&error),
-                Err(_) => "the server did not answer in time".to_owned(),
+                Err(_) => "the server did not respond in time".to_owned(),
             };
             lost.send_replace(Some(why.clone()));
             return Err(self.request.lost(why));

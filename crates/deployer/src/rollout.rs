@@ -29,11 +29,11 @@ use awaited::{Awaited, RolloutProgress, RolloutState, awaited};
 use diagnose::{Sighting, diagnose, waits_for_image};
 use scene::{Set, Workload, wanted};
 
-/// The outcome for a pod that was to be started anew.
+/// The outcome of the restart of a pod.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Restart {
-    /// The pod is deleted, and whatever made it makes another.
+    /// The pod was deleted, and its controller creates another one.
     Done,
     /// The user may not delete the pod.
     NotAllowed,
@@ -592,7 +592,7 @@ mod tests {
         let (_, state) = cluster.rollout_state("n", "app").await.unwrap().unwrap();
         assert_eq!(
             state.awaited.unwrap().to_string(),
-            "the image cannot be pulled, the node does not trust the registry's certificate (x509), pod p2: x509: certificate signed by unknown authority"
+            "the image cannot be pulled: the node does not trust the registry's certificate (x509), pod p2: x509: certificate signed by unknown authority"
         );
         let cluster = served(|_| deployment(2, 2), Vec::new(), Vec::new()).await;
         let (_, state) = cluster.rollout_state("n", "app").await.unwrap().unwrap();

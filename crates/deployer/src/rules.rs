@@ -14,32 +14,32 @@ use crate::limits;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PolicyRule {
-    /// In which API groups; empty text is the core group, `*` all.
+    /// The API groups; the empty string is the core group, `*` all groups.
     #[serde(
         deserialize_with = "null_as_empty",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub api_groups: Vec<String>,
-    /// Paths of the server that are no resources; a last `*` is any rest.
+    /// Paths of the API server that are not resources; a final `*` matches any suffix.
     #[serde(
         rename = "nonResourceURLs",
         deserialize_with = "null_as_empty",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub non_resource_urls: Vec<String>,
-    /// Only with objects of these names; all when empty.
+    /// The names of objects; all if empty.
     #[serde(
         deserialize_with = "null_as_empty",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub resource_names: Vec<String>,
-    /// With which resources, `pods` or `pods/log`; `*` is all, `*/scale` one subresource of all.
+    /// The resources, for example `pods` or `pods/log`; `*` is all, `*/scale` one subresource of all.
     #[serde(
         deserialize_with = "null_as_empty",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub resources: Vec<String>,
-    /// What may be done; `*` is everything.
+    /// The allowed verbs; `*` is all.
     pub verbs: Vec<String>,
 }
 

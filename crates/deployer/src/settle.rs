@@ -130,7 +130,7 @@ fn api_service(value: &Value) -> Settled {
     match condition(value, "Available") {
         Some(available) if available["status"] == "True" => Settled::Ready,
         Some(available) => Settled::Pending(words(available)),
-        None => pending("nobody has looked whether it is available yet"),
+        None => pending("its availability was not checked yet"),
     }
 }
 

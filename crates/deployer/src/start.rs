@@ -107,7 +107,7 @@ impl Cluster {
     }
 }
 
-const DOING: &str = "see whether the API server is ready";
+const DOING: &str = "check that the API server is ready";
 
 /// Asks until the answer is that the server is up, or that waiting does not mend what keeps it.
 async fn until_up<T>(
@@ -155,7 +155,7 @@ fn unready(node: &Value) -> Option<String> {
     }
     let text = |field: &str| ready[field].as_str().unwrap_or_default().trim();
     let why = match (text("message"), text("reason")) {
-        ("", "") => "it does not say why".to_owned(),
+        ("", "") => "it does not report a reason".to_owned(),
         ("", why) | (why, _) => bounded(why),
     };
     Some(why)
@@ -239,7 +239,7 @@ mod tests {
         let (cluster, _) = cluster(|_| Answer(500, None, b"[+]ping ok\n[-]etcd".to_vec())).await;
         assert_eq!(
             cluster.is_up().await.unwrap_err().to_string(),
-            "cannot see whether the API server is ready: the server answers 500: it is not ready yet"
+            "cannot check that the API server is ready: the server returned 500: it is not ready yet"
         );
     }
 }

@@ -59,7 +59,7 @@ impl fmt::Display for PullFailure {
 
 impl std::error::Error for PullFailure {}
 
-/// The reason why pods do not come.
+/// The reason why pods do not become ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(
     tag = "stuck",
@@ -70,32 +70,32 @@ impl std::error::Error for PullFailure {}
 pub enum Stuck {
     /// The node cannot pull an image.
     Pull(PullProblem),
-    /// A `ConfigMap`, Secret or key that the pod names is not there.
+    /// A `ConfigMap`, Secret or key that the pod uses does not exist.
     Configuration,
-    /// The container ends again and again.
+    /// The container crashes repeatedly.
     Crash {
         /// The last exit code of the container.
         exit_code: i64,
     },
-    /// The container needs more memory than it may use.
+    /// The container exceeds its memory limit.
     OutOfMemory,
-    /// The program in the image is for another machine.
+    /// The program in the image was built for another architecture.
     WrongMachine,
-    /// The image has no program at the path that is started.
+    /// The image does not contain the program to start.
     NoProgram,
-    /// The node cannot make the container.
+    /// The node cannot create the container.
     Node,
     /// The namespace's quota is used up.
     Quota,
-    /// The namespace's pod security level does not allow such pods.
+    /// The PodSecurity level of the namespace does not allow the pods.
     PodSecurity,
-    /// Pods are refused for another reason.
+    /// The API server rejects the pods for another reason.
     PodRefused,
-    /// No node takes the pod.
+    /// No node can run the pod.
     Unschedulable,
-    /// The container runs and does not get ready.
+    /// The container is running but does not become ready.
     NotReady,
-    /// No fault can be seen.
+    /// No error is visible.
     NoCause,
 }
 
@@ -103,27 +103,27 @@ pub enum Stuck {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum PullProblem {
-    /// The registry's certificate is by an authority that the node does not trust.
+    /// The node does not trust the certificate authority of the registry.
     UnknownAuthority,
-    /// The registry's certificate is bad in another way: expired, for another name.
+    /// The registry's certificate is not valid, for example expired or for another name.
     Certificate,
-    /// The registry speaks plain HTTP and the node HTTPS.
+    /// The registry speaks plain HTTP, but the node expects HTTPS.
     PlainHttp,
-    /// The registry wants credentials, or others.
+    /// The registry requires credentials or does not accept the ones it got.
     Unauthorized,
-    /// The registry wants credentials, and the node could not read the pull secret when it tried.
+    /// The registry requires credentials, and the node could not read the pull secret.
     SecretUnread,
     /// The registry does not have the image.
     NotFound,
-    /// The image has nothing for the node's platform.
+    /// The image does not support the node's platform.
     Platform,
-    /// Nobody listens at the registry's address.
+    /// The registry refuses the connection.
     Refused,
-    /// The registry's name has no address.
+    /// The node cannot resolve the registry's name.
     NoSuchHost,
-    /// The registry does not answer in time.
+    /// The registry does not respond in time.
     TimedOut,
-    /// The reference is no proper one.
+    /// The image reference is not valid.
     BadReference,
     /// Another problem.
     Other,
@@ -186,21 +186,21 @@ impl Stuck {
 impl fmt::Display for Stuck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = match self {
-            Self::Pull(problem) => return write!(f, "the image cannot be pulled, {problem}"),
+            Self::Pull(problem) => return write!(f, "the image cannot be pulled: {problem}"),
             Self::Crash { exit_code } => {
                 return write!(f, "the container crashes with exit code {exit_code}");
             }
-            Self::Configuration => "something that the pod refers to is missing",
+            Self::Configuration => "a ConfigMap, Secret or key that the pod uses is missing",
             Self::OutOfMemory => "the container runs out of memory",
             Self::WrongMachine => "the program was built for another architecture",
             Self::NoProgram => "the image does not contain the program to start",
-            Self::Node => "the node cannot make the container",
+            Self::Node => "the node cannot create the container",
             Self::Quota => "the namespace's quota is used up",
-            Self::PodSecurity => "the namespace's pod security level refuses the pods",
-            Self::PodRefused => "the pods are refused",
+            Self::PodSecurity => "the PodSecurity level of the namespace does not allow the pods",
+            Self::PodRefused => "the API server rejects the pods",
             Self::Unschedulable => "no node can run the pod",
             Self::NotReady => "the container is running but not ready",
-            Self::NoCause => "not finished in time, and no error can be seen",
+            Self::NoCause => "not ready in time, without a visible error",
         };
         f.write_str(text)
     }
@@ -233,13 +233,13 @@ impl fmt::Display for PullProblem {
             Self::PlainHttp => "the registry speaks plain HTTP, but the node expects HTTPS",
             Self::Unauthorized => "the registry does not accept the credentials",
             Self::SecretUnread => "the node could not read the pull secret",
-            Self::NotFound => "the registry does not have it",
-            Self::Platform => "it does not support the node's platform",
+            Self::NotFound => "the registry does not have the image",
+            Self::Platform => "the image does not support the node's platform",
             Self::Refused => "the registry refuses the connection",
             Self::NoSuchHost => "the node cannot resolve the registry's name",
-            Self::TimedOut => "the registry does not answer",
-            Self::BadReference => "its reference is not valid",
-            Self::Other => "for another reason",
+            Self::TimedOut => "the registry does not respond",
+            Self::BadReference => "the image reference is not valid",
+            Self::Other => "the cause is unknown",
         })
     }
 }

@@ -73,16 +73,16 @@ impl From<ObjectRef> for Leaving {
     }
 }
 
-/// The state of an object that is waited for.
+/// The state of an awaited object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct Standing {
     /// The object.
     pub object: ObjectRef,
-    /// Whether it is as it is to be.
+    /// Whether it is ready.
     #[serde(flatten)]
     pub state: Settled,
-    /// The thing that its pods wait for, where it has some and it can be seen.
+    /// The condition that its pods wait for, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awaited: Option<Awaited>,
 }

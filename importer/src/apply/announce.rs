@@ -40,7 +40,7 @@ fn told(outcome: &Outcome, place: &Passage) -> Option<(&'static str, String, Str
     match (outcome, &place.from, &place.to) {
         (Outcome::Done, from, Some(to)) => {
             let before = from.as_ref().filter(|from| !from.is_like(to));
-            let before = before.map(|from| format!("; {} ran before", from.version));
+            let before = before.map(|from| format!("; the previous version was {}", from.version));
             let what = format!("{} is deployed", to.version);
             Some(("Deployed", what, before.unwrap_or_default()))
         }
@@ -50,7 +50,7 @@ fn told(outcome: &Outcome, place: &Passage) -> Option<(&'static str, String, Str
         }
         (Outcome::RolledBack(why), Some(from), Some(to)) => {
             let (failed, before) = (&to.version, &from.version);
-            let what = format!("{failed} did not become ready and {before} runs again");
+            let what = format!("{failed} did not become ready and was rolled back to {before}");
             Some(("RolledBack", what, format!(": {why}")))
         }
         _ => None,
@@ -133,7 +133,7 @@ mod tests {
             tell([&old, &new], Outcome::Done),
             event(
                 deployed,
-                format!("shop 1.1.0 is deployed {by}; 1.0.0 ran before")
+                format!("shop 1.1.0 is deployed {by}; the previous version was 1.0.0")
             )
         );
         assert_eq!(
@@ -147,7 +147,8 @@ mod tests {
                 format!("shop 1.0.0 is undeployed {by}")
             )
         );
-        let words = format!("shop 1.1.0 did not become ready and 1.0.0 runs again {by}: no image");
+        let words =
+            format!("shop 1.1.0 did not become ready and was rolled back to 1.0.0 {by}: no image");
         assert_eq!(
             tell([&old, &new], Outcome::RolledBack("no image".to_owned())),
             event(["Warning", "RolledBack", "Deployment"], words)

@@ -49,7 +49,7 @@ impl Definitions {
 
     /// Returns a note on each CRD that stays.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let stays = |crd| format!("{crd} was there before the Solution and stays");
+        let stays = |crd| format!("{crd} existed before the Solution and is kept");
         self.adopted().map(stays).collect()
     }
 

@@ -31,33 +31,33 @@ pub enum Resources {
     Delete,
 }
 
-/// The effect of deleting an environment on a namespace, done or planned.
+/// The effect of the deletion of an environment on a namespace, done or planned.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Left {
-    /// It is gone.
+    /// It was deleted.
     Deleted(Namespace),
-    /// It was there before the environment, and is still there.
+    /// It existed before the environment and is kept.
     Released(Namespace),
-    /// Somebody else had deleted it.
+    /// It was already deleted by another actor.
     Gone(Namespace),
 }
 
-/// The outcome of deleting an environment, done or planned.
+/// The outcome of the deletion of an environment, done or planned.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletedEnvironment {
     /// Each of its namespaces.
     pub namespaces: Vec<Left>,
-    /// Custom resources and workloads that went, or would go, with them.
+    /// Custom resources and workloads that were deleted, or would be, with them.
     pub resources: Vec<String>,
     /// The same resources, one by one.
     #[serde(skip)]
     pub uses: Vec<Use>,
-    /// The site's file of the environment, which went, or would go, too.
+    /// The site configuration of the environment, which was deleted, or would be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub site_file: Option<String>,
-    /// The number of the change in the cluster's history. It is missing where nothing was changed.
+    /// The revision of the change in the cluster's history. It is missing if nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub revision: Option<Revision>,

@@ -47,20 +47,20 @@ use crate::plan::withdrawal::Withdrawal;
 /// The objects that were removed, or would be, and those that are left.
 #[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct Undone {
-    /// Every object that was applied before anything was removed, or would be.
+    /// Every object that was applied before the removal, or would be.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub applied: Vec<String>,
     /// Every object that was removed, or would be.
     pub removed: Vec<String>,
-    /// The objects that stay behind, and how to remove them.
+    /// The objects that are kept, and how to remove them.
     pub notes: Vec<String>,
-    /// The objects that used it all the same.
+    /// The objects that still used it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Use>,
     /// Manifests that were deleted at the registry, or would be, as `HOST/REPOSITORY@DIGEST`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub freed: Vec<String>,
-    /// The number of the change in the cluster's history. It is missing where nothing was changed.
+    /// The revision of the change in the cluster's history. It is missing if nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub revision: Option<Revision>,
@@ -552,7 +552,8 @@ mod tests {
             let obstacle = shared_login(&space([("shop", ours), ("cart", theirs)]), &shop);
             obstacle.map(|obstacle| obstacle.to_string())
         };
-        let words = "cart pulls with Secret prod/shop-registry-login, which would be deleted";
+        let words =
+            "cart pulls images with Secret prod/shop-registry-login, which would be deleted";
         assert_eq!(of([login, login]).as_deref(), Some(words));
         assert_eq!(of([login, "cart-registry-login"]), None);
         assert_eq!(of(["corp", "corp"]), None, "the site's own stays");

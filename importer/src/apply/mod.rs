@@ -79,20 +79,20 @@ pub struct Receipt {
     pub objects: Vec<String>,
     /// Every object that was removed.
     pub removed: Vec<String>,
-    /// The CRDs that are in the cluster as this version has them.
+    /// The CRDs of this version that are active in the cluster.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub activated: Vec<String>,
     /// The environment and namespace in which the operator runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deployed: Option<[String; 2]>,
-    /// The id of what reaches beyond the environment and was accepted.
+    /// The consent id of the effects outside the environment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
-    /// The number of the change in the cluster's history. It is missing where nothing was changed.
+    /// The revision of the change in the cluster's history. It is missing if nothing was changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub revision: Option<Revision>,
-    /// The findings about the archive though it was accepted.
+    /// The findings about the accepted archive.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
 }

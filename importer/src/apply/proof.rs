@@ -362,7 +362,7 @@ mod tests {
         assert_eq!(neither, none());
         assert_eq!(judged(vec![("", homeless())]), none());
         let missing = failed(Stuck::Pull(PullProblem::NotFound));
-        let words = "the image cannot be pulled, the registry does not have it, pod pull";
+        let words = "the image cannot be pulled: the registry does not have the image, pod pull";
         let missing = judged(vec![("amd64", Ok(())), ("arm64", missing)]);
         assert_eq!(missing, Err(words.to_owned()));
     }

@@ -23,13 +23,13 @@ pub struct KeptSite {
     pub problems: Vec<Obstacle>,
 }
 
-/// The change to the file that the cluster keeps.
+/// The change to the file that is stored in the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum SiteChange {
-    /// It stays.
+    /// The stored file is the same.
     Unchanged,
-    /// It is another one, or the first.
+    /// The file was stored for the first time or replaced.
     Changed,
 }
 

@@ -392,7 +392,7 @@ async fn lacking(webhook: &Value, leased: &Leased<'_>) -> Result<Option<String>,
     if client["caBundle"].as_str().is_none_or(str::is_empty) {
         let webhook = webhook["name"].as_str().unwrap_or_default();
         return Ok(Some(format!(
-            "nobody has written a certificate authority into `{webhook}`"
+            "`{webhook}` has no certificate authority (`caBundle`)"
         )));
     }
     let is_served = has_endpoint(namespace, name, leased).await?;
@@ -453,7 +453,7 @@ mod tests {
                 policy,
                 lacking,
             };
-            error.to_string().contains("would refuse")
+            error.to_string().contains("would reject")
         };
         assert!(unserved(FailurePolicy::Fail) && !unserved(FailurePolicy::Ignore));
     }

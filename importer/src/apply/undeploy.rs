@@ -311,7 +311,7 @@ fn undeployed(solution: &SolutionName, stopping: &Stopping, done: Option<Done>) 
     let objects = spaces.iter().flat_map(|leave| &leave.objects);
     let note = stopping.is_active.then(|| {
         format!(
-            "custom resources of {solution} that it did not bring itself stay, and so does everything that belongs to them"
+            "custom resources of {solution} that it did not create itself are kept, with all objects that belong to them"
         )
     });
     let stay = spaces.iter().flat_map(Leave::notes).cloned();
@@ -357,7 +357,7 @@ mod tests {
             undeployed(&"shop".parse().unwrap(), &stopping, None).notes
         };
         assert_eq!(notes(false), [""; 0]);
-        let words = "custom resources of shop that it did not bring itself stay";
+        let words = "custom resources of shop that it did not create itself are kept";
         assert!(notes(true)[0].starts_with(words), "{:?}", notes(true));
     }
 

@@ -98,7 +98,7 @@ impl DepartingVersion {
         let registry = &self.record.pushed_to;
         let (notes, freed) = match images {
             ImageTreatment::Keep => {
-                let note = format!("the images stay in the registry, under {registry}");
+                let note = format!("the images are kept in the registry, under {registry}");
                 (vec![note], Vec::new())
             }
             ImageTreatment::Free(client, _) => {

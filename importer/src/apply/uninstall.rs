@@ -33,7 +33,7 @@ use crate::plan::default_account::DefaultAccount;
 use crate::plan::rights::{self, check_removing, of_change};
 use crate::plan::uses::{Images, workloads};
 
-/// The plan of deleting a Solution: the objects that go, and those that stay.
+/// The plan of the deletion of a Solution: the objects that are deleted, and those that are kept.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deletion {
@@ -45,19 +45,19 @@ pub struct Deletion {
     pub solution: SolutionName,
     /// The namespaces in which its operator runs.
     pub deployments: Vec<Leaving>,
-    /// The CRDs that it brought.
+    /// The CRDs that it created.
     pub crds: Vec<String>,
     /// Its imported versions.
     pub versions: Vec<Version>,
-    /// The notes on objects that stay, and on those that are changed elsewhere.
+    /// The notes on objects that are kept, and on those that are changed.
     pub notes: Vec<String>,
-    /// The objects that use the Solution: custom resources, and others that run with its images.
+    /// The objects that use the Solution: custom resources, and workloads that run its images.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Use>,
     /// Manifests that are deleted at registries, as `HOST/REPOSITORY@DIGEST`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub freed: Vec<String>,
-    /// The obstacles. As long as there is anything, nothing is removed.
+    /// The blockers. If there are any, nothing is removed.
     #[serde(skip)]
     pub obstacles: Vec<Obstacle>,
     /// Every object that is named above.
@@ -83,7 +83,7 @@ pub struct Registries {
     pub scratch: PathBuf,
 }
 
-/// An operator that leaves a namespace.
+/// An operator that is removed from a namespace.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Leaving {
@@ -93,10 +93,10 @@ pub struct Leaving {
     pub namespace: Namespace,
     /// The version.
     pub version: Version,
-    /// The objects that are applied before anything of it is removed, and awaited.
+    /// The objects that are applied and awaited before the removal.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub applied: Vec<String>,
-    /// Its objects, there and in the cluster.
+    /// Its objects, in the namespace and cluster-wide.
     pub objects: Vec<String>,
 }
 
@@ -346,7 +346,7 @@ impl DepartingSolution {
         let stays = |it: &&Record| !clients.iter().any(|client| is_at(it, client));
         self.records.iter().filter(stays).map(|record| {
             let (version, registry) = (&record.version, &record.pushed_to);
-            format!("the images of {version} stay in the registry, under {registry}")
+            format!("the images of {version} are kept in the registry, under {registry}")
         })
     }
 
@@ -375,7 +375,7 @@ impl DepartingSolution {
                 others => format!(" with {others}"),
             };
             notes.push(format!(
-                "environment {environment} stays, in namespace {namespace}{with}"
+                "environment {environment} is kept, in namespace {namespace}{with}"
             ));
         }
         notes.extend(self.definitions.notes());

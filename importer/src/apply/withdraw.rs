@@ -211,7 +211,7 @@ impl Withdrawal {
             let (leaving, staying): (Vec<Object>, Vec<Object>) =
                 resources.into_iter().partition(|it| self.goes(it));
             if is_used || !staying.is_empty() {
-                let note = format!("{definition} stays, since objects of it exist");
+                let note = format!("{definition} is kept because objects of it exist");
                 self.notes.push(note);
                 continue;
             }
@@ -233,7 +233,7 @@ impl Withdrawal {
         for space in spaces {
             match occupied(cluster, &space.name).await? {
                 Some(kind) => {
-                    let note = format!("{space} stays: {kind} in it that somebody may need");
+                    let note = format!("{space} is kept because it {kind}");
                     self.notes.push(note);
                 }
                 None => empty.push(space.clone()),
@@ -316,13 +316,19 @@ async fn occupied(cluster: &Cluster, namespace: &str) -> Result<Option<String>, 
         let kind = Gvk::new("v1", kind);
         let found = match cluster.list(&kind, Some(namespace), None).await {
             Err(deployer::Error::Forbidden { .. }) => {
-                return Ok(Some(format!("there may be a {}", kind.kind)));
+                return Ok(Some(format!(
+                    "may contain a {} that is still needed",
+                    kind.kind
+                )));
             }
             found => found?,
         };
         let needed = |it: &&Object| it.name() != "kube-root-ca.crt" && !it.is_being_deleted();
         if let Some(found) = found.iter().find(needed) {
-            return Ok(Some(format!("there is {}", found.reference())));
+            return Ok(Some(format!(
+                "contains {}, which may still be needed",
+                found.reference()
+            )));
         }
     }
     Ok(None)

@@ -13,7 +13,7 @@ use crate::status::Status;
 /// An archive that is listed.
 #[derive(Clone, Debug)]
 pub struct ListedArchive {
-    /// The archive's path, as it is listed.
+    /// The path of the archive, as listed.
     pub path: String,
     /// The version that it is of, if it is accepted.
     pub id: Option<SolutionId>,

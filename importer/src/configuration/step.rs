@@ -19,7 +19,7 @@ pub struct ConfigurationStep {
     pub version: Option<Version>,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum StepAction {
@@ -29,23 +29,23 @@ pub enum StepAction {
     Activate,
     /// The CRDs of a Solution are removed.
     Deactivate,
-    /// A version is forgotten.
+    /// The record of a version is removed.
     Unimport,
 }
 
-/// How far a step has come.
+/// The state of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum State {
-    /// It is to be done.
+    /// It is planned.
     Planned,
     /// It was done.
     Done,
-    /// There was nothing to do.
+    /// Nothing had to be changed.
     Unchanged,
-    /// It was not done, or not all of it.
+    /// It failed or is incomplete.
     Failed,
-    /// It is not asked for, or something uses what would go.
+    /// It was not requested, or the object to remove is in use.
     Left,
 }
 

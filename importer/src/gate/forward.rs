@@ -112,7 +112,7 @@ impl Answer {
     }
 
     fn absent() -> Self {
-        Self::refusal(404, "NotFound", "there is nothing of this release")
+        Self::refusal(404, "NotFound", "the release has no such object")
     }
 }
 
@@ -223,7 +223,7 @@ impl Desk {
                 }
             }
             if line.len() > limits::GATE_ANSWER {
-                return Err(io::Error::other("a change is too large"));
+                return Err(io::Error::other("an event of the watch is too large"));
             }
         }
         // What is no stream is the reason why there is none.
@@ -246,7 +246,7 @@ impl Desk {
         let mut passage = self.passage();
         if passage.withheld.len() >= limits::LOOKUPS {
             drop(passage);
-            return self.refuse("its templates ask for more than is read".to_owned());
+            return self.refuse("its templates read more objects than the limit allows".to_owned());
         }
         passage.withheld.insert(Looked::of(target).what);
         Answer::absent()
@@ -265,7 +265,9 @@ impl Desk {
             || known + answer.body.len() > limits::LOOKUPS_SIZE
         {
             drop(passage);
-            return Ok(self.refuse("its templates ask for more than is read".to_owned()));
+            return Ok(
+                self.refuse("its templates read more objects than the limit allows".to_owned())
+            );
         }
         // What a template was told first it is told again.
         let lookup = passage.lookups.entry(target).or_insert(lookup);
@@ -309,7 +311,9 @@ impl Desk {
                 .unwrap_or_default()
                 .to_owned();
             drop(passage);
-            self.refuse(format!("Secret {name} is not as it was stored from here"));
+            self.refuse(format!(
+                "Secret {name} is not the revision that the import stored"
+            ));
             return Ok(Answer::absent());
         }
         if let Some(items) = body["items"].as_array_mut() {
@@ -399,7 +403,7 @@ impl Desk {
     }
 
     fn lost(&self) -> Answer {
-        self.refuse("the Lease is not ours any more".to_owned())
+        self.refuse("the Lease was lost".to_owned())
     }
 
     async fn note(&self, revision: &RevisionEntry) -> bool {

@@ -336,7 +336,7 @@ impl GatePass {
             // What was compared is sent, and not the text: a key that it has twice could be read differently elsewhere.
             Verdict::Write(place, body)
         } else {
-            Verdict::Refuse(format!("{place} is not as it was planned"))
+            Verdict::Refuse(format!("{place} differs from the plan"))
         }
     }
 
@@ -459,7 +459,7 @@ impl GatePass {
 
 fn refuse(asked: &HelmRequest<'_>) -> Verdict {
     let path = asked.target.split('?').next().unwrap_or_default();
-    Verdict::Refuse(format!("{} {path} was not planned", asked.method))
+    Verdict::Refuse(format!("{} {path} is not in the plan", asked.method))
 }
 
 /// Whether objects of this kind are made for workloads.

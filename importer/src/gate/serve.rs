@@ -153,7 +153,7 @@ async fn converse(mut stream: TcpStream, authorization: &str, desk: &Desk) -> io
                 status,
                 headers,
                 body,
-            } = Answer::refusal(401, "Unauthorized", "not from here");
+            } = Answer::refusal(401, "Unauthorized", "wrong credentials for the proxy");
             wire::begin(&mut stream, status, &headers).await?;
             wire::piece(&mut stream, &body).await?;
             return wire::end(&mut stream).await;

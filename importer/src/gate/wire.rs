@@ -33,19 +33,19 @@ pub(super) async fn read(
             break request;
         }
         if rest.len() > limits::GATE_HEAD {
-            return Err(bad("the head is too long"));
+            return Err(bad("the request head is too long"));
         }
         if stream.read_buf(rest).await? == 0 {
             return if rest.is_empty() {
                 Ok(None)
             } else {
-                Err(bad("the head is cut off"))
+                Err(bad("the request head is incomplete"))
             };
         }
     };
     while rest.len() < request.length {
         if stream.read_buf(rest).await? == 0 {
-            return Err(bad("the body is cut off"));
+            return Err(bad("the request body is incomplete"));
         }
     }
     let behind = rest.split_off(request.length);
@@ -60,7 +60,7 @@ fn head(bytes: &[u8]) -> io::Result<Option<(WireRequest, usize)>> {
     let length = match parsed.parse(bytes) {
         Ok(httparse::Status::Complete(length)) => length,
         Ok(httparse::Status::Partial) => return Ok(None),
-        Err(_) => return Err(bad("not a head")),
+        Err(_) => return Err(bad("not a valid request head")),
     };
     let mut request = WireRequest {
         method: parsed.method.unwrap_or_default().to_owned(),
@@ -71,12 +71,14 @@ fn head(bytes: &[u8]) -> io::Result<Option<(WireRequest, usize)>> {
     for header in parsed.headers.iter() {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
         let value = || str::from_utf8(header.value).map(|it| it.trim().to_owned());
-        let value = || value().map_err(|_| bad("not text"));
+        let value = || value().map_err(|_| bad("a header is not text"));
         if is("content-length") {
             lengths += 1;
-            request.length = value()?.parse().map_err(|_| bad("not a length"))?;
+            request.length = value()?
+                .parse()
+                .map_err(|_| bad("the content length is not a number"))?;
         } else if is("transfer-encoding") || is("upgrade") {
-            return Err(bad("no length"));
+            return Err(bad("transfer encodings and upgrades are not supported"));
         } else if is("authorization") {
             request.authorization = Some(value()?);
         } else if is("accept") {
@@ -86,7 +88,9 @@ fn head(bytes: &[u8]) -> io::Result<Option<(WireRequest, usize)>> {
         }
     }
     if length > limits::GATE_HEAD || lengths > 1 || request.length > limits::GATE_BODY {
-        return Err(bad("a length that is not read"));
+        return Err(bad(
+            "the request is too large or has multiple content lengths",
+        ));
     }
     Ok(Some((request, length)))
 }

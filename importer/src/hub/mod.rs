@@ -19,13 +19,13 @@ pub enum HubError {
     #[error(transparent)]
     Cluster(deployer::Error),
     /// The cluster does not have the kind.
-    #[error("the cluster has no kind {KIND}")]
+    #[error("the cluster does not serve kind {KIND}")]
     Unprepared,
     /// Somebody was quicker.
-    #[error("{0} was changed by somebody else")]
+    #[error("{0} was changed at the same time")]
     Changed(String),
     /// What the object says is nothing that was decided of a fleet.
-    #[error("{object} cannot be read")]
+    #[error("cannot read {object}")]
     Unreadable {
         /// The object.
         object: String,
@@ -33,10 +33,10 @@ pub enum HubError {
         source: serde_json::Error,
     },
     /// The object says more than anybody decides of a fleet.
-    #[error("{0} says more than {max} bytes", max = limits::HUB_JOURNAL)]
+    #[error("{0} has more than {max} bytes", max = limits::HUB_JOURNAL)]
     TooLarge(String),
     /// The object is that of another fleet.
-    #[error("{object} is of the fleet {fleet}")]
+    #[error("{object} belongs to the fleet {fleet}")]
     Other {
         /// The object.
         object: String,
@@ -225,7 +225,7 @@ mod tests {
         let unprepared = HubError::from(deployer::Error::NoSuchKind(kind));
         assert_eq!(
             unprepared.to_string(),
-            "the cluster has no kind SolutionRollout"
+            "the cluster does not serve kind SolutionRollout"
         );
         assert!(!unprepared.is_away());
     }
@@ -252,7 +252,7 @@ mod tests {
         let other = held(&json!({"fleet": "others"})).unwrap_err();
         assert_eq!(
             other.to_string(),
-            "SolutionRollout shops is of the fleet others"
+            "SolutionRollout shops belongs to the fleet others"
         );
     }
 }

@@ -17,7 +17,7 @@ pub enum MemberError {
     #[error(transparent)]
     Cluster(#[from] Error),
     /// Nothing has the name.
-    #[error("there is no {0}")]
+    #[error("{0} does not exist")]
     Missing(String),
     /// A Secret holds no kubeconfig.
     #[error("Secret {0} has no kubeconfig in `value`")]
@@ -26,7 +26,7 @@ pub enum MemberError {
     #[error("{0} has no UID")]
     NoUid(String),
     /// The cluster is another one than the one that is pinned.
-    #[error("the cluster has the UID {found}, but the file pins {pinned}: this is another cluster")]
+    #[error("this is another cluster: its UID is {found}, but the fleet's file pins {pinned}")]
     Other {
         /// The UID that the cluster has.
         found: ClusterUid,

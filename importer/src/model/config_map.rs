@@ -128,8 +128,7 @@ mod tests {
         }
         map["data"][FORMAT] = json!("6");
         let newer = read(map).unwrap_err().to_string();
-        let words =
-            "cannot read the record in ConfigMap metalk8s-solutions/a: format 6 is not known";
+        let words = "cannot read the record in ConfigMap metalk8s-solutions/a: unknown format 6";
         assert_eq!(newer, words);
     }
 

@@ -32,7 +32,7 @@ pub enum Error {
         source: schemas::json::JsonError,
     },
     /// A record of the cluster has a format that a newer program wrote.
-    #[error("cannot read the record in {object}: format {format} is not known")]
+    #[error("cannot read the record in {object}: unknown format {format}")]
     Format {
         /// The object that the record lies in.
         object: String,
@@ -64,13 +64,13 @@ pub enum Error {
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A repository's name is too long or outside the registry's grammar.
-    #[error("the images would have no valid repository name at the registry")]
+    #[error("cannot derive valid repository names for the images")]
     Repository(#[from] registry::AddressError),
     /// `$(image:…)` does not expand.
     #[error("cannot expand the operator's command line or environment")]
     Expand(#[from] ExpandError),
     /// The new version did not become ready, and what ran before runs again.
-    #[error("version {version} did not become ready; version {previous} is running again")]
+    #[error("version {version} did not become ready and was rolled back to version {previous}")]
     RolledBack {
         /// The version that failed.
         version: schemas::Version,
@@ -81,7 +81,7 @@ pub enum Error {
     },
     /// The new version did not become ready, and what ran before could not be put back.
     #[error(
-        "version {version} did not become ready, and version {previous} could not be put back: {restoring}"
+        "version {version} did not become ready, and the rollback to version {previous} failed: {restoring}"
     )]
     NotRolledBack {
         /// The version that failed.
@@ -96,7 +96,7 @@ pub enum Error {
     /// The new version did not become ready, and what ran before was not put back: an earlier change left a mixture of two
     /// versions.
     #[error(
-        "version {version} did not become ready, and version {previous} was not put back: an earlier change to version {coming} did not end, so that parts of both were there"
+        "version {version} did not become ready and was not rolled back to version {previous}: an earlier change to version {coming} was interrupted and left parts of both versions"
     )]
     Mixed {
         /// The version that failed.
@@ -116,7 +116,7 @@ pub enum Error {
     #[error("cannot replace a placeholder")]
     Placeholder(#[from] manifests::ResolveError),
     /// The record that Helm stores of a release cannot be read.
-    #[error("cannot read what Helm stores in {object}")]
+    #[error("cannot read the Helm release in {object}")]
     Release {
         /// The Secret.
         object: String,
@@ -132,7 +132,7 @@ pub enum Error {
         source: manifests::RenderedError,
     },
     /// Helm did not do what it was asked to about a release, or could not be run.
-    #[error("the {release} was not changed as planned")]
+    #[error("cannot change the {release} as planned")]
     Helm {
         /// The release.
         release: String,
@@ -140,7 +140,7 @@ pub enum Error {
         source: helm::HelmError,
     },
     /// A release did not come up.
-    #[error("the {release} did not come up ({said})")]
+    #[error("the {release} did not become ready ({said})")]
     Unready {
         /// The release.
         release: String,
@@ -160,7 +160,7 @@ pub enum Error {
         lacking: String,
     },
     /// The sets that a Solution applies before it is removed did not finish, so nothing of it was removed.
-    #[error("{solution} was not removed: what it applies before that did not finish")]
+    #[error("cannot remove {solution}: the sets of manifests for the removal did not finish")]
     Cleanup {
         /// The Solution.
         solution: schemas::SolutionName,
@@ -168,26 +168,26 @@ pub enum Error {
         source: Box<deployer::Error>,
     },
     /// The cluster has no identity, by which a plan names it.
-    #[error("cannot tell which cluster this is: it has no namespace kube-system")]
+    #[error("cannot identify the cluster: it has no namespace kube-system")]
     NoIdentity,
     /// A plan with a password, which is for nobody else to read.
-    #[error("the plan holds a password, so it is not written to a file")]
+    #[error("cannot write the plan to a file: it contains a password")]
     Password,
     /// A plan with the value of a sensitive parameter.
     #[error(
-        "the plan holds the value of the sensitive parameter `{0}`, so it is not written to a file"
+        "cannot write the plan to a file: it contains the value of the sensitive parameter `{0}`"
     )]
     Sensitive(schemas::ParameterName),
     /// A plan with a value of a chart that nobody is to see.
     #[error(
-        "the plan holds the value of `{0}`, which looks like a password, so it is not written to a file"
+        "cannot write the plan to a file: it contains the value of `{0}`, which looks like a password"
     )]
     SecretValue(String),
     /// The system gives no random bytes.
     #[error("cannot generate the value of a parameter")]
     Random(#[source] getrandom::Error),
     /// The system gives no port on loopback, no file, or no random bytes.
-    #[error("cannot open a way to the cluster for helm")]
+    #[error("cannot start the proxy between helm and the API server")]
     Gate(#[source] std::io::Error),
     /// The answer is no, for several reasons perhaps.
     #[error("{0}")]
@@ -209,8 +209,8 @@ pub enum FailurePolicy {
 impl fmt::Display for FailurePolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Fail => "would refuse everything it is asked about",
-            Self::Ignore => "would see nothing of what it is asked about",
+            Self::Fail => "would reject every request that it matches",
+            Self::Ignore => "would miss every request that it matches",
         })
     }
 }
@@ -219,10 +219,10 @@ impl fmt::Display for FailurePolicy {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpandError {
     /// No image of that name.
-    #[error("`$(image:{0})` names no image of the Solution")]
+    #[error("`$(image:{0})` is not an image of the Solution")]
     Unknown(String),
     /// Several tags of the name.
-    #[error("`$(image:{0})` matches several images")]
+    #[error("`$(image:{0})` matches multiple images")]
     Ambiguous(String),
     /// Outside the grammar.
     #[error(transparent)]

@@ -12,78 +12,78 @@ use serde::Serialize;
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub enum Event {
-    /// Something about a blob or manifest.
+    /// Progress of a blob or manifest.
     #[serde(skip)]
     Push(registry::Event),
-    /// All images are in place.
+    /// All images are pushed.
     #[serde(skip)]
     Pushed,
-    /// Another writer is waited for, who holds this Lease. What was planned before may not hold any more.
+    /// The command waits for another writer that holds this Lease. The plan may no longer be valid.
     Waiting(HeldLease),
-    /// Somebody else has changed the cluster since it was planned. What was planned may not hold any more.
+    /// Another writer has changed the cluster since the plan was created. The plan may no longer be valid.
     Overtaken,
-    /// An object of the cluster.
+    /// An object in the cluster.
     Object {
         /// The reference of the object.
         object: ObjectRef,
-        /// The change that the object went through, if any.
+        /// The change to the object, if any.
         applied: Applied,
     },
-    /// An object that the new version no longer has is removed.
+    /// An object that is not part of the new version is removed.
     Removed {
         /// The object.
         object: ObjectRef,
     },
-    /// So many objects of a CRD are stored anew.
+    /// The objects of a CRD are being rewritten in the new storage version.
     Migrated {
         /// The CRD.
         #[serde(rename = "object")]
         crd: ObjectRef,
-        /// The number of objects that are done.
+        /// The number of rewritten objects.
         done: usize,
-        /// The number of objects in all.
+        /// The total number of objects.
         total: usize,
     },
-    /// Nodes are waited for that are not Ready.
+    /// The command waits for nodes that are not Ready.
     Nodes(UnreadyNodes),
-    /// A pod that waited for its image is to be started anew, with the pull secrets of now.
+    /// A pod that waited for its image is restarted with the present pull secrets.
     Restart {
         /// The reference of the pod.
         #[serde(rename = "object")]
         pod: ObjectRef,
-        /// Whether we may.
+        /// Whether the user has the right to do so.
         restart: Restart,
     },
-    /// A pod of a version that failed keeps its `StatefulSet` from the version that it goes back to, and is to be made anew.
+    /// A pod of a failed version blocks the rollback of its `StatefulSet` and is recreated.
     Behind {
         /// The reference of the pod.
         #[serde(rename = "object")]
         pod: ObjectRef,
-        /// Whether we may.
+        /// Whether the user has the right to do so.
         restart: Restart,
     },
-    /// A pod pulls an image, before anything of the deployment is changed.
+    /// A pod test-pulls an image before the deployment is changed.
     Pulling {
         /// The image.
         image: String,
-        /// The architecture of the pod's node; none where nodes cannot be seen.
+        /// The architecture of the pod's node; missing if nodes cannot be read.
         #[serde(skip_serializing_if = "Option::is_none")]
         architecture: Option<String>,
-        /// The state that is waited for.
+        /// The awaited state.
         awaited: Awaited,
     },
-    /// No node of an architecture takes the pod, so that nothing is known of the image there.
+    /// No node of an architecture can run the pod, so the image was not tested on it.
     Unproved {
         /// The architecture.
         architecture: String,
-        /// The cluster's own words.
+        /// The message of the cluster.
         detail: String,
     },
-    /// The operator is on its way.
+    /// The rollout of the operator.
     Rollout(Standing),
-    /// The progress of an object that is carried as it is.
+    /// The progress of a packaged object.
     Standing(Standing),
-    /// Helm begins to change a release.
+    /// Helm starts to change a release.
     Release {
         /// The release.
         release: String,
@@ -97,16 +97,16 @@ pub enum Event {
     /// Helm has ended.
     #[serde(skip)]
     HelmEnded(HelmEnd),
-    /// Helm was about to do something to a release that was not planned, and was refused.
+    /// A request of Helm that is not in the plan was rejected.
     Refused {
         /// The release.
         release: String,
-        /// What was refused.
+        /// The rejected request.
         why: String,
     },
-    /// The operator did not become ready; what ran before is put back.
+    /// The operator did not become ready and is rolled back.
     RollingBack {
-        /// The version that ran before.
+        /// The previous version.
         version: Version,
     },
 }
@@ -126,12 +126,12 @@ pub enum HelmEnd {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "change", content = "revision", rename_all = "camelCase")]
 pub enum ReleaseChange {
-    /// It is new.
+    /// It is installed.
     Installing,
-    /// It gets another revision.
+    /// It is upgraded.
     Upgrading,
-    /// It goes back to this revision.
+    /// It is rolled back to this revision.
     RollingBack(u32),
-    /// It goes.
+    /// It is uninstalled.
     Uninstalling,
 }

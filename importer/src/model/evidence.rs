@@ -26,13 +26,13 @@ pub enum Sealed {
     Otherwise,
 }
 
-/// Receipts that are no longer there, from the first to the last.
+/// Receipts that no longer exist, from the first to the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Gap {
-    /// The number of the first.
+    /// The first revision.
     #[schemars(range(min = 1))]
     pub first: Revision,
-    /// The number of the last.
+    /// The last revision.
     #[schemars(range(min = 1))]
     pub last: Revision,
 }

@@ -112,14 +112,17 @@ pub(crate) mod tests {
     fn a_fleet_chooses_what_an_environments_file_may() {
         let pem = "'-----BEGIN CERTIFICATE-----'";
         for (site, words) in [
-            ("{registry: r.test}", "`registry` is for all environments"),
+            (
+                "{registry: r.test}",
+                "`registry` applies to all environments",
+            ),
             (
                 "{pullRegistry: r.test}",
-                "`pullRegistry` is for all environments",
+                "`pullRegistry` applies to all environments",
             ),
             (
                 &format!("{{certificateAuthority: {pem}}}"),
-                "`certificateAuthority` is for all environments",
+                "`certificateAuthority` applies to all environments",
             ),
             (
                 "{patches: {shop: [{target: {kind: Job}}]}}",

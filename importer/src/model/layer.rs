@@ -20,7 +20,7 @@ pub enum SiteFileError {
         source: AddressError,
     },
     /// An environment has one of its own.
-    #[error("`{0}` is for all environments, so it belongs in the default file")]
+    #[error("`{0}` applies to all environments and belongs in the default file")]
     DefaultOnly(&'static str),
     /// A patch.
     #[error("cannot use {of}")]
@@ -31,7 +31,7 @@ pub enum SiteFileError {
         source: Box<PatchError>,
     },
     /// The text is not PEM, or is something other than certificates.
-    #[error("`certificateAuthority` holds no certificate")]
+    #[error("`certificateAuthority` contains no certificate")]
     NoCertificate,
 }
 
@@ -125,11 +125,11 @@ impl SiteLayer {
         }
         let (fields, from) = (fields.join(", "), self.sourced(rule));
         let whom = match &rule.workload {
-            Some(_) => "nothing without `part`",
-            None => "operators alone",
+            Some(_) => "no workload without `part`",
+            None => "operators only",
         };
         Some(format!(
-            "{fields} reach {whom} ({from}): for another workload an entry names `part`, `workload` and, but for replicas, `container`"
+            "{fields} apply to {whom} ({from}): for another workload, set `part`, `workload` and, except for replicas, `container`"
         ))
     }
 

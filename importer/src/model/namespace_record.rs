@@ -84,7 +84,7 @@ pub(crate) struct Deployed {
     pub(crate) accepted: Option<Consent>,
 }
 
-/// A person's consent to what reaches beyond an environment.
+/// A person's consent to effects outside an environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Consent {
     /// The id under which it was shown.
@@ -95,12 +95,12 @@ pub struct Consent {
     pub at: StatementTime,
     /// The lines that were shown.
     pub lines: BTreeSet<String>,
-    /// The rights among it, of which a part may be given up; none of an earlier consent, which was to words alone.
+    /// The rights among them; missing in consents of earlier versions of the program, which covered only the lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grants: Option<Vec<Grant>>,
 }
 
-/// A right that somebody gets.
+/// A right that a subject gets.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct Grant {
     /// The subject that gets the right.
@@ -118,23 +118,23 @@ pub struct EnvironmentNamespace {
     pub namespace: Namespace,
     /// The purpose of the environment.
     pub description: String,
-    /// Whether it was made for the environment.
+    /// Whether it was created for the environment.
     pub origin: Origin,
     /// The versions that are deployed in it, by Solution.
     pub solutions: BTreeMap<SolutionName, Version>,
-    /// The fleets that deployed Solutions of these, by Solution.
+    /// The fleets that deployed these Solutions, by Solution.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub fleets: BTreeMap<SolutionName, KubernetesName>,
-    /// The names that the cluster has in those fleets, by Solution.
+    /// The names of the cluster in those fleets, by Solution.
     #[serde(rename = "fleetClusters", skip_serializing_if = "BTreeMap::is_empty")]
     pub fleet_clusters: BTreeMap<SolutionName, ClusterName>,
     /// SHA-256 of the values that those fleets chose, by Solution, as JSON with sorted keys and without spaces.
     #[serde(rename = "fleetValues", skip_serializing_if = "BTreeMap::is_empty")]
     pub fleet_values: BTreeMap<SolutionName, Digest>,
-    /// The Solutions for which flags have chosen values that count above those of a fleet.
+    /// The Solutions with values from flags that take precedence over those of a fleet.
     #[serde(skip)]
     pub chosen_by_flags: BTreeSet<SolutionName>,
-    /// Whether it is being deleted, as far as this user may see.
+    /// Whether it is being deleted, as far as this user's permissions allow.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub going: bool,
 }
@@ -143,9 +143,9 @@ pub struct EnvironmentNamespace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// It was made for the environment, and goes with it.
+    /// It was created for the environment and is deleted with it.
     Created,
-    /// It was there before, and stays.
+    /// It existed before and is kept.
     Adopted,
 }
 

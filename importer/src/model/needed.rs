@@ -223,19 +223,19 @@ mod tests {
                 "^2",
                 HERE,
                 "prod",
-                "db `^2` has to be deployed in the environment `prod` first; 1.2.0 is deployed in the environment `prod`",
+                "db `^2` must be deployed in the environment `prod` first; version 1.2.0 is deployed in the environment `prod`",
             ),
             (
                 ">=1",
                 HERE,
                 "other",
-                "db `>=1` has to be deployed in the environment `other` first",
+                "db `>=1` must be deployed in the environment `other` first",
             ),
             (
                 "^3",
                 ANYWHERE,
                 "prod",
-                "db `^3` has to be deployed in any environment first; 2.0.0 is deployed in the environment `test`",
+                "db `^3` must be deployed in any environment first; version 2.0.0 is deployed in the environment `test`",
             ),
         ] {
             assert_eq!(found(version, scope, environment), expected);
@@ -263,8 +263,8 @@ mod tests {
             let found = found.iter().map(ToString::to_string);
             found.collect::<Vec<_>>()
         };
-        let of_shop = "shop 1.0.0 in the environment `prod` needs db `^1`";
-        let of_cart = "cart 1.0.0 in the environment `prod` needs db `^1`";
+        let of_shop = "shop 1.0.0 in the environment `prod` requires db `^1`";
+        let of_cart = "cart 1.0.0 in the environment `prod` requires db `^1`";
         assert_eq!(after(&|_| Some("same")), [""; 0]);
         assert_eq!(after(&|_| None), [of_shop, of_cart]);
         // The other one is enough for whom it may be anywhere.

@@ -20,61 +20,61 @@ pub(crate) use self::missing::MissingRight;
 pub use self::unfit::{KindIn, SourceProblem, Unfit};
 use crate::model::unmet::Unmet;
 
-/// An obstacle to a change: its words say what is the case, and where.
+/// A reason why a change cannot be executed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
 #[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[schemars(rename = "ObstacleData", title = "A change of a cluster")]
+#[schemars(rename = "ObstacleData", title = "Changes to a cluster")]
 pub enum Obstacle {
-    /// Others changed the cluster after the plan was made.
-    #[error("others changed the cluster after the plan was made{detail}", detail = after_colon(differences))]
+    /// The cluster changed after the plan was created.
+    #[error("the cluster has changed since the plan was created{detail}", detail = after_colon(differences))]
     Changed {
-        /// The parts of the plan that differ: objects by kind and name, and other parts in words.
+        /// The parts of the plan that differ: objects by kind and name, other parts by a description.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         differences: Vec<String>,
     },
-    /// The cluster's Kubernetes is older than the oldest that can be imported into.
+    /// The cluster runs a version of Kubernetes that is too old for an import.
     #[error("the cluster runs Kubernetes {version}, which is too old")]
     KubernetesTooOld {
         /// The version that the cluster runs.
         version: String,
-        /// The minor version of the oldest Kubernetes 1 that will do.
+        /// The minor version of the oldest supported Kubernetes 1.
         oldest_minor: u32,
     },
-    /// This user lacks a right.
+    /// This user does not have a required right.
     #[error("this user may not {right}")]
     Denied {
         /// The right, as a verb, a resource and a place.
         right: String,
-        /// The same as a rule.
+        /// The same right as a rule.
         #[serde(skip)]
         missing: Box<MissingRight>,
     },
-    /// This user lacks a right that it takes to have a pod pull an image beforehand.
-    #[error("this user may not {right}, so no pod can pull an image beforehand")]
+    /// This user does not have a right that the test pull of an image requires.
+    #[error("this user may not {right}, so a test pull of the image is not possible")]
     ProofDenied {
         /// The right, as a verb, a resource and a place.
         right: String,
-        /// The same as a rule.
+        /// The same right as a rule.
         #[serde(skip)]
         missing: Box<MissingRight>,
     },
-    /// A role gives the operator a right that this user lacks, and Kubernetes lets nobody grant more than they hold.
+    /// A role gives the operator a right that this user does not hold, and Kubernetes does not let users grant rights that they do not hold.
     #[error("{role} gives the operator the right to {right}, which this user does not hold")]
     GrantNotHeld {
-        /// The role, as an object.
+        /// The role, by kind and name.
         role: String,
-        /// The right that the user lacks.
+        /// The missing right.
         right: String,
-        /// The same as a rule.
+        /// The same right as a rule.
         #[serde(skip)]
         missing: Box<MissingRight>,
     },
-    /// A record of the import would be larger than a `ConfigMap` can be.
-    #[error("{record} would take {size} bytes, and a ConfigMap can hold only about 1 MiB")]
+    /// A record of the import would exceed the size limit of a `ConfigMap`.
+    #[error("{record} would take {size} bytes, but a ConfigMap can hold only about 1 MiB")]
     RecordTooLarge {
-        /// The record, in words.
+        /// A description of the record.
         record: &'static str,
-        /// The bytes that it would take.
+        /// Its size in bytes.
         size: usize,
     },
     /// The version was already imported from another archive.
@@ -94,7 +94,7 @@ pub enum Obstacle {
     NoSigners {
         /// The Solution.
         solution: SolutionName,
-        /// The short ids of the keys that signed before.
+        /// The short ids of the keys that signed earlier archives.
         signers: Vec<String>,
     },
     /// None of the keys that signed earlier archives of the Solution signed this one.
@@ -102,10 +102,10 @@ pub enum Obstacle {
     OtherSigners {
         /// The Solution.
         solution: SolutionName,
-        /// The short ids of the keys that signed before.
+        /// The short ids of the keys that signed earlier archives.
         signers: Vec<String>,
     },
-    /// The CRD that a newer version wrote lacks an API version that this version needs.
+    /// The CRD was written by a newer version and does not have an API version that this version needs.
     #[error(
         "CRD `{crd}` of version {newer} no longer serves `{api}`, which version {version} needs"
     )]
@@ -114,33 +114,33 @@ pub enum Obstacle {
         crd: String,
         /// The version that wrote it.
         newer: String,
-        /// The API version that it lacks.
+        /// The missing API version.
         api: String,
         /// The version that needs it.
         version: Version,
     },
-    /// The CRD of this version lacks an API version that the cluster serves.
+    /// The CRD of this version does not have an API version that the cluster serves.
     #[error("CRD `{crd}`: the cluster serves `{api}`, but version {version} does not have it")]
     CrdDrops {
         /// The CRD.
         crd: String,
         /// The API version that the cluster serves.
         api: String,
-        /// The version that lacks it.
+        /// The version that does not have it.
         version: Version,
     },
-    /// The CRD of this version lacks the API version that objects are stored as.
+    /// The CRD of this version does not have the API version that objects are stored as.
     #[error("CRD `{crd}`: objects are stored as `{api}`, but version {version} does not list it")]
     CrdStored {
         /// The CRD.
         crd: String,
         /// The API version that objects are stored as.
         api: String,
-        /// The version that lacks it.
+        /// The version that does not have it.
         version: Version,
     },
-    /// An operator that is deployed may need API versions that are to go.
-    #[error("{solution} {version} is deployed in the environment `{environment}` and may need {apis}, which is to go", apis = apis.join(", "))]
+    /// A deployed operator may need API versions that would be removed.
+    #[error("{solution} {version} is deployed in the environment `{environment}` and may need {apis}, which would be removed", apis = apis.join(", "))]
     ApiStillNeeded {
         /// The Solution.
         solution: SolutionName,
@@ -148,41 +148,39 @@ pub enum Obstacle {
         version: Version,
         /// The environment.
         environment: EnvironmentName,
-        /// The API versions that are to go.
+        /// The API versions that would be removed.
         apis: Vec<String>,
     },
-    /// A newer version brought a CRD that the version to go back to does not have.
+    /// A newer version created a CRD that the version to roll back to does not have.
     #[error(
         "CRD `{crd}` of version {newer} is in the cluster, and version {version} does not have it"
     )]
     CrdOnlyNewer {
         /// The CRD.
         crd: String,
-        /// The version that brought it.
+        /// The version that created it.
         newer: Version,
-        /// The version to go back to.
+        /// The version to roll back to.
         version: Version,
     },
-    /// The CRD of this version differs in a field that the API server never changes.
-    #[error(
-        "CRD `{crd}`: version {version} has another `{field}`, which the API server cannot change"
-    )]
+    /// The CRD of this version changes a field that is immutable.
+    #[error("CRD `{crd}`: version {version} changes `{field}`, which is immutable")]
     CrdFixed {
         /// The CRD.
         crd: String,
         /// The field, below `spec`.
         field: String,
-        /// The version that has another one.
+        /// The version that changes it.
         version: Version,
     },
-    /// Existing objects would lose something by the CRD of this version.
-    #[error("CRD `{crd}`: existing objects do not fit version {version}: {losses}", losses = named(losses.clone()))]
+    /// Existing objects would lose data or become invalid with the CRD of this version.
+    #[error("CRD `{crd}`: existing objects are not compatible with version {version}: {losses}", losses = named(losses.clone()))]
     CrdLoses {
         /// The CRD.
         crd: String,
-        /// The version that they do not fit.
+        /// The version that they are not compatible with.
         version: Version,
-        /// Each loss, with the number of objects and the first of them.
+        /// Each loss, with the number of affected objects and the first of them.
         losses: Vec<String>,
     },
     /// A CRD belongs to another Solution.
@@ -193,7 +191,7 @@ pub enum Obstacle {
         /// The other Solution.
         owner: String,
     },
-    /// A CRD is in the cluster and belongs to no Solution.
+    /// A CRD exists in the cluster and does not belong to a Solution.
     #[error("CRD `{crd}` already exists in the cluster and belongs to no Solution")]
     CrdUnowned {
         /// The CRD.
@@ -212,36 +210,36 @@ pub enum Obstacle {
         solution_id: SolutionId,
     },
     /// The environment to deploy in does not exist; it can be created.
-    #[error("there is no environment `{environment}`")]
+    #[error("environment `{environment}` does not exist")]
     UnknownEnvironment {
-        /// The environment that was asked for.
+        /// The requested environment.
         environment: EnvironmentName,
-        /// The environment that may have been meant.
+        /// An environment with a similar name.
         near: Option<EnvironmentName>,
     },
     /// The environment does not exist.
-    #[error("there is no environment `{environment}`")]
+    #[error("environment `{environment}` does not exist")]
     NoEnvironment {
-        /// The environment that was asked for.
+        /// The requested environment.
         environment: EnvironmentName,
     },
-    /// The namespace is none of the environment.
-    #[error("namespace `{namespace}` is not one of the environment `{environment}`")]
+    /// The namespace does not belong to the environment.
+    #[error("namespace `{namespace}` does not belong to the environment `{environment}`")]
     OtherNamespace {
         /// The namespace.
         namespace: Namespace,
         /// The environment.
         environment: EnvironmentName,
     },
-    /// The environment has several namespaces, and none of them was chosen.
-    #[error("environment `{environment}` has several namespaces: {namespaces}", namespaces = joined(namespaces))]
+    /// The environment has multiple namespaces, and the request does not name one.
+    #[error("environment `{environment}` has multiple namespaces: {namespaces}", namespaces = joined(namespaces))]
     SeveralNamespaces {
         /// The environment.
         environment: EnvironmentName,
         /// The namespaces.
         namespaces: Vec<Namespace>,
     },
-    /// The namespace is one of Kubernetes, or that of the records.
+    /// The namespace is reserved for Kubernetes or for the records of imports.
     #[error("namespace `{namespace}` is reserved and cannot belong to an environment")]
     NamespaceReserved {
         /// The namespace.
@@ -261,60 +259,62 @@ pub enum Obstacle {
         /// The environment that it belongs to.
         environment: EnvironmentName,
     },
-    /// Somebody deleted the namespace of the environment, and another one has its name.
+    /// The namespace of the environment was deleted, and another namespace has its name.
     #[error(
-        "namespace `{namespace}` is not the one that the environment had: it was deleted, and someone created another"
+        "namespace `{namespace}` was deleted, and another namespace with this name was created"
     )]
     NamespaceReplaced {
         /// The namespace.
         namespace: Namespace,
     },
-    /// The namespace exists and belongs to no environment.
+    /// The namespace exists and does not belong to an environment.
     #[error(
-        "namespace `{namespace}` already exists and belongs to no environment{said}",
+        "namespace `{namespace}` already exists and does not belong to an environment{said}",
         said = label.as_ref().map_or(String::new(), |label| format!(", despite its label `{label}`"))
     )]
     NamespaceUnowned {
         /// The namespace.
         namespace: Namespace,
-        /// The environment that a label of it names, which is not one of the records.
+        /// The environment in its label, which is not recorded.
         label: Option<String>,
     },
-    /// The Secret that nodes should log in with does not exist.
+    /// The pull secret does not exist.
     #[error("Secret `{secret}` does not exist in namespace `{namespace}`")]
     NoPullSecret {
         /// The Secret.
         secret: KubernetesName,
         /// The namespace.
         namespace: Namespace,
-        /// The environment that has yet to be made for the Secret to lie in.
+        /// The environment that must be created first, so that its namespace can contain the Secret.
         create: Option<EnvironmentName>,
-        /// The registry as nodes know it.
+        /// The registry that nodes pull from.
         host: String,
     },
-    /// The site's file names a `PriorityClass` that does not exist.
+    /// The site configuration names a `PriorityClass` that does not exist.
     #[error("PriorityClass `{class}`, which {file} names, does not exist")]
     NoPriorityClass {
         /// The `PriorityClass`.
         class: KubernetesName,
-        /// The file, in words.
+        /// A description of the file.
         file: String,
     },
-    /// The site's file asks for labels that no node has together.
-    #[error("no node has all labels that {file} asks for: {labels}", labels = labels.join(", "))]
+    /// The site configuration requires labels, and no node has all of them.
+    #[error("no node has all labels that {file} requires: {labels}", labels = labels.join(", "))]
     NoNode {
         /// The labels, as `NAME=VALUE`.
         labels: Vec<String>,
-        /// The file, in words.
+        /// A description of the file.
         file: String,
     },
-    /// The site's file sets a variable in which the operator finds the address of an image.
-    #[error("the site's file sets the variable `{variable}`, in which the operator finds an image")]
+    /// The site configuration sets a variable that contains the address of an image for the operator.
+    #[error(
+        "the site configuration sets the variable `{variable}`, which contains the address of an image for the operator"
+    )]
     ImageVariable {
         /// The variable.
         variable: String,
     },
-    /// The login is for another registry than the one that nodes pull from.
+    /// The login is not for the registry that nodes pull from.
     #[error("the login is for {host}, but nodes pull from {pull_host}")]
     OtherLogin {
         /// The registry that the login is for.
@@ -322,21 +322,23 @@ pub enum Obstacle {
         /// The registry that nodes pull from.
         pull_host: String,
     },
-    /// The file has no user name and password for the registry that nodes pull from.
-    #[error("it holds no user name and password for {host}")]
+    /// The login file has no user name and password for the registry that nodes pull from.
+    #[error("the login file has no user name and password for {host}")]
     NoLogin {
         /// The registry.
         host: String,
     },
-    /// The login for nodes is the one that pushes.
-    #[error("`{username}` is the login that pushes, and every pod of the namespace could read it")]
+    /// The login for nodes is the login that pushes images.
+    #[error(
+        "`{username}` is the login that pushes images, and every pod of the namespace could read its password"
+    )]
     PushLogin {
-        /// The name of the user.
+        /// The user name.
         username: String,
     },
-    /// An operator for the whole cluster must be the only one, and another one of the Solution runs elsewhere.
+    /// A cluster-wide operator must be the only one, and another one of the Solution runs in another namespace.
     #[error(
-        "an operator of {solution} for the whole cluster must be the only one, and one runs in namespace `{namespace}` of the environment `{environment}`"
+        "the operator of {solution} is cluster-wide and must be the only one, but another one runs in namespace `{namespace}` of the environment `{environment}`"
     )]
     SecondOperator {
         /// The Solution.
@@ -346,26 +348,26 @@ pub enum Obstacle {
         /// The environment of the other operator.
         environment: EnvironmentName,
     },
-    /// A newer version runs there.
-    #[error("version {running} is running there, and {version} is older")]
+    /// A newer version is running in the namespace.
+    #[error("version {running} is running, and {version} is older")]
     OlderVersion {
-        /// The version that runs.
+        /// The running version.
         running: Version,
-        /// The version that was asked for.
+        /// The requested version.
         version: Version,
     },
-    /// The version that runs there is not one that this version can upgrade from.
-    #[error("version {running} is running there, and {version} can only upgrade from {range}")]
+    /// The requested version does not support an upgrade from the running version.
+    #[error("version {running} is running, and {version} can only upgrade from {range}")]
     NotUpgradable {
-        /// The version that runs.
+        /// The running version.
         running: Version,
-        /// The version that was asked for.
+        /// The requested version.
         version: Version,
         /// The versions that it can upgrade from.
         range: VersionRange,
     },
-    /// Other field managers own fields of an object, with other values.
-    #[error("{object} has fields that other field managers set: {fields}", fields = named(fields.clone()))]
+    /// Other field managers own fields of an object and have set other values.
+    #[error("{object} has fields that are owned by other field managers: {fields}", fields = named(fields.clone()))]
     FieldsOwned {
         /// The object.
         object: String,
@@ -378,38 +380,38 @@ pub enum Obstacle {
         /// The object.
         object: String,
     },
-    /// The cluster does not take an object.
+    /// The cluster rejects an object.
     #[error("the cluster rejects {object}: {why}")]
     ObjectRefused {
         /// The object.
         object: String,
-        /// The reason, in the cluster's words.
+        /// The message of the API server.
         why: String,
     },
-    /// The cluster would not take the operator's pod.
+    /// The cluster would reject the operator's pod.
     #[error("the cluster would reject the operator's pod: {why}")]
     PodRefused {
-        /// The reason, in the cluster's words.
+        /// The message of the API server.
         why: String,
     },
-    /// The cluster would not take the pods of a workload: its namespace's PodSecurity level or quota refuses them.
+    /// The cluster would reject the pods of a workload because of the PodSecurity level or the quota of their namespace.
     #[error("the cluster would reject the pods of {object}: {why}")]
     PodsRefused {
         /// The workload.
         object: String,
-        /// The reason, in the cluster's words.
+        /// The message of the API server.
         why: String,
     },
-    /// Something reaches beyond the environment and was not accepted.
+    /// Effects outside the environment need consent.
     #[error(
-        "{things} beyond the environment and {have} not been accepted",
-        things = if *things == 1 { "1 thing reaches".to_owned() } else { format!("{things} things reach") },
+        "{things} outside the environment {have} not been accepted",
+        things = if *things == 1 { "1 effect".to_owned() } else { format!("{things} effects") },
         have = if *things == 1 { "has" } else { "have" }
     )]
     NotAccepted {
-        /// The number of things that were not accepted; the plan lists them.
+        /// The number of effects that were not accepted; the plan lists them.
         things: usize,
-        /// The id that accepts everything that reaches beyond the environment.
+        /// The id that accepts all effects outside the environment.
         accept_id: String,
     },
     /// The Solution is not deployed in the environment.
@@ -438,7 +440,7 @@ pub enum Obstacle {
         /// The version.
         version: Version,
     },
-    /// A Solution is deployed in a namespace of the environment that is to be deleted.
+    /// A Solution is deployed in a namespace of the environment that would be deleted.
     #[error("{solution} {version} is deployed in `{namespace}`")]
     Inhabited {
         /// The Solution.
@@ -450,50 +452,50 @@ pub enum Obstacle {
         /// The environment.
         environment: EnvironmentName,
     },
-    /// The history knows nothing else of the Solution that ran in the namespace before.
-    #[error("the history knows nothing of {solution} that ran in namespace `{namespace}` before")]
+    /// The history has no earlier version of the Solution in the namespace.
+    #[error("the history has no earlier version of {solution} in namespace `{namespace}`")]
     NothingBefore {
         /// The Solution.
         solution: SolutionName,
         /// The namespace.
         namespace: Namespace,
     },
-    /// The history has no change of this number that can be read.
-    #[error("there is no revision {revision} in the history")]
+    /// The history has no readable revision with this number.
+    #[error("revision {revision} is not in the history")]
     NoRevision {
-        /// The number of the change.
+        /// The revision.
         revision: u32,
     },
-    /// The change of this number deployed no version of the Solution in the namespace.
-    #[error("revision {revision} deployed no version of {solution} in namespace `{namespace}`")]
+    /// The revision did not deploy the Solution in the namespace.
+    #[error("revision {revision} did not deploy {solution} in namespace `{namespace}`")]
     OtherRevision {
-        /// The number of the change.
+        /// The revision.
         revision: u32,
         /// The Solution.
         solution: SolutionName,
         /// The namespace.
         namespace: Namespace,
     },
-    /// The change of this number did not end well, so its version may never have run.
-    #[error("revision {revision} did not end well, so {solution} {version} may never have run")]
+    /// The revision failed, so its version may never have run.
+    #[error("revision {revision} failed, so {solution} {version} may never have run")]
     RevisionFailed {
-        /// The number of the change.
+        /// The revision.
         revision: u32,
         /// The Solution.
         solution: SolutionName,
         /// The version.
         version: Version,
     },
-    /// The version was imported from another archive since it ran.
+    /// The version was imported again from another archive after it ran.
     #[error(
-        "{solution_id} ran from archive {ran}, and was imported from a different archive since, {imported}"
+        "{solution_id} ran from archive {ran}, but was later imported from a different archive, {imported}"
     )]
     ImportedAnew {
         /// The Solution and the version.
         solution_id: String,
         /// The archive id of the archive that ran.
         ran: Digest,
-        /// The archive id of the archive that is imported now.
+        /// The archive id of the imported archive.
         imported: Digest,
     },
     /// The version is not imported.
@@ -516,13 +518,13 @@ pub enum Obstacle {
         /// The Solution.
         solution: SolutionName,
     },
-    /// A CRD serves no version, so that its objects cannot be listed.
-    #[error("{crd} serves no version, so nobody can tell whether objects of it exist")]
+    /// A CRD does not serve any version, so its objects cannot be listed.
+    #[error("cannot list the objects of {crd}: it does not serve any version")]
     ServesNothing {
-        /// The CRD, as an object.
+        /// The CRD, by kind and name.
         crd: String,
     },
-    /// Objects of a kind still exist whose CRD is to go.
+    /// Objects of a kind still exist, and its CRD would be removed.
     #[error(
         "objects of kind {kind} still exist ({count} in total): {objects}",
         count = objects.len(),
@@ -534,16 +536,16 @@ pub enum Obstacle {
         /// The objects.
         objects: Vec<String>,
     },
-    /// Objects in the cluster use what is to go.
+    /// Objects in the cluster use a Solution or a version that would be removed.
     #[error(
         "{name} is used by objects in the cluster ({count} in total): {objects}",
         count = objects.len(),
         objects = named(objects.clone())
     )]
     Used {
-        /// The Solution, or the Solution and the version, that is to go.
+        /// The Solution, or the Solution and the version, that would be removed.
         name: String,
-        /// The objects that use it.
+        /// The objects that use it, by kind and name.
         objects: Vec<String>,
     },
     /// Custom resources and workloads would be deleted with their namespaces.
@@ -557,7 +559,7 @@ pub enum Obstacle {
         objects: Vec<String>,
     },
     /// Another Solution pulls its images with the Secret that would be deleted.
-    #[error("{solution} pulls with Secret {namespace}/{secret}, which would be deleted")]
+    #[error("{solution} pulls images with Secret {namespace}/{secret}, which would be deleted")]
     LoginUsed {
         /// The Secret.
         secret: KubernetesName,
@@ -566,35 +568,35 @@ pub enum Obstacle {
         /// The other Solution.
         solution: SolutionName,
     },
-    /// An object would be removed or changed that the plan does not name.
-    #[error("{object} has been added since the plan was shown")]
+    /// An object that is not in the plan would be removed or changed.
+    #[error("{object} is not in the plan that was shown")]
     Unplanned {
         /// The object.
         object: String,
     },
-    /// What would be done to an object is not what was shown: others changed the cluster since.
-    #[error("what would be done to {object} is not what was shown")]
+    /// The action on an object differs from the plan that was shown, because the cluster has changed.
+    #[error("the action on {object} differs from the plan that was shown")]
     NotAsShown {
         /// The object.
         object: String,
     },
-    /// Something at the registry is in the way.
+    /// A blocker at the registry.
     #[error(transparent)]
     #[serde(untagged)]
     Registry(#[from] shelf::RegistryObstacle),
-    /// An object is there that is not the Solution's to write.
+    /// An existing object does not belong to the Solution.
     #[error(transparent)]
     #[serde(untagged)]
     NotOurs(#[from] NotOurs),
-    /// Objects that are carried as they are do not fit.
+    /// A blocker of packaged objects: sets of manifests and charts.
     #[error(transparent)]
     #[serde(untagged)]
     Unfit(#[from] Unfit),
-    /// A prerequisite is not met, or would no longer be.
+    /// A prerequisite is not met, or would no longer be met.
     #[error(transparent)]
     #[serde(untagged)]
     Unmet(Box<Unmet>),
-    /// The administrator of a namespace cannot go on without the administrator of the cluster.
+    /// A namespace administrator needs the cluster administrator to continue.
     #[error(transparent)]
     #[serde(untagged)]
     Above(#[from] Above),

@@ -37,25 +37,25 @@ const SCHEMA_VERSION: u32 = 1;
 /// The number of a change: each change of a cluster has the next one.
 pub type Revision = u32;
 
-/// A change of a cluster, and what became of it.
+/// A change of a cluster and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeReceipt {
-    /// The shape of receipts, which is not that of results.
+    /// The format of receipts, which differs from the format of results.
     #[schemars(extend("const" = SCHEMA_VERSION))]
     schema_version: u32,
-    /// The number of the change.
+    /// The revision of the change.
     #[schemars(range(min = 1))]
     pub revision: Revision,
-    /// When it began.
+    /// The start time.
     pub at: StatementTime,
-    /// Where it comes from.
+    /// The origin of the change.
     #[serde(flatten)]
     pub origin: ChangeOrigin,
-    /// SHA-256 of the receipt before, as it was then: that of a change that goes on says no more than that it has begun.
+    /// SHA-256 of the previous receipt, as it was then: the receipt of a running change only says that it has begun.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub previous: Option<Digest>,
-    /// SHA-256 of the receipts, by their numbers, that had only begun when the next one named them and have ended since.
+    /// SHA-256 of receipts, by revision, whose changes were running when the next receipt named them and have ended since.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub ended_since: BTreeMap<Revision, Digest>,
     /// The subject of the change.
@@ -64,11 +64,11 @@ pub struct ChangeReceipt {
     /// The outcome of the change.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// The objects that were created or changed, as many as there is room for.
+    /// The objects that were created or changed, up to the size limit.
     pub written: Vec<String>,
-    /// The objects that were removed, likewise.
+    /// The objects that were removed, up to the size limit.
     pub removed: Vec<String>,
-    /// The number of further ones of both.
+    /// The number of further objects.
     #[serde(default)]
     pub unnamed: usize,
 }
@@ -77,7 +77,7 @@ pub struct ChangeReceipt {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeOrigin {
-    /// The user and host that made it, as that machine says.
+    /// The user and host that made it, as reported by that machine.
     pub by: String,
     /// The user that made it, as the API server authenticated it; absent if it did not say, and in receipts of earlier
     /// versions of the program.
@@ -107,11 +107,11 @@ pub(crate) struct NamedReceipts {
     pub(crate) ended_since: BTreeMap<Revision, Digest>,
 }
 
-/// The subject of a change, as it is known before the first write.
+/// The subject of a change, known before the first write.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangeSubject {
-    /// The verb that was asked for.
+    /// The command.
     pub verb: Verb,
     /// The Solution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,13 +122,13 @@ pub struct ChangeSubject {
     /// The archive of the version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archive_id: Option<Digest>,
-    /// The wave of a fleet that the cluster was changed in.
+    /// The wave of the fleet in which the cluster was changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wave: Option<WaveName>,
     /// The revision of the fleet that the change belongs to, which is the time at which its first run began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet_revision: Option<StatementTime>,
-    /// The namespaces that it is about.
+    /// The affected namespaces.
     pub places: Vec<Passage>,
 }
 
@@ -140,15 +140,15 @@ pub struct Passage {
     pub environment: EnvironmentName,
     /// The namespace.
     pub namespace: Namespace,
-    /// The version of the Solution that ran before.
+    /// The previous version of the Solution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<Ran>,
-    /// The version that was to run afterwards.
+    /// The intended version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<Ran>,
 }
 
-/// A version that runs somewhere, and what was chosen for it.
+/// A deployed version and its settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Ran {
@@ -157,23 +157,23 @@ pub struct Ran {
     /// The archive that it was imported from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub archive_id: Option<Digest>,
-    /// The Secret that nodes log in to the registry with.
+    /// The pull secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_secret: Option<KubernetesName>,
-    /// The values of parameters that were chosen, but for sensitive ones.
+    /// The chosen values of parameters, except sensitive ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub parameters: ParameterValues,
-    /// The number of the Secret that had the sensitive ones.
+    /// The number of the Secret with the sensitive ones.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub secret: Option<SecretNumber>,
-    /// The fleet that chose for it.
+    /// The fleet that chose its values.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<KubernetesName>,
-    /// SHA-256 of what the fleet chose, as JSON with sorted keys and without spaces.
+    /// SHA-256 of the fleet's values, as JSON with sorted keys and without spaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet_values: Option<Digest>,
-    /// The id of what reaches beyond the environment and was accepted.
+    /// The consent id of the effects outside the environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepted: Option<String>,
 }
@@ -182,15 +182,15 @@ pub struct Ran {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "outcome", content = "reason", rename_all = "camelCase")]
 pub enum Outcome {
-    /// It goes on, or was interrupted and nothing was changed since.
+    /// It is running, or was interrupted without a later change.
     Begun,
     /// It was interrupted: the next change found that it had not ended.
     Interrupted,
-    /// It was made.
+    /// It was completed.
     Done,
-    /// Only a part of it was made, for this reason.
+    /// It failed for this reason and is incomplete.
     Failed(String),
-    /// The new version did not become ready for this reason, and the one before runs again.
+    /// The new version did not become ready for this reason and was rolled back.
     RolledBack(String),
 }
 

@@ -208,27 +208,27 @@ impl Login {
     }
 }
 
-/// The exceptions that an administrator allows, one flag each.
+/// The exceptions that an administrator allows, each with a flag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Allowed {
-    /// The adoption of objects that no Solution owns.
+    /// The adoption of objects that belong to no Solution.
     pub adopt: Adoption,
-    /// Another archive of a version that was imported already.
+    /// Another archive of an imported version.
     pub replace: Replace,
-    /// An archive that none of the keys signed that signed the Solution before.
+    /// An archive without a signature of the keys that signed earlier archives of the Solution.
     pub signers: ChangeSigners,
-    /// An archive that nobody signed, of a Solution that was imported signed before.
+    /// An unsigned archive of a Solution whose earlier archives were signed.
     pub forget: ForgetSigners,
-    /// An older version than the one that runs.
+    /// An older version than the running one.
     pub downgrade: Downgrade,
-    /// An environment that is not there yet.
+    /// An environment that does not exist yet.
     pub create: CreateEnvironment,
-    /// Fields of the Solution's objects that others set to something else.
+    /// Fields of the Solution's objects that are owned by another field manager.
     pub conflicts: Conflicts,
-    /// CRDs that give up an API version in which objects may be stored.
+    /// CRDs that remove an API version in which objects may be stored.
     pub migrate: Migrate,
-    /// An operator whose image no pod has pulled beforehand.
+    /// A deployment without a test pull of its image.
     #[serde(default, skip_serializing_if = "Unproved::is_refused")]
     pub unproved: Unproved,
 }
@@ -252,15 +252,15 @@ impl Allowed {
     };
 }
 
-/// The adoption of objects that no Solution owns, each kind by its own word.
+/// The adoption of objects that belong to no Solution, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Adoption {
     /// The namespace.
     pub namespace: Adopt,
-    /// CRDs that the archive has too.
+    /// CRDs with the names of CRDs in the archive.
     pub crds: Adopt,
-    /// Objects of the same names as those that the archive carries.
+    /// Objects with the names of objects in the archive.
     #[serde(default = "refuse", skip_serializing_if = "is_refused")]
     pub objects: Adopt,
 }
@@ -274,64 +274,64 @@ fn is_refused(adopt: &Adopt) -> bool {
     *adopt == Adopt::Refuse
 }
 
-/// Whether a Solution may come from other signers than before.
+/// Whether an archive may be signed by other keys than earlier archives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ChangeSigners {
-    /// It may come only from a key that signed it before.
+    /// Only keys that signed an earlier archive are accepted.
     Refuse,
-    /// It may come from others.
+    /// Other keys are accepted.
     Allow,
 }
 
-/// Whether a site forgets who signed a Solution before, and so takes an archive that nobody signed.
+/// Whether the recorded signers of a Solution are removed, so that an unsigned archive is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum ForgetSigners {
-    /// The site does not forget it.
+    /// The recorded signers are kept.
     Refuse,
-    /// The site forgets it.
+    /// The recorded signers are removed.
     Allow,
 }
 
-/// Whether an older version may follow a newer one in an environment.
+/// Whether an older version may replace a newer one in an environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Downgrade {
-    /// It may not follow.
+    /// A downgrade is refused.
     Refuse,
-    /// It may follow.
+    /// A downgrade is allowed.
     Allow,
 }
 
-/// Whether an environment that is not there yet is made.
+/// Whether a missing environment is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum CreateEnvironment {
-    /// It is not made: a mistyped name makes no namespace.
+    /// It is not created, so that a mistyped name does not create a namespace.
     Refuse,
-    /// It is made.
+    /// It is created.
     Allow,
 }
 
-/// Whether objects are stored anew, so that a CRD can give up the API version in which they were stored.
+/// Whether objects are rewritten, so that a CRD can remove the API version in which they were stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Migrate {
-    /// Objects are not stored anew.
+    /// Objects are not rewritten.
     Refuse,
-    /// Objects are stored anew where a version is activated. Versions that need what goes cannot be returned to.
+    /// Objects are rewritten if a version is activated. A rollback to versions that need the removed API version is no longer possible.
     Allow,
 }
 
-/// Whether an operator is deployed before a pod has pulled its image.
+/// Whether an operator is deployed without a test pull of its image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Unproved {
-    /// It is not deployed: what keeps nodes from its image is told before anything of it is changed.
+    /// It is not deployed: problems with the pull are reported before the deployment is changed.
     #[default]
     Refuse,
-    /// It is deployed: at this site no pod can be made for that.
+    /// It is deployed, for sites that do not allow a pod for the test pull.
     Allow,
 }
 

@@ -19,14 +19,14 @@ use crate::model::record;
 use crate::model::site::{self, SiteTexts};
 use crate::model::state::{self, ClusterState};
 
-/// A part of a cluster that this user may not see.
+/// A part of the cluster that this user may not read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unseen {
-    /// The part that cannot be seen, in words.
+    /// A description of the part.
     #[serde(serialize_with = "in_words")]
     #[schemars(with = "String")]
     pub what: Hidden,
-    /// The right that is missing.
+    /// The missing right.
     pub right: String,
 }
 
@@ -84,36 +84,39 @@ impl fmt::Display for Hidden {
         match self {
             Self::Records => f.write_str("imported versions and environments"),
             Self::OtherRecords => f.write_str("other versions and environments"),
-            Self::Deployed(namespace) => write!(f, "what is deployed in namespace {namespace}"),
-            Self::Version(name, version) => write!(f, "which images {name} {version} has"),
-            Self::Definitions => f.write_str("which versions are active"),
-            Self::Labels => f.write_str("what the labels of namespaces say of environments"),
+            Self::Deployed(namespace) => write!(
+                f,
+                "the Solutions that are deployed in namespace {namespace}"
+            ),
+            Self::Version(name, version) => write!(f, "the images of {name} {version}"),
+            Self::Definitions => f.write_str("the active versions"),
+            Self::Labels => f.write_str("the environment labels of namespaces"),
             Self::Operators(namespace) => {
-                write!(f, "whether the operators in namespace {namespace} run")
+                write!(f, "the state of the operators in namespace {namespace}")
             }
             Self::Carried(solution, namespace) => {
                 write!(
                     f,
-                    "whether what {solution} carries in namespace {namespace} runs"
+                    "the state of the manifests and charts of {solution} in namespace {namespace}"
                 )
             }
             Self::Own(namespace) => {
                 write!(
                     f,
-                    "what its administrator has deployed in namespace {namespace}"
+                    "the Solutions that the namespace administrator deployed in namespace {namespace}"
                 )
             }
             Self::NotOwn(namespace) => {
                 write!(
                     f,
-                    "what the cluster's administrators have deployed in namespace {namespace}"
+                    "the Solutions that cluster administrators deployed in namespace {namespace}"
                 )
             }
-            Self::Site(None) => f.write_str("what the site's file chooses"),
+            Self::Site(None) => f.write_str("the site configuration"),
             Self::Site(Some(environment)) => {
-                write!(f, "what the site's file of {environment} chooses")
+                write!(f, "the site configuration of {environment}")
             }
-            Self::Nodes => f.write_str("which platforms the nodes have"),
+            Self::Nodes => f.write_str("the platforms of the nodes"),
         }
     }
 }

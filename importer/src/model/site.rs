@@ -68,7 +68,7 @@ impl SiteFile {
             let unknown = releases.keys().filter(is_unknown);
             notes.extend(unknown.filter(|_| versions().next().is_some()).map(|name| {
                 let file = &self.layer.name;
-                format!("{file} has values for release `{name}`, which no imported version of {solution} has")
+                format!("{file} has values for release `{name}`, which does not exist in any imported version of {solution}")
             }));
         }
         notes
@@ -90,7 +90,7 @@ impl SiteFile {
             let is_unknown = is_any && !versions.any(has);
             is_unknown.then(|| {
                 let from = self.layer.sourced(rule);
-                format!("{from} reaches nothing: no imported version has set or chart `{part}`")
+                format!("{from} has no effect: no imported version has the set of manifests or chart `{part}`")
             })
         });
         unknown.collect()

@@ -136,13 +136,11 @@ mod tests {
         assert_eq!(check("c", "new"), [""; 0]);
         assert_eq!(
             check("a", "ours"),
-            ["namespace `prod` cannot get the label a=ours: cart gives it the value `theirs`"]
+            ["cannot set the label a=ours on namespace `prod`: cart sets it to `theirs`"]
         );
         assert_eq!(
             check("b", "ours"),
-            [
-                "namespace `prod` cannot get the label b=ours: somebody has given it the value `of-the-site`"
-            ]
+            ["cannot set the label b=ours on namespace `prod`: its value is already `of-the-site`"]
         );
     }
 }

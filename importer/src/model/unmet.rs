@@ -4,106 +4,108 @@ use schemars::JsonSchema;
 use schemas::{ApiName, EnvironmentName, KubernetesName, SolutionName, Version, VersionRange};
 use serde::Serialize;
 
-/// A prerequisite that is not met, or would no longer be.
+/// A prerequisite that is not met, or would no longer be met.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
 #[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 #[schemars(title = "Prerequisites")]
 pub enum Unmet {
-    /// Another Solution has to be deployed first.
-    #[error("{solution} `{range}` has to be deployed {} first", place(environment.as_ref()))]
+    /// Another Solution must be deployed first.
+    #[error("{solution} `{range}` must be deployed {} first", place(environment.as_ref()))]
     NeededSolution {
-        /// The Solution that is needed.
+        /// The required Solution.
         solution: SolutionName,
-        /// The versions of it that will do.
+        /// The accepted versions of it.
         range: VersionRange,
-        /// The environment; null where any will do.
+        /// The environment; null if any environment is accepted.
         environment: Option<EnvironmentName>,
     },
-    /// Another Solution is deployed in a version that will not do.
+    /// Another Solution is deployed, but its version is not accepted.
     #[error(
-        "{solution} `{range}` has to be deployed {} first; {version} is deployed in the environment `{found}`",
+        "{solution} `{range}` must be deployed {} first; version {version} is deployed in the environment `{found}`",
         place(environment.as_ref())
     )]
     NeededVersion {
-        /// The Solution that is needed.
+        /// The required Solution.
         solution: SolutionName,
-        /// The versions of it that will do.
+        /// The accepted versions of it.
         range: VersionRange,
-        /// The environment; null where any will do.
+        /// The environment; null if any environment is accepted.
         environment: Option<EnvironmentName>,
-        /// The version that is deployed.
+        /// The deployed version.
         version: Version,
-        /// The environment that it is deployed in.
+        /// The environment in which it is deployed.
         found: EnvironmentName,
     },
-    /// Another Solution that is needed is deployed, and is not ready.
-    #[error("{solution} {version} in the environment `{environment}` has to be ready first: {why}")]
+    /// Another required Solution is deployed, but is not ready.
+    #[error("{solution} {version} in the environment `{environment}` must be ready first: {why}")]
     NeededReady {
-        /// The Solution that is needed.
+        /// The required Solution.
         solution: SolutionName,
-        /// The version that is deployed.
+        /// The deployed version.
         version: Version,
-        /// The environment that it is deployed in.
+        /// The environment in which it is deployed.
         environment: EnvironmentName,
         /// The reason why it is not ready.
         why: String,
     },
-    /// The cluster runs another version of Kubernetes than the Solution needs.
-    #[error("Kubernetes `{range}` is needed, and the cluster runs {version}")]
+    /// The Solution requires another version of Kubernetes.
+    #[error("Kubernetes `{range}` is required, but the cluster runs {version}")]
     NeededKubernetes {
-        /// The versions that will do.
+        /// The accepted versions.
         range: VersionRange,
-        /// The version that the cluster runs.
+        /// The version of the cluster.
         version: String,
     },
-    /// The cluster does not serve an API that the Solution needs.
-    #[error("the API `{api}` is needed, and the cluster does not serve it")]
+    /// The cluster does not serve an API that the Solution requires.
+    #[error("the API `{api}` is required, but the cluster does not serve it")]
     NeededApi {
         /// The API.
         api: ApiName,
     },
-    /// The cluster does not have the storage class that the Solution needs.
-    #[error("{} is needed, and the cluster has none", called(class.as_ref()))]
+    /// The cluster does not have the storage class that the Solution requires.
+    #[error("{} is required, but the cluster does not have it", called(class.as_ref()))]
     NeededStorageClass {
-        /// The storage class; null for a default one.
+        /// The storage class; null for the default one.
         class: Option<KubernetesName>,
     },
-    /// The nodes that take pods have less to spare than the Solution needs.
-    #[error("{needed} of {resource} are needed, and the nodes that take pods have {free} free")]
+    /// The schedulable nodes have less free capacity than the Solution requires.
+    #[error("{needed} of {resource} are required, but the schedulable nodes have only {free} free")]
     NeededRoom {
         /// The resource: `cpu` or `memory`.
         resource: &'static str,
-        /// The amount that is needed.
+        /// The required amount.
         needed: String,
-        /// The amount that no pod has asked for.
+        /// The amount that is not requested by pods.
         free: String,
     },
-    /// Fewer nodes take pods than the Solution needs.
-    #[error("{needed} nodes that take pods are needed, and there are {found}")]
+    /// The cluster has fewer schedulable nodes than the Solution requires.
+    #[error("{needed} schedulable nodes are required, but the cluster has {found}")]
     NeededNodes {
-        /// The number of nodes that are needed.
+        /// The required number of nodes.
         needed: u32,
-        /// The number of nodes that take pods.
+        /// The number of schedulable nodes.
         found: usize,
     },
-    /// Solutions would need each other.
-    #[error("Solutions would need each other: {}", solutions.iter().map(SolutionName::as_str).collect::<Vec<_>>().join(" needs "))]
+    /// Solutions would require each other.
+    #[error("Solutions would require each other: {}", solutions.iter().map(SolutionName::as_str).collect::<Vec<_>>().join(" requires "))]
     NeededInCircle {
-        /// The Solutions, each of which needs the next one; the first is the last one too.
+        /// The Solutions, each of which requires the next one; the last one is the first one again.
         solutions: Vec<SolutionName>,
     },
-    /// Another Solution needs what would go, or would be there in another version.
-    #[error("{needed_by} {version} in the environment `{environment}` needs {solution} `{range}`")]
+    /// Another Solution requires the one that would be removed or replaced by another version.
+    #[error(
+        "{needed_by} {version} in the environment `{environment}` requires {solution} `{range}`"
+    )]
     NeededBy {
-        /// The Solution that would go.
+        /// The Solution that would be removed or replaced.
         solution: SolutionName,
-        /// The versions of it that will do.
+        /// The accepted versions of it.
         range: VersionRange,
-        /// The Solution that needs it.
+        /// The Solution that requires it.
         needed_by: SolutionName,
-        /// The version that is deployed of that one.
+        /// The deployed version of that one.
         version: Version,
-        /// The environment that it is deployed in.
+        /// The environment in which it is deployed.
         environment: EnvironmentName,
     },
 }

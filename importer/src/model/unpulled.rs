@@ -27,11 +27,11 @@ pub struct Unpulled {
 
 impl fmt::Display for Unpulled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "no pod could pull {}", self.image)?;
+        write!(f, "cannot pull {} in a test pod", self.image)?;
         if let Some(architecture) = &self.architecture {
             write!(f, " on {architecture}")?;
         }
-        f.write_str(", so nothing of the deployment was changed")
+        f.write_str("; the deployment was not changed")
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Use {
     pub namespace: Option<String>,
     /// The name of the object.
     pub name: String,
-    /// The image that it runs. It is missing where something is used otherwise.
+    /// The image that it runs. It is missing for other uses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
 }
@@ -66,7 +66,7 @@ impl EvenIfUsed {
 pub struct Hindered {
     /// The obstacles; never empty.
     pub obstacles: Vec<Obstacle>,
-    /// Every object that uses what was to go.
+    /// The objects that use the Solution or version to remove.
     pub uses: Vec<Use>,
 }
 

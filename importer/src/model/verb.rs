@@ -5,31 +5,31 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The verb that was asked for.
+/// The command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Verb {
-    /// A version was imported, perhaps activated and deployed.
+    /// A version was imported, and activated and deployed if requested.
     Import,
     /// The CRDs of an imported version were activated.
     Activate,
     /// An imported version was deployed.
     Deploy,
-    /// A version that ran before was deployed again.
+    /// An earlier version was deployed again.
     Rollback,
     /// An operator was removed.
     Undeploy,
     /// CRDs were removed.
     Deactivate,
-    /// A version was forgotten.
+    /// The record of a version was removed.
     Unimport,
-    /// All of a Solution was removed.
+    /// A Solution was deleted.
     Delete,
-    /// An environment got a namespace.
+    /// A namespace was added to an environment.
     CreateEnvironment,
-    /// An environment was removed.
+    /// An environment was deleted.
     DeleteEnvironment,
-    /// A site's file was kept.
+    /// A site configuration was stored.
     SetSite,
 }
 

@@ -549,7 +549,7 @@ mod tests {
             (json!({ "scope": "Namespaced" }), "scope"),
         ] {
             let words = format!(
-                "CRD `apps.example.test`: version 1.1.0 has another `{field}`, which the API server cannot change"
+                "CRD `apps.example.test`: version 1.1.0 changes `{field}`, which is immutable"
             );
             assert_eq!(decided(&cluster, &after), Err(words));
         }

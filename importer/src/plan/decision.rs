@@ -90,7 +90,7 @@ impl Decision {
                         .inventory
                         .with(&deployment.change.before)
                         .size();
-                    let record = "the list of all objects that are carried";
+                    let record = "the list of all packaged objects";
                     (size > RECORD_SIZE).then_some(Obstacle::RecordTooLarge { record, size })
                 });
                 obstacles.extend(carried);

@@ -64,28 +64,28 @@ pub struct FiledDeployment {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FleetMoved {
     /// The plan is of this fleet, and another one was planned.
-    #[error("the plan is of the fleet {0}")]
+    #[error("the plan is for the fleet {0}")]
     Fleet(KubernetesName),
     /// The plan is of another change.
-    #[error("the plan is of another change: {0}")]
+    #[error("the plan is for another change: {0}")]
     Change(FleetChange),
     /// The waves are others.
-    #[error("the waves of the fleet's file are not those of the plan")]
+    #[error("the waves in the fleet's file differ from those in the plan")]
     Waves,
     /// The plan has nothing for this cluster.
     #[error("{0}: the plan is for other clusters")]
     Cluster(ClusterName),
     /// The plan was made for a cluster with another UID.
-    #[error("{0}: the plan was made for another cluster of this name")]
+    #[error("{0}: the plan was created for another cluster with this name")]
     Uid(ClusterName),
     /// It is in another wave than in the plan.
-    #[error("{0}: the plan has it in the wave {1}")]
+    #[error("{0}: the cluster is in wave {1} of the plan")]
     Wave(ClusterName, WaveName),
     /// Something would be done to a deployment of which the plan says nothing.
-    #[error("{0}: the plan says nothing of it")]
+    #[error("{0}: the cluster is not in the plan")]
     Added(MemberDeployment),
     /// The plan says something of a deployment that the fleet's file has no more.
-    #[error("{0}: the fleet's file has it no more")]
+    #[error("{0}: the cluster is no longer in the fleet's file")]
     Left(MemberDeployment),
     /// The plan of a deployment does not hold any more.
     #[error("{0}: {1}")]
@@ -324,26 +324,27 @@ mod tests {
         let one = || vec![deployment("cart")];
         assert_eq!(moved(cluster("paris", one()), &["shop"]), [""; 0]);
         assert_eq!(moved(cluster("paris", vec![]), &["shop", "cart"]), [""; 0]);
-        let left = ["paris, shop 1.0.0 in prod: the fleet's file has it no more"];
+        let left = ["paris, shop 1.0.0 in prod: the cluster is no longer in the fleet's file"];
         assert_eq!(moved(cluster("paris", one()), &[]), left);
         let mut more = both();
         more.push(deployment("till"));
-        let added = ["paris, till 1.0.0 in prod: the plan says nothing of it"];
+        let added = ["paris, till 1.0.0 in prod: the cluster is not in the plan"];
         assert_eq!(moved(cluster("paris", more), &[]), added);
         let elsewhere = ["oslo: the plan is for other clusters"];
         assert_eq!(moved(cluster("oslo", both()), &[]), elsewhere);
         let mut other = cluster("rome", vec![deployment("shop")]);
         other.uid = "00000000-0000-4000-8000-000000000002".parse().unwrap();
-        let another = ["rome: the plan was made for another cluster of this name"];
+        let another = ["rome: the plan was created for another cluster with this name"];
         assert_eq!(moved(other, &[]), another);
         let mut later = cluster("rome", vec![deployment("shop")]);
         later.wave = "rest".parse().unwrap();
-        let wave = ["rome: the plan has it in the wave all"];
+        let wave = ["rome: the cluster is in wave all of the plan"];
         assert_eq!(moved(later, &[]), wave);
         let mut changed = deployment("shop");
         changed.plan.summary.notes.push("more".to_owned());
-        let told =
-            ["rome, shop 1.0.0 in prod: what is planned now is not what the file shows: the notes"];
+        let told = [
+            "rome, shop 1.0.0 in prod: the plan has changed since the file was written: the notes",
+        ];
         assert_eq!(moved(cluster("rome", vec![changed]), &[]), told);
     }
 
@@ -406,10 +407,10 @@ mod tests {
             ..plan.clone()
         };
         let others = moved(&alone, &after, &["cart"]).join(", ");
-        assert!(others.contains("changes to Namespace prod"), "{others}");
+        assert!(others.contains("have changed: Namespace prod"), "{others}");
 
         // Others have deployed another version of it, or something else.
-        let records = "paris, shop 1.0.0 in prod: since the plan was made, there were changes to what the site's records say of shop-1.0.0";
+        let records = "paris, shop 1.0.0 in prod: since the plan was created, the records of shop-1.0.0 in the cluster have changed";
         let other = json!({"till": {"version": "1.0.0", "record": Digest::new([7; 32])}});
         for space in [with("1.1.0", json!({})), with("1.0.0", other)] {
             assert_eq!(moved(&plan, &space, &["cart"]), [records]);

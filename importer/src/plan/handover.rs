@@ -29,7 +29,7 @@ pub struct Handover {
     pub beyond: Vec<String>,
 }
 
-/// A Secret with values, which is left out: somebody makes it in the cluster.
+/// A Secret with values, which is left out and must be created in the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct LeftSecret {
     /// Its namespace and its name, `NAMESPACE/NAME`.
@@ -45,19 +45,23 @@ pub struct LeftSecret {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotForOthers {
     /// It is no Secret, and holds a value that nobody is to see.
-    #[error("{object} holds a sensitive value, and who may read the registry would read it")]
+    #[error(
+        "{object} contains a sensitive value that everyone with read access to the registry could read"
+    )]
     Sensitive {
         /// The object.
         object: String,
     },
     /// Each rendering is another one, and nobody keeps the first.
-    #[error("{object} is made at random, another one each time, and nothing would keep the first")]
+    #[error(
+        "{object} contains a random value that differs in each rendering and would not be stored"
+    )]
     Random {
         /// The object.
         object: String,
     },
     /// The templates of a chart have read an object outside of the environment.
-    #[error("{read}, and everyone who can read the registry could read what they make of it")]
+    #[error("{read}, and everyone with read access to the registry could read the result")]
     Read {
         /// The release, and the object that its templates read.
         read: String,

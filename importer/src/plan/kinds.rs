@@ -102,25 +102,25 @@ mod tests {
             };
             missing.to_string()
         };
-        let missing = "Thing n/x cannot be made: the cluster has no kind Thing in a.test/v1";
+        let missing = "cannot create Thing n/x: the cluster does not serve kind Thing in a.test/v1";
         assert_eq!(
             said(&[], &[], &[]),
-            format!("{missing}, and neither it nor the archive has a CRD of that kind")
+            format!("{missing}, and neither the cluster nor the archive has a CRD for it")
         );
         assert_eq!(
             said(&["a.test/v2", "a.test/v3"], &[], &[]),
-            format!("{missing}; it has that kind in a.test/v2, a.test/v3")
+            format!("{missing}; the cluster serves it in a.test/v2, a.test/v3")
         );
         assert_eq!(
             said(&["a.test/v3"], &["a.test/v2"], &[]),
             format!(
-                "{missing}; it has that kind in a.test/v3; the archive's own CRD serves it in a.test/v2"
+                "{missing}; the cluster serves it in a.test/v3; the CRD of the archive serves it in a.test/v2"
             )
         );
         assert_eq!(
             said(&[], &[], &["a.test/v1"]),
             format!(
-                "{missing}; the release's own CRD serves it in a.test/v1, but Helm looks for all kinds before it writes that"
+                "{missing}; the CRD of the release serves it in a.test/v1, but Helm checks all kinds before it creates that CRD"
             )
         );
     }

@@ -22,7 +22,7 @@ use crate::plan::crd::{Migration, PlannedCrd, served, versions, written_by};
 use crate::plan::rights::ask::deny;
 use crate::plan::rights::needs::Needs;
 
-/// A CRD whose objects are stored anew.
+/// A CRD whose objects are rewritten in another storage version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedMigration {
@@ -30,13 +30,13 @@ pub struct PlannedMigration {
     pub crd: String,
     /// The number of its objects.
     pub objects: usize,
-    /// The API version that they are stored in then.
+    /// The new storage version.
     pub storage: String,
-    /// The API versions that go.
+    /// The removed API versions.
     pub gone: Vec<String>,
-    /// Imported older versions that need what goes, and so cannot be returned to.
+    /// Imported older versions that need a removed API version, so that a rollback to them is not possible.
     pub lost: Vec<Version>,
-    /// Imported older versions of which that is not known, since their archives cannot be read.
+    /// Imported older versions that could not be checked because their archives cannot be read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unknown: Vec<Version>,
 }

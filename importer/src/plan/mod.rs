@@ -441,7 +441,7 @@ impl<'a> Plan<'a> {
             obstacles.extend(trial::pods(cluster, deployment).await?);
             if deployment.place.uid.is_none() {
                 self.summary.notes.push(format!(
-                    "namespace {} does not exist yet, so its PodSecurity, quotas and admission rules could not be tried",
+                    "namespace {} does not exist yet, so the dry-run did not cover its PodSecurity level, quotas and admission rules",
                     deployment.namespace()
                 ));
             }
@@ -611,15 +611,15 @@ fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<
         add(LeftOpen::PullRegistry, pull_registry.to_owned(), FROM_SITE);
     } else if request.pull_registry.is_none() {
         let why = if pull_registry == request.registry.to_string() {
-            "the registry itself"
+            "same as the registry"
         } else {
-            "where nodes pulled from before"
+            "used by an earlier import"
         };
         add(LeftOpen::PullRegistry, pull_registry.to_owned(), why);
     }
     if let (Goal::Deployed(target), Some(deployment)) = (&request.goal, &decision.deployment) {
         if target.namespace.is_none() {
-            let why = "that of the environment";
+            let why = "the namespace of the environment";
             add(LeftOpen::Namespace, deployment.namespace().to_string(), why);
         }
         if target.pull_login == PullLogin::Keep {
@@ -627,8 +627,8 @@ fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<
                 Some(secret) if deployment.site.pull_secret() == Some(secret) => {
                     (secret.as_str(), FROM_SITE)
                 }
-                Some(secret) => (secret.as_str(), "as it runs now"),
-                None => ("none", "none was given before"),
+                Some(secret) => (secret.as_str(), "unchanged"),
+                None => ("none", "not set"),
             };
             add(LeftOpen::PullSecret, secret.to_owned(), why);
         }

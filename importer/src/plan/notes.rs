@@ -61,7 +61,7 @@ pub(crate) async fn notes(
         .map(|image| {
             let platforms: Vec<String> = image.platforms.iter().map(ToString::to_string).collect();
             format!(
-                "image {} runs only on {}, and no node has that platform",
+                "image {} runs only on {}, but no node has this platform",
                 image.place,
                 platforms.join(", ")
             )
@@ -127,7 +127,7 @@ pub(crate) fn unreachable<'a>(
     }
     let note = |(reference, objects): (&str, BTreeSet<String>)| {
         format!(
-            "nodes cannot pull `{reference}`, which the site's registry does not mirror; it is named by {}",
+            "nodes cannot pull `{reference}`, which is not mirrored in the site's registry; it is used by {}",
             named(objects.into_iter().collect())
         )
     };
@@ -188,7 +188,7 @@ fn missing<'a>(
     }
     let words = spaces.into_iter().map(|space| {
         format!(
-            "pods in namespace {space} log in to the registry with Secret {space}/{secret}, which is not made here: it has to be there"
+            "pods in namespace {space} use the pull secret {space}/{secret}, which this change does not create: it must exist"
         )
     });
     words.collect()
@@ -200,7 +200,7 @@ pub(crate) fn of_network(deployment: &Deployment, nodes: Nodes) -> Option<String
     let is_awaited = matches!(nodes, Nodes::Awaited(_));
     let is_brought = of_deployment(deployment) == Network::Brought;
     (is_awaited && is_brought).then(|| {
-        "what runs on nodes that are not Ready is brought first: it may bring their network; nodes are waited for behind it"
+        "objects that run on nodes that are not Ready are applied first, because they may set up the network; the wait for nodes follows"
             .to_owned()
     })
 }
@@ -211,7 +211,7 @@ pub(crate) fn uncollected(deployment: &Deployment) -> Option<String> {
     let collected = deployment.of_kind("ServiceMonitor").is_some();
     (!collected).then(|| {
         format!(
-            "the cluster has no ServiceMonitors: what collects metrics has to be told of {service}"
+            "the cluster does not serve ServiceMonitors: add {service} to your metrics collector"
         )
     })
 }
@@ -219,9 +219,9 @@ pub(crate) fn uncollected(deployment: &Deployment) -> Option<String> {
 /// Returns the notes on objects that stop meanwhile, and on those that stay though they have the name of one that goes.
 pub(crate) fn of_changes(deployment: &Deployment) -> Vec<String> {
     let stopped = deployment.change.stopped().iter().map(Object::reference);
-    let stopped = stopped.map(|it| format!("{it} stops before what takes its place starts"));
+    let stopped = stopped.map(|it| format!("{it} stops before its replacement starts"));
     let left = deployment.change.left.iter();
-    let left = left.map(|it| format!("{it} stays: it is not what was applied"));
+    let left = left.map(|it| format!("{it} is kept: it is not the object that was applied"));
     stopped.chain(left).collect()
 }
 
@@ -229,9 +229,9 @@ pub(crate) fn of_changes(deployment: &Deployment) -> Vec<String> {
 pub(crate) fn untried(redefined: &[&ObjectRef]) -> Option<String> {
     let (first, others) = redefined.split_first()?;
     Some(match others.len() {
-        0 => format!("{first} could not be tried: the CRD of its kind changes first"),
+        0 => format!("no dry-run of {first}: the CRD of its kind changes first"),
         others => format!(
-            "{} objects could not be tried: the CRDs of their kinds change first; the first is {first}",
+            "no dry-run of {} objects: the CRDs of their kinds change first; the first object is {first}",
             others + 1
         ),
     })
@@ -245,7 +245,7 @@ pub(crate) fn asked_about_everything(deployment: &Deployment) -> impl Iterator<I
         wide.map(|webhook| {
             let (what, name) = (object.reference(), webhook["name"].as_str());
             format!(
-                "{what}: `{}` is asked about everything, in every namespace, and while it does not answer nothing can be changed; `undeploy` removes it first",
+                "{what}: the API server calls `{}` for all objects in every namespace, and rejects all changes while it does not answer; `undeploy` removes it first",
                 name.unwrap_or_default()
             )
         })
@@ -334,7 +334,7 @@ mod tests {
         let notes = |record: &Record| unreachable(objects.iter(), record);
         assert_eq!(notes(&record), [""; 0]);
         record.placement.mirrors = MirrorPolicy::Skip;
-        let note = "nodes cannot pull `quay.io/org/app:1.2`, which the site's registry does not mirror; it is named by ConfigMap own/alone, ConfigMap own/argument, ConfigMap own/url";
+        let note = "nodes cannot pull `quay.io/org/app:1.2`, which is not mirrored in the site's registry; it is used by ConfigMap own/alone, ConfigMap own/argument, ConfigMap own/url";
         assert_eq!(notes(&record), [note]);
     }
 
@@ -359,7 +359,7 @@ mod tests {
         let made = [object("Secret", "login", "agents", "")];
         let notes = missing(pods.iter(), made.iter(), "login", &"prod".parse().unwrap());
         assert_eq!(notes.len(), 1, "{notes:?}");
-        let words = "with Secret kube-system/login, which is not made here";
+        let words = "use the pull secret kube-system/login, which this change does not create";
         assert!(notes[0].contains(words), "{notes:?}");
     }
 
@@ -369,9 +369,9 @@ mod tests {
         let all = ["a", "b"].map(widget);
         let all = all.each_ref();
         assert_eq!(untried(&[]), None);
-        let one = "Widget n/a could not be tried: the CRD of its kind changes first";
+        let one = "no dry-run of Widget n/a: the CRD of its kind changes first";
         assert_eq!(untried(&all[..1]).unwrap(), one);
-        let two = "2 objects could not be tried: the CRDs of their kinds change first; the first is Widget n/a";
+        let two = "no dry-run of 2 objects: the CRDs of their kinds change first; the first object is Widget n/a";
         assert_eq!(untried(&all).unwrap(), two);
     }
 

@@ -66,7 +66,7 @@ pub enum SiteProblem {
     },
     /// The schema of a chart refuses values.
     #[error(
-        "{solution}: the schema of the chart refuses the values of release `{release}` ({from}): {why}"
+        "{solution}: the values of release `{release}` ({from}) do not match the schema of the chart: {why}"
     )]
     Values {
         /// The version.
@@ -100,7 +100,7 @@ pub fn like_named(file: &SiteFile, given: &[&SolutionName]) -> Vec<String> {
         let near = nearest(other.as_str(), given.iter().copied(), NEAR)?;
         let file = file.name();
         Some(format!(
-            "{file} names Solution `{other}`, of which there is no archive here; did you mean `{near}`?"
+            "{file} names Solution `{other}`, but no archive of it was given; did you mean `{near}`?"
         ))
     });
     notes.collect()
@@ -253,13 +253,13 @@ impl Comparing<'_> {
                 compared.notes.extend(doubtful(chart, &choices.values));
             }
             let others = match self.file.environment() {
-                _ if !choices.values_from.is_empty() => Some("what `valuesFrom` names"),
+                _ if !choices.values_from.is_empty() => Some("the objects in `valuesFrom`"),
                 Some(_) => Some("the default file"),
                 None => None,
             };
             if let Some(others) = others {
                 compared.notes.push(format!(
-                    "the values of release `{name}` are not judged by the schema of its chart: those of {others} count too"
+                    "the values of release `{name}` are not validated by the schema of its chart: values of {others} also apply"
                 ));
             } else if let Some(helm) = helm.filter(|_| !choices.values.is_empty()) {
                 self.judge(chart, &choices.values, parameters, helm, cancel, compared)?;
@@ -269,7 +269,7 @@ impl Comparing<'_> {
         }
         if unjudged {
             compared.notes.push(format!(
-                "the values of {} are not judged by the schemas of its charts: there is no `helm` of version 4 here",
+                "the values of {} are not validated by the schemas of its charts: `helm` 4 not found",
                 self.offer.id
             ));
         }
@@ -297,7 +297,7 @@ impl Comparing<'_> {
         };
         let not_judged = |why: &str| {
             format!(
-                "the values of release `{name}` are not judged by the schema of its chart: {why}"
+                "the values of release `{name}` are not validated by the schema of its chart: {why}"
             )
         };
         let published = |parameters: &ParameterValues| {
@@ -319,7 +319,7 @@ impl Comparing<'_> {
             // What is wrong without the site's values is not theirs: something else may be chosen elsewhere.
             HelmAnswer::Refused(why) => match judge.judge(&without)? {
                 HelmAnswer::Refused(without) if without == why => compared.notes.push(format!(
-                    "the schema of the chart refuses the values of release `{name}` also without those of {}: {why}",
+                    "the values of release `{name}` do not match the schema of the chart, even without those of {}: {why}",
                     self.file.name()
                 )),
                 _ => compared.problems.push(SiteProblem::Values {

@@ -4,7 +4,7 @@ use schemas::{Solution, named};
 
 /// The Solutions that need each other, so that there is no order for them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no order for {}: each of them needs another one first", named(.0.clone()))]
+#[error("cannot order {}: each of them requires another one first", named(.0.clone()))]
 pub struct NoOrder(pub Vec<String>);
 
 /// Returns the places of these Solutions in the order in which they are imported: each behind those that it needs and
@@ -91,7 +91,7 @@ mod tests {
     fn what_needs_each_other_has_no_order() {
         assert_eq!(
             order(&["x-1.0.0", "b-1.0.0: a *", "a-1.0.0: b ^1"]).unwrap_err(),
-            "there is no order for b-1.0.0, a-1.0.0: each of them needs another one first"
+            "cannot order b-1.0.0, a-1.0.0: each of them requires another one first"
         );
         assert!(order(&["b-1.0.0: a *", "a-1.0.0: b ^2"]).is_ok());
     }

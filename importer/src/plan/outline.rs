@@ -41,7 +41,7 @@ pub struct DefinedVersion {
     pub served: bool,
     /// Whether objects are stored in it.
     pub storage: bool,
-    /// Whether clients are warned of it.
+    /// Whether it is deprecated.
     #[serde(skip_serializing_if = "schemas::is_default")]
     pub deprecated: bool,
 }
@@ -72,7 +72,7 @@ pub struct VersionOutline {
     /// The custom resources that it defines, by name.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub definitions: Vec<DefinedResource>,
-    /// What its operator and its objects may do, in an environment and a namespace that are both called `any`.
+    /// The rights of its operator and its objects, in an environment and a namespace that are both called `any`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rights: Vec<PlannedRight>,
 }

@@ -31,7 +31,7 @@ use crate::plan::hidden::HiddenTexts;
 
 /// The note on a way back to values that are not there any more.
 const GONE: &str =
-    "the sensitive values that were used then are not kept any more: those of now stay";
+    "the sensitive values of that revision are no longer stored: the current ones are kept";
 /// Changes of a letter between a name and the one that may have been meant.
 const NEAR: usize = 3;
 
@@ -274,9 +274,8 @@ impl Resolving<'_> {
         let unknown = before
             .chain(site)
             .filter(|(name, _)| !self.declared.contains_key(*name));
-        let note = |(name, from)| {
-            format!("this version has no parameter `{name}`, for which there is a value ({from})")
-        };
+        let note =
+            |(name, from)| format!("unused value ({from}): this version has no parameter `{name}`");
         let gone = self.then_number().filter(|_| self.then().is_none());
         let gone = gone.map(|_| GONE.to_owned());
         unknown.map(note).chain(gone).collect()
@@ -385,7 +384,7 @@ impl PlanningFleet {
         let Self {
             name, environment, ..
         } = self;
-        format!("`{named}` {value} was chosen for {environment} before; {name} does not use it")
+        format!("`{named}` {value} was chosen earlier for {environment}; {name} does not use it")
     }
 }
 
@@ -665,24 +664,23 @@ token: {type: string, sensitive: true}
         let expected = [
             "this version has no parameter `more`",
             "this version has no parameter `sise`",
-            "the value of the parameter `debug` (given in a file) is not true or false",
-            "the parameter `host` has no value",
-            "the value of the parameter `size` (given on the command line) is less than 1",
-            "the parameter `token` is sensitive, and others can read a value that is there: given on the command line",
+            "the value of parameter `debug` (given in a file) is not true or false",
+            "parameter `host` has no value",
+            "the value of parameter `size` (given on the command line) is less than 1",
+            "parameter `token` is sensitive, but other users can read its value: given on the command line",
         ];
         assert_eq!(case.refused(), expected);
         let case = Case::whole().word("host", "Ä").word("size", "x");
         let expected = [
-            "the value of the parameter `host` (given on the command line) does not match the pattern `^[a-z.]+$`",
-            "the value of the parameter `size` (given on the command line) is not a whole number between -2^53 and 2^53",
+            "the value of parameter `host` (given on the command line) does not match the pattern `^[a-z.]+$`",
+            "the value of parameter `size` (given on the command line) is not a whole number between -2^53 and 2^53",
         ];
         assert_eq!(case.refused(), expected);
         let mut case = Case::whole();
         case.site[0].1.extend(values(&json!({ "token": "x" })));
         assert_eq!(case.refused(), [""; 0], "the Secret counts before");
         case.kept = Kept::default();
-        let expected =
-            "the parameter `token` is sensitive, and others can read a value that is there: all";
+        let expected = "parameter `token` is sensitive, but other users can read its value: all";
         assert_eq!(case.refused(), [expected]);
     }
 
@@ -690,7 +688,7 @@ token: {type: string, sensitive: true}
     fn a_value_that_only_the_secret_had_is_missed() {
         let names = ["password", "token"];
         let mut case = Case::whole().standing(&json!({}), &names);
-        let lost = "the value of the parameter `password` was kept in a Secret of the environment, which is gone or made anew by others";
+        let lost = "the value of parameter `password` is lost: the Secret of the environment that stored it was deleted or recreated";
         assert_eq!(case.refused(), [lost]);
         case.asked.unset.insert("password".parse().unwrap());
         assert_eq!(case.found("password").0, json!("chance"));
@@ -803,7 +801,7 @@ token: {type: string, sensitive: true}
                 .any(|name| name.as_str() == "old-secret")
         );
         let note = |name: &str, from: &str| {
-            format!("this version has no parameter `{name}`, for which there is a value ({from})")
+            format!("unused value ({from}): this version has no parameter `{name}`")
         };
         assert_eq!(
             parameters.notes,
@@ -871,7 +869,7 @@ token: {type: string, sensitive: true}
         assert_eq!(parameters.secret.charts, ChartValues::new());
         assert_eq!(parameters.charts.len(), 0);
         let note =
-            |it: &str| format!("{it} was chosen for prod before; the fleet shops does not use it");
+            |it: &str| format!("{it} was chosen earlier for prod; the fleet shops does not use it");
         let expected = [
             "`debug` true",
             "`old` \"x\"",
@@ -929,7 +927,8 @@ token: {type: string, sensitive: true}
 
     #[test]
     fn a_fleet_chooses_no_sensitive_value_whatever_counts() {
-        let refused = "the parameter `token` is sensitive, and others can read a value that is there: the fleet shops";
+        let refused =
+            "parameter `token` is sensitive, but other users can read its value: the fleet shops";
         let chosen = json!({ "token": "x" });
         let kept = of_fleet(Case::whole(), &chosen);
         assert_eq!(kept.refused(), [refused]);
@@ -984,7 +983,7 @@ token: {type: string, sensitive: true}
         case.kept.values.get_mut(&2).unwrap().charts = ChartValues::new();
         assert_eq!(case.refused(), [""; 0]);
         case.asked.charts.clear();
-        let lost = "the values that were chosen for the release `db` were kept in a Secret of the environment, which is gone or made anew by others";
+        let lost = "the values of the release `db` are lost: the Secret of the environment that stored them was deleted or recreated";
         assert_eq!(case.refused(), [lost]);
     }
 
@@ -1037,7 +1036,7 @@ token: {type: string, sensitive: true}
             case.adopted = [("cache".parse().unwrap(), schemas::by_path(&values))].into();
             let refused = case.refused();
             assert!(
-                refused[0].contains("of the release `cache` cannot be chosen"),
+                refused[0].contains("of the release `cache`: a key is empty"),
                 "{refused:?}"
             );
         }
@@ -1053,7 +1052,7 @@ token: {type: string, sensitive: true}
         kept.charts.extend(charts(json!({ "old": { "x": 1 } })));
         let (parameters, obstacles) = case.resolve();
         assert_eq!(obstacles, [""; 0]);
-        let note = "this version has no release `old`, for which values were chosen before";
+        let note = "unused values of an earlier deployment: this version has no release `old`";
         assert_eq!(parameters.notes, [note]);
         assert!(
             parameters
@@ -1070,8 +1069,7 @@ token: {type: string, sensitive: true}
             Case::whole().word("host", &host).refused()
         };
         assert_eq!(case(limits::PARAMETERS_SIZE), [""; 0]);
-        let large =
-            "the chosen values of parameters have 65537 bytes together; at most 65536 are kept";
+        let large = "the chosen values of parameters have 65537 bytes in total; the limit is 65536";
         assert_eq!(case(limits::PARAMETERS_SIZE + 1), [large]);
     }
 }

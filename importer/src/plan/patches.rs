@@ -235,7 +235,7 @@ mod tests {
             let (_, _, unfit) = patched(patch);
             assert_eq!(unfit.len(), 1, "{patch}: {unfit:?}");
             let whole = &unfit[0];
-            assert!(whole.starts_with("patch 1 cannot be applied: "), "{whole}");
+            assert!(whole.starts_with("cannot apply patch 1: "), "{whole}");
             assert!(whole.contains(words), "{patch}: {whole}");
         }
     }

@@ -36,7 +36,7 @@ pub(crate) fn not_looked_for(spec: &SolutionSpec, authority: &Authority) -> Opti
     };
     let is_some = matches!(authority, Authority::Namespace(_)) && *needed != of_everybody;
     is_some.then(|| {
-        "whether other Solutions, storage and nodes are as it needs them was not looked for: that takes the rights of the cluster's administrator".to_owned()
+        "the prerequisites on other Solutions, storage and nodes were not checked: this requires the rights of a cluster administrator".to_owned()
     })
 }
 
@@ -226,7 +226,7 @@ mod tests {
         }
         assert_eq!(
             unmet(">=1.37", "v1.36.2-eks-abc").unwrap(),
-            "Kubernetes `>=1.37` is needed, and the cluster runs v1.36.2-eks-abc"
+            "Kubernetes `>=1.37` is required, but the cluster runs v1.36.2-eks-abc"
         );
         assert!(unmet("<1.36.2", "v1.36.2-rc.1").is_some());
     }

@@ -97,7 +97,7 @@ fn unnamed(deployment: &Deployment, parts: &[PartObjects<'_>]) -> BTreeSet<Strin
     let notes = named.filter_map(|(from, rule)| {
         let missing = missing(rule, parts)?;
         Some(format!(
-            "{from} reaches nothing: this version has no {missing}"
+            "{from} has no effect: this version has no {missing}"
         ))
     });
     notes.collect()
@@ -132,7 +132,7 @@ pub(crate) fn meaningless(
         notes.extend(
             fields
                 .filter(|_| !names.is_empty())
-                .map(|(field, _)| format!("{field}: nothing for {names} ({from})")),
+                .map(|(field, _)| format!("{field} has no effect on {names} ({from})")),
         );
     }
     notes
@@ -211,7 +211,7 @@ impl fmt::Display for Missing {
 pub(crate) fn missing(rule: &SiteRule, parts: &[PartObjects<'_>]) -> Option<Missing> {
     let is_empty = meant(rule, parts).next().is_none();
     if let Some(part) = rule.part.as_ref().filter(|_| is_empty) {
-        let what = format!("set or chart `{part}`");
+        let what = format!("set of manifests or chart `{part}`");
         return Some(Missing::new(what, part, parts.iter().map(|it| it.name)));
     }
     let workload = rule.workload.as_ref()?;
@@ -266,15 +266,15 @@ mod tests {
         for (entry, expected) in [
             (
                 "solutions: shop, part: web, workload: agent, set: {replicas: 2}",
-                "replicas: nothing for DaemonSet agent (the site's file, entry for shop web, workload agent)",
+                "replicas has no effect on DaemonSet agent (the site's file, entry for shop web, workload agent)",
             ),
             (
                 "part: web, workload: both, kind: DaemonSet, set: {replicas: 2, labels: {a: b}}",
-                "replicas: nothing for DaemonSet both (the site's file, entry for * web, DaemonSet both)",
+                "replicas has no effect on DaemonSet both (the site's file, entry for * web, DaemonSet both)",
             ),
             (
                 "part: web, set: {securityContext: {runAsNonRoot: true}}",
-                "securityContext: nothing for DaemonSet agent, DaemonSet both, Deployment both (the site's file, entry for * web)",
+                "securityContext has no effect on DaemonSet agent, DaemonSet both, Deployment both (the site's file, entry for * web)",
             ),
         ] {
             assert_eq!(told(entry), [expected], "{entry}");
@@ -310,10 +310,10 @@ mod tests {
             ("part: shop", None),
             ("workload: web", None),
             ("part: shop, workload: web, container: c", None),
-            ("part: cart", Some("set or chart `cart`")),
+            ("part: cart", Some("set of manifests or chart `cart`")),
             (
                 "part: hsop",
-                Some("set or chart `hsop`; did you mean `shop`?"),
+                Some("set of manifests or chart `hsop`; did you mean `shop`?"),
             ),
             ("part: shop, workload: cart", Some("workload `cart`")),
             // A Service has no pods.

@@ -45,7 +45,7 @@ pub(crate) async fn remaining(
     if !found.is_empty() {
         let (namespace, found) = (&place.namespace, named(found));
         notes.push(format!(
-            "what nobody brought stays in namespace {namespace}: {found}"
+            "objects in namespace {namespace} that no Solution created are kept: {found}"
         ));
     }
     let mut elsewhere: Vec<&Namespace> = releases.iter().map(|it| &it.namespace).collect();
@@ -53,7 +53,7 @@ pub(crate) async fn remaining(
     elsewhere.dedup();
     let elsewhere = elsewhere.into_iter().filter(|it| **it != place.namespace);
     notes.extend(elsewhere.map(|namespace| {
-        format!("what programs have made themselves in namespace {namespace} stays there")
+        format!("objects in namespace {namespace} that other programs created are kept")
     }));
     Ok(notes)
 }

@@ -63,7 +63,7 @@ pub enum ManifestSource {
     Environment,
     /// The archive's definitions.
     Definitions,
-    /// The operator, with what its pods pull with.
+    /// The operator, with the pull secrets of its pods.
     Operator,
     /// This set.
     Set(String),
@@ -89,9 +89,9 @@ impl fmt::Display for ManifestSource {
 pub struct RenderedManifest {
     /// The part that it comes from.
     pub source: ManifestSource,
-    /// Whether something in it is made by chance each time: by a template, or as a value of a parameter that is generated.
+    /// Whether it contains a random value: of a template, or of a generated parameter.
     pub random: bool,
-    /// Whether words stand in it for values that nobody is to see.
+    /// Whether it contains placeholders for secret values.
     pub masked: bool,
     /// The object.
     pub object: Value,

@@ -378,7 +378,7 @@ fn stays(fleet: &FleetChoices, target: &Target, solution: &SolutionName) -> Opti
     let is_kept = target.fleet.is_none();
     is_kept.then(|| {
         format!(
-            "{} chose values for {solution} here; they stay",
+            "the values that {} chose for {solution} are kept",
             fleet.name()
         )
     })
@@ -502,8 +502,7 @@ mod tests {
             too_old(&running, &version, range.as_ref()).map(|it| it.to_string())
         };
         let since = Some(">=1.4.0, <2.0.0");
-        let words =
-            "version 1.3.9 is running there, and 2.0.0 can only upgrade from >=1.4.0, <2.0.0";
+        let words = "version 1.3.9 is running, and 2.0.0 can only upgrade from >=1.4.0, <2.0.0";
         assert_eq!(refused("1.3.9", since).as_deref(), Some(words));
         for (running, range) in [
             ("1.4.0", since),
@@ -542,7 +541,7 @@ mod tests {
         assert_eq!(fleet(&plain, None), None);
         assert_eq!(fleet(&plain, Some(&standing)), Some(&site(1)));
         assert_eq!(fleet(&planned, Some(&standing)), Some(&site(2)));
-        let note = "the fleet shops chose values for shop here; they stay";
+        let note = "the values that the fleet shops chose for shop are kept";
         assert_eq!(stays(&site(1), &plain, &shop).as_deref(), Some(note));
         assert_eq!(stays(&site(2), &planned, &shop), None);
     }
@@ -556,7 +555,7 @@ mod tests {
             too_large(&fleet).map(|it| it.to_string())
         };
         assert_eq!(refused(limits::PARAMETERS_SIZE), None);
-        let large = "the choices of the fleet have 65537 bytes together; at most 65536 are kept";
+        let large = "the choices of the fleet have 65537 bytes in total; the limit is 65536";
         let one_more = refused(limits::PARAMETERS_SIZE + 1);
         assert_eq!(one_more.as_deref(), Some(large));
     }

@@ -43,35 +43,35 @@ pub struct PlanSummary {
     pub registry: String,
     /// The registry that nodes pull images from.
     pub pull_registry: String,
-    /// The repositories of the images, where they are not the usual ones.
+    /// The layout of the images' repositories, if it is not the default.
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub placement: Placement,
     /// Images in the archive.
     pub images: usize,
-    /// Images that the registry has already.
+    /// Images that are already in the registry.
     pub images_present: usize,
     /// Signatures and other referrers of images, if there are any.
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub referrers: usize,
     /// Bytes of all distinct blobs.
     pub bytes: u64,
-    /// Bytes that the registry lacks.
+    /// Bytes that are not in the registry yet.
     pub bytes_to_push: u64,
-    /// Repositories that do not exist and are created first.
+    /// Missing repositories that are created first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub creates: Vec<String>,
-    /// Whether the version is recorded already.
+    /// Whether the version is already recorded.
     pub recorded: bool,
     /// The change to each CRD.
     pub crds: Vec<PlannedObject>,
-    /// CRDs whose objects are stored anew.
+    /// CRDs whose objects are rewritten in another storage version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub migrations: Vec<PlannedMigration>,
     /// The namespace that the operator would run in; null if it is not deployed.
     pub target: Option<PlannedTarget>,
-    /// The notes that are worth knowing, and no reason to stop.
+    /// Notes, which do not block the change.
     pub notes: Vec<String>,
-    /// The findings about the archive though it is accepted.
+    /// The findings about the accepted archive.
     pub findings: Vec<Finding>,
     /// The values that nobody asked for, and that stand or are usual.
     #[serde(skip)]
@@ -139,35 +139,35 @@ pub struct PlannedDefault {
 pub struct PlannedRight {
     /// The actions that are allowed, and their scope.
     pub right: String,
-    /// The danger that the right brings.
+    /// The danger of the right.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub danger: Option<Cow<'static, str>>,
 }
 
-/// The reach of a plan beyond the namespaces of the environment.
+/// The effects of a plan outside the namespaces of the environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedBeyond {
-    /// The id that accepts it: a hash of what is shown.
+    /// The consent id: a hash of the effects.
     pub id: String,
-    /// Whether it is accepted, by this request or before.
+    /// Whether it is accepted by this request or an earlier one.
     pub accepted: bool,
-    /// Whether it was accepted before, by its words alone, and so is asked for once more.
+    /// Whether the consent must be given again, because an earlier one covered only the lines.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
-    /// Each thing of it.
+    /// The effects.
     pub lines: Vec<PlannedLine>,
 }
 
-/// A single effect beyond the namespaces of the environment.
+/// An effect outside the namespaces of the environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedLine {
-    /// The effect, in words.
+    /// A description of the effect.
     pub text: String,
-    /// Whether it was not accepted for the version that runs.
+    /// Whether it was not accepted for the running version.
     pub new: bool,
-    /// Whether it makes more possible than a reader would think.
+    /// Whether it is dangerous.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub danger: bool,
 }
@@ -179,7 +179,7 @@ const STAMPS: [&str; 3] = [
     ".metadata.labels.chart",
 ];
 
-/// An object, and what would become of it.
+/// An object and the planned action on it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedObject {
@@ -190,19 +190,19 @@ pub struct PlannedObject {
     /// The fields that would change.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes: Vec<String>,
-    /// The changes by which something goes: a field, a version that is served, or a value that was taken so far.
+    /// The losses: removed fields, served versions or allowed values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub losses: Vec<String>,
-    /// The narrowings that a CRD brings compared with the one that is there. No object is seen to lose anything by it.
+    /// The parts of a CRD that are stricter than in the cluster. No existing object is known to be affected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub narrowed: Vec<PlannedNarrowing>,
     /// The fields that are taken over from other field managers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taken_over: Vec<PlannedField>,
-    /// A unified diff of it in YAML; empty if nothing changes.
+    /// A unified YAML diff; empty if nothing changes.
     #[serde(skip)]
     pub diff: String,
-    /// The digest of its present state; none if it is not there.
+    /// The digest of its present state; missing if it does not exist.
     #[serde(skip)]
     pub(crate) live: Option<Digest>,
 }
@@ -231,13 +231,13 @@ impl PlannedObject {
     }
 }
 
-/// A field that somebody else set.
+/// A field that is owned by another field manager.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedField {
     /// The field, for example `.spec.replicas`.
     pub field: String,
-    /// The manager that set it, by the name under which the API server knows it.
+    /// The name of the field manager.
     pub manager: String,
 }
 
@@ -247,7 +247,7 @@ impl From<FieldConflict> for PlannedField {
     }
 }
 
-/// Something that a CRD takes away.
+/// A restriction of a CRD.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedNarrowing {
@@ -255,9 +255,9 @@ pub struct PlannedNarrowing {
     pub api_version: String,
     /// The place in its objects, for example `.spec.ports[].name`.
     pub path: String,
-    /// The part that is taken away.
+    /// The restriction.
     pub problem: String,
-    /// Whether objects were looked at: it takes a program to tell whether they keep a rule or a pattern.
+    /// Whether existing objects were checked. Rules and patterns cannot be checked.
     pub checked: bool,
 }
 
@@ -272,7 +272,7 @@ impl From<&Narrowing> for PlannedNarrowing {
     }
 }
 
-/// The place in which the operator would run.
+/// The environment and namespace of the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedTarget {
@@ -280,38 +280,38 @@ pub struct PlannedTarget {
     pub environment: String,
     /// The namespace.
     pub namespace: String,
-    /// The version that runs there now; null if none does.
+    /// The running version; null if none is running.
     pub running: Option<Version>,
-    /// The rights that the operator gains over that of the running version.
+    /// The rights that the operator gains compared to the running version.
     pub rights_gained: Vec<PlannedRight>,
     /// The rights that the operator loses.
     pub rights_lost: Vec<PlannedRight>,
-    /// The dangerous effects of its objects, whoever has rights to what, that ask for no consent.
+    /// The dangerous effects of its objects that do not need consent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dangers: Vec<String>,
-    /// The reach beyond the namespaces of the environment; null if there is none.
+    /// The effects outside the namespaces of the environment; null if there are none.
     pub beyond: Option<PlannedBeyond>,
     /// What pods pull before anything of the operator is changed. It is missing where its image stays, or nobody asks
     /// for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull_proof: Option<PlannedProof>,
-    /// The choices of the site's file for the operator.
+    /// The values of the site configuration for the operator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub site: Vec<SiteValue>,
-    /// The values of the parameters, and where each comes from.
+    /// The values of the parameters with their sources.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parameters: Vec<PlannedParameter>,
-    /// The patches of the site's files to objects that are carried as they are.
+    /// The patches of the site configuration to packaged objects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub patches: Vec<PlannedPatch>,
-    /// The objects that are applied when it is removed, and awaited before anything goes.
+    /// The objects that are applied and awaited before its removal.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleanup: Vec<String>,
-    /// The namespaces in which pods have a login to the registry. It is missing where no login is needed or no pods are
-    /// made later.
+    /// The namespaces in which pods have a pull secret. It is missing if no login is needed or no pods are
+    /// created later.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub later_pods: Option<PlannedLaterPods>,
-    /// The program that installs charts. It is missing where there is nothing for it to do.
+    /// The program that installs charts. It is missing if no charts change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub helm: Option<PlannedHelm>,
     /// The releases of charts.
@@ -319,7 +319,7 @@ pub struct PlannedTarget {
     pub releases: Vec<PlannedChart>,
     /// The objects of the operator.
     pub objects: Vec<PlannedObject>,
-    /// Objects of the running version that this one does not have.
+    /// Objects of the running version that are not part of this version.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub removed: Vec<PlannedObject>,
 }
@@ -328,9 +328,9 @@ pub struct PlannedTarget {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedHelm {
-    /// The version, as the program says it.
+    /// The version that the program reports.
     pub version: String,
-    /// Whether it is the one that the archive includes.
+    /// Whether it is the program that the archive includes.
     pub included: bool,
 }
 
@@ -343,7 +343,7 @@ impl From<&Helm> for PlannedHelm {
     }
 }
 
-/// A release of a chart, and what would become of it.
+/// A release of a chart and the planned action on it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlannedChart {
@@ -358,16 +358,16 @@ pub struct PlannedChart {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub revision: Option<u32>,
-    /// The finding that somebody else has changed it since it was deployed from here, or that a run of Helm was cut off.
+    /// The observed change since the last deployment: drift, a revision from another source, or an interrupted run of Helm.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub found: Option<String>,
-    /// The values that the site's file gives it, by their paths.
+    /// The values of the site configuration, by path.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub values: Vec<SiteValue>,
-    /// The objects that would be made, changed or removed, hooks among them.
+    /// The objects that would be created, changed or removed, including hooks.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<PlannedObject>,
-    /// The objects that are others with each rendering, kind and name each: what is sent differs from what is shown.
+    /// The objects with random values, by kind and name: the applied objects differ from the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub random: Vec<String>,
 }
@@ -378,45 +378,45 @@ pub struct PlannedChart {
 pub struct PlannedParameter {
     /// The parameter.
     pub name: String,
-    /// Its value; `***` in the place of a sensitive one.
+    /// Its value; `***` if it is sensitive.
     pub value: Value,
-    /// Where it comes from.
+    /// The source of the value.
     pub from: String,
 }
 
-/// A patch of the site's file.
+/// A patch of the site configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedPatch {
     /// The object that it is applied to.
     pub object: String,
-    /// The file that it stands in, and its place there.
+    /// The file and the position of the patch in it.
     pub from: String,
 }
 
-/// Where pods have a login to the registry. Those that are made later elsewhere, or with other accounts, have none unless
-/// nodes themselves log in.
+/// The namespaces in which pods have a pull secret. Pods that are created later in other namespaces or with other accounts
+/// have none, unless the nodes themselves log in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedLaterPods {
-    /// The registry, as nodes know it.
+    /// The registry that nodes pull from.
     pub host: String,
-    /// The namespaces with a login.
+    /// The namespaces with a pull secret.
     #[schemars(length(min = 1))]
     pub namespaces: Vec<String>,
-    /// The namespace of the Secret that nodes could log in with.
+    /// The namespace of the Secret that nodes could use.
     pub namespace: String,
     /// The Secret.
     pub secret: String,
 }
 
-/// The image that short-lived pods pull, to prove that nodes can.
+/// The image that short-lived pods test-pull.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedProof {
     /// The image, by digest.
     pub image: String,
-    /// The architectures of the nodes on which a pod does; any node if there are none.
+    /// The architectures of the nodes for the test pull; any node if empty.
     pub architectures: Vec<String>,
 }
 
@@ -590,7 +590,7 @@ mod tests {
             planned(&object, trial, conflicts, &HiddenTexts::default())
         };
         let both = || vec![field("x"), field("y")];
-        let words = "ConfigMap n/a has fields that other field managers set: .data.x (them), .data.y (them)";
+        let words = "ConfigMap n/a has fields that are owned by other field managers: .data.x (them), .data.y (them)";
         let refused = planned(both(), Conflicts::Refuse).unwrap_err();
         assert_eq!(refused.to_string(), words);
         let taken = planned(both(), Conflicts::Force).unwrap().taken_over;

@@ -23,112 +23,112 @@ use crate::plan::summary::{PlannedNarrowing, PlannedRight};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionComparison {
-    /// The contents that the second has and the first has not.
+    /// The content that only the second version has.
     pub brings: BroughtBytes,
     /// The images that differ, by place.
     pub images: Vec<ComparedImage>,
-    /// The custom resources that are defined in another way, by name.
+    /// The custom resources with different definitions, by name.
     pub definitions: Vec<ComparedDefinition>,
-    /// The rights that only the second has, in an environment and a namespace that are both called `any`.
+    /// The rights that only the second version has, in an environment and a namespace that are both called `any`.
     pub rights_gained: Vec<PlannedRight>,
-    /// The rights that only the first has.
+    /// The rights that only the first version has.
     pub rights_lost: Vec<PlannedRight>,
     /// The documents that differ, by kind and name.
     pub documents: Vec<ComparedDocument>,
 }
 
-/// Contents of images that have to be brought.
+/// New content of images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct BroughtBytes {
-    /// How many configurations, layers and documents.
+    /// The number of configurations, layers and documents.
     pub contents: usize,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
-/// An image that is not the same in both.
+/// An image that differs between the versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ComparedImage {
-    /// Its place in the Solution, NAME:TAG.
+    /// Its place in the Solution, `NAME:TAG`.
     pub image: ImagePlace,
-    /// Its place in the first, if that is another one: an image of the same name there that the second no longer has.
+    /// Its place in the first version, if it is different: an image with the same name that the second version no longer has.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub former: Option<ImagePlace>,
-    /// What it is in the first; null if it is added.
+    /// Its content in the first version; null if it is added.
     pub before: Option<ComparedContents>,
-    /// What it is in the second; null if it is removed.
+    /// Its content in the second version; null if it is removed.
     pub after: Option<ComparedContents>,
-    /// The contents of it that no image of the first has.
+    /// The content that is in no image of the first version.
     pub brings: BroughtBytes,
 }
 
-/// What an image consists of.
+/// The content of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ComparedContents {
-    /// The digest of what the tag names.
+    /// The digest of the tag.
     pub digest: Digest,
-    /// How many configurations, layers and documents.
+    /// The number of configurations, layers and documents.
     pub contents: usize,
-    /// Their bytes.
+    /// Their size in bytes.
     pub bytes: u64,
 }
 
-/// A custom resource that is defined in another way.
+/// A custom resource with a different definition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ComparedDefinition {
-    /// What it is in the first; null if it is added.
+    /// Its content in the first version; null if it is added.
     pub before: Option<DefinedResource>,
-    /// What it is in the second; null if it is removed.
+    /// Its content in the second version; null if it is removed.
     pub after: Option<DefinedResource>,
-    /// Why an import would refuse it where the first version is; missing if it would not.
+    /// The reason why an import over the first version would refuse it; missing if it would not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<String>,
-    /// What objects of the first may lose: an import looks at each of them.
+    /// The possible losses of objects of the first version. An import checks each object.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub narrowed: Vec<PlannedNarrowing>,
 }
 
-/// A document that is not the same in both.
+/// A document that differs between the versions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ComparedDocument {
-    /// What it is.
+    /// The kind of document.
     pub kind: DocumentKind,
     /// Its name among those of its kind.
     pub name: String,
-    /// What became of it.
+    /// The change.
     pub action: DocumentAction,
     /// A unified diff in YAML. Values of Secrets and sensitive defaults are left out.
     pub diff: String,
 }
 
-/// What a document is.
+/// The kind of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum DocumentKind {
-    /// What the manifest says of the operator, or another part of it as a whole.
+    /// The operator or another section of the manifest.
     Manifest,
     /// A parameter.
     Parameter,
-    /// What the manifest says of a set of objects.
+    /// A set of manifests in the manifest.
     Set,
-    /// An object of a set.
+    /// An object of a set of manifests.
     Object,
-    /// What the manifest says of a chart.
+    /// A chart in the manifest.
     Chart,
     /// The publisher's values of a chart.
     ChartValues,
 }
 
-/// What became of a document.
+/// The change of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum DocumentAction {
-    /// Only the second has it.
+    /// Only the second version has it.
     Added,
-    /// Only the first has it.
+    /// Only the first version has it.
     Removed,
-    /// Both have it, and it is another one.
+    /// Both versions have it, with different content.
     Changed,
 }
 

@@ -117,7 +117,8 @@ impl Withdrawal {
             callers.any(|caller| caller.reference() == left)
         };
         let left = left.filter(|left| !calls(left));
-        let left = left.map(|left| format!("{left} stays: it is not what was applied"));
+        let left =
+            left.map(|left| format!("{left} is kept: it is not the object that was applied"));
         withdrawal.notes.extend(left);
         Ok(withdrawal)
     }
@@ -186,7 +187,9 @@ impl Withdrawal {
         }
         if sets == RemoveSets::Skip {
             let names = names.join(", ");
-            let note = format!("what {solution} applies before it is removed is left out: {names}");
+            let note = format!(
+                "sets of manifests that {solution} applies before its removal are skipped: {names}"
+            );
             self.notes.push(note);
             return Ok(());
         }
@@ -279,8 +282,8 @@ fn is_converted(definition: &Object) -> bool {
 pub(crate) fn note(entry: &Entry, why: Stays) -> String {
     let what = entry.reference();
     match why {
-        Stays::WasThere => format!("{what} was there before, and stays"),
-        Stays::HoldsData => format!("{what} stays, with its data"),
+        Stays::WasThere => format!("{what} existed before and is kept"),
+        Stays::HoldsData => format!("{what} is kept, with its data"),
     }
 }
 

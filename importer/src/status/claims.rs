@@ -105,7 +105,7 @@ fn label(space: &Object, state: &ClusterState) -> Option<String> {
     let mut records = state.namespaces.iter();
     match records.find(|record| record.namespace.as_str() == name) {
         None => Some(format!(
-            "namespace {name} is labelled as environment `{says}`, but belongs to no environment"
+            "namespace {name} is labelled as environment `{says}`, but does not belong to an environment"
         )),
         Some(record) if record.environment.as_str() != *says => Some(format!(
             "namespace {name} is labelled as environment `{says}`, but belongs to environment {}",
@@ -139,14 +139,14 @@ async fn is_carried(
 fn missing(record: &NamespaceRecord, labelled: &[Object]) -> Option<String> {
     if record.uid.is_none() {
         return Some(format!(
-            "the making of namespace {} of environment {} did not end; the next change to it completes that",
+            "the creation of namespace {} of environment {} was interrupted; the next change to it completes the creation",
             record.namespace, record.environment
         ));
     }
     let there = labelled.iter().any(|space| record.is_of(space));
     (!there).then(|| {
         format!(
-            "namespace {} of environment {} is gone, was replaced by another one, or has lost its label",
+            "namespace {} of environment {} was deleted or replaced, or its label was removed",
             record.namespace, record.environment
         )
     })
@@ -163,7 +163,7 @@ fn note(record: &NamespaceRecord, config: &Object) -> Option<String> {
     let says = config.as_value()["data"].as_object().cloned();
     let same = Value::Object(says.unwrap_or_default()) == json!(record.versions());
     let reference = config.reference();
-    (!same).then(|| format!("{reference} disagrees with the records; it is ignored"))
+    (!same).then(|| format!("{reference} differs from the records and is ignored"))
 }
 
 #[cfg(test)]
@@ -177,10 +177,10 @@ mod tests {
             "metadata": {"name": "prod", "uid": "a"}});
         let live = [Object::new(live).unwrap()];
         let mut record = namespace_record("prod", "prod");
-        let cut_off = "the making of namespace prod of environment prod did not end; the next change to it completes that";
+        let cut_off = "the creation of namespace prod of environment prod was interrupted; the next change to it completes the creation";
         assert_eq!(missing(&record, &live).as_deref(), Some(cut_off));
         record.uid = Some("a".to_owned());
         assert_eq!(missing(&record, &live), None);
-        assert!(missing(&record, &[]).unwrap().contains("is gone"));
+        assert!(missing(&record, &[]).unwrap().contains("was deleted"));
     }
 }

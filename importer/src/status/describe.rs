@@ -32,11 +32,11 @@ pub struct Description {
     pub environment: EnvironmentName,
     /// The namespaces of the environment.
     pub namespaces: Vec<NamespaceDescription>,
-    /// The changes that are incomplete, the oldest first: they are running, were interrupted or failed, and no later change
+    /// The incomplete changes, the oldest first: they are running, were interrupted or failed, and no later change
     /// has completed them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<ChangeReceipt>,
-    /// The claims about it in the cluster that are not so.
+    /// Labels and objects in the cluster that contradict the records.
     pub notes: Vec<String>,
 }
 
@@ -48,35 +48,35 @@ pub struct NamespaceDescription {
     pub namespace: Namespace,
     /// The purpose of the environment.
     pub description: String,
-    /// Whether it was made for the environment.
+    /// Whether it was created for the environment.
     pub origin: Origin,
-    /// The uid that was recorded; null as long as its making was not finished.
+    /// The recorded UID; null until its creation has finished.
     pub uid: Option<String>,
-    /// Whether it is still the one that was recorded.
+    /// Whether it is still the recorded namespace.
     pub identity: Identity,
     /// The `PodSecurity` level that the cluster enforces there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pod_security: Option<String>,
-    /// Its quotas. They are missing where this user may not look.
+    /// Its quotas. They are missing if this user may not read them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quotas: Option<Vec<Quota>>,
     /// The operators that are deployed in it.
     pub operators: Vec<DeployedOperator>,
 }
 
-/// Whether a namespace is the one that was recorded.
+/// Whether a namespace is the recorded one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Identity {
-    /// It is the one that was recorded.
+    /// It is the recorded namespace.
     Recorded,
-    /// Its making was cut off.
+    /// Its creation was interrupted.
     Unfinished,
     /// It is being deleted.
     Going,
-    /// Somebody deleted it, and somebody made another of the same name.
+    /// It was deleted, and another namespace with its name was created.
     Replaced,
-    /// Somebody deleted it.
+    /// It was deleted.
     Gone,
 }
 
@@ -91,23 +91,23 @@ pub struct Quota {
     pub used: Map<String, Value>,
 }
 
-/// An operator, and what was chosen for it.
+/// An operator and its settings.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DeployedOperator {
-    /// Whether it runs as it should.
+    /// The condition of the operator.
     #[serde(flatten)]
     pub operator: OperatorStatus,
-    /// The Secret that nodes log in to the registry with.
+    /// The pull secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pull_secret: Option<KubernetesName>,
-    /// The values of parameters that were chosen for it, but for sensitive ones.
+    /// The chosen values of parameters, except sensitive ones.
     #[serde(skip_serializing_if = "ParameterValues::is_empty")]
     pub parameters: ParameterValues,
     /// The name of the cluster in the fleet that deployed it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fleet_cluster: Option<ClusterName>,
-    /// The consent to the reach beyond the environment, with who gave it when.
+    /// The consent to the effects outside the environment, with its author and time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted: Option<Consent>,
 }

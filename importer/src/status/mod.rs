@@ -50,7 +50,7 @@ pub struct VersionStatus {
     pub record: Record,
     /// Whether its CRDs are in the cluster.
     pub active: bool,
-    /// The environments that run it.
+    /// The environments in which it is deployed.
     pub environments: Vec<EnvironmentName>,
 }
 
@@ -197,7 +197,9 @@ async fn said(
         notes.extend(claimed.into_iter().flatten());
     }
     if let (Some(namespace), []) = (only, state.namespaces.as_slice()) {
-        notes.push(format!("namespace {namespace} belongs to no environment"));
+        notes.push(format!(
+            "namespace {namespace} does not belong to an environment"
+        ));
     }
     Ok((notes, labelled.unwrap_or_default()))
 }

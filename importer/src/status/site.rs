@@ -32,38 +32,38 @@ use crate::plan::standing::StandingRelease;
 /// All workloads of a part.
 const ALL: &str = "*";
 
-/// The choices of a site.
+/// The values of a site configuration.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteShown {
-    /// The environment; null for those without a file of their own.
+    /// The environment; null for environments without a file.
     pub environment: Option<EnvironmentName>,
-    /// The choices that hold for everything.
+    /// The values that apply to everything.
     pub settings: Vec<SiteValue>,
-    /// The choices that hold for workloads of each imported Solution: its operator's, and those of its sets and charts as
-    /// entries name them.
+    /// The values for workloads of each imported Solution: its operator, and the workloads of its sets and charts as
+    /// named in the entries.
     pub workloads: Vec<SiteWorkload>,
-    /// The notes on choices that reach nothing.
+    /// The notes on values without effect.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// The choices that hold for workloads.
+/// The values for workloads.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SiteWorkload {
     /// The Solution.
     pub solution: SolutionName,
-    /// The set or the release of a chart that they are of; it is missing for the operator.
+    /// The set of manifests or the release of a chart; missing for the operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub part: Option<String>,
-    /// Their kind, where an entry says it.
+    /// The kind, if an entry names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<WorkloadKind>,
-    /// The name of the workload: `operator` for that, `*` for all of the part.
+    /// The name of the workload: `operator` for the operator, `*` for all workloads of the part.
     pub workload: String,
-    /// The container, where an entry says it.
+    /// The container, if an entry names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub container: Option<KubernetesName>,
-    /// The values that are chosen for them.
+    /// The values.
     pub values: Vec<SiteValue>,
 }
 
@@ -268,7 +268,7 @@ async fn unreached(
         };
         if let Some(why) = missing(rule, &parts).filter(|_| is_known) {
             notes.push(format!(
-                "{from} reaches nothing: no version that is deployed has {why}"
+                "{from} has no effect: no deployed version has {why}"
             ));
         }
     }

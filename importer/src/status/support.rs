@@ -81,9 +81,9 @@ pub struct SupportFile {
 /// A file that is missing in a support bundle.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnreadFile {
-    /// The path that it would have.
+    /// The path in the bundle.
     pub path: String,
-    /// Why it is missing.
+    /// The reason.
     pub why: String,
 }
 
@@ -134,7 +134,7 @@ impl SupportFiles {
                 let named = if named.is_empty() {
                     String::new()
                 } else {
-                    format!("; of those in use, these cannot be read: {named}")
+                    format!("; these Secrets are in use and cannot be read: {named}")
                 };
                 self.miss(
                     path,
@@ -190,7 +190,7 @@ impl SupportFiles {
         let path = path.into();
         if self.size() + bytes.len() > limits::SUPPORT_BYTES {
             let (size, max) = (bytes.len(), limits::SUPPORT_BYTES);
-            let why = format!("it has {size} bytes, and all files together at most {max}");
+            let why = format!("it has {size} bytes, but all files together may have at most {max}");
             return self.unread.push(UnreadFile { path, why });
         }
         self.files.push(SupportFile { path, bytes });
@@ -298,7 +298,7 @@ pub async fn support(
         let seconds = limits::SUPPORT_LOGS.as_secs();
         files.unread.push(UnreadFile {
             path: "further logs".to_owned(),
-            why: format!("all logs together did not come within {seconds} s"),
+            why: format!("the logs were not complete after {seconds} s"),
         });
     }
     Ok(())
@@ -339,9 +339,9 @@ async fn logs(cluster: &Cluster, pods: &[Object], files: &mut SupportFiles) {
         let before = if previous { ".previous" } else { "" };
         let path = format!("{namespace}/logs/{}/{container}{before}.log", pod.name());
         let why = if files.lacks_redactions {
-            "its secret values cannot be removed".to_owned()
+            "secret values cannot be removed from it".to_owned()
         } else if files.size() + limits::SUPPORT_LOG_BYTES > limits::SUPPORT_BYTES {
-            "there was no room left".to_owned()
+            "the size limit of the bundle is reached".to_owned()
         } else {
             match timeout(limits::SUPPORT_LOG, cluster.log(&end)).await {
                 Ok(Ok(Some(log))) => {
@@ -351,9 +351,12 @@ async fn logs(cluster: &Cluster, pods: &[Object], files: &mut SupportFiles) {
                     }
                     continue;
                 }
-                Ok(Ok(None)) => "its node has cleaned it away".to_owned(),
+                Ok(Ok(None)) => "its node has deleted it".to_owned(),
                 Ok(Err(error)) => error.to_string(),
-                Err(_) => format!("it did not come within {} s", limits::SUPPORT_LOG.as_secs()),
+                Err(_) => format!(
+                    "the API server did not send it within {} s",
+                    limits::SUPPORT_LOG.as_secs()
+                ),
             }
         };
         files.miss(path, &why);

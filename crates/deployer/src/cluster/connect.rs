@@ -111,7 +111,10 @@ impl Cluster {
     }
 
     async fn ask_username(&self) -> Option<String> {
-        let (doing, group) = ("ask who we are", "authentication.k8s.io/v1");
+        let (doing, group) = (
+            "get the user name from the API server",
+            "authentication.k8s.io/v1",
+        );
         let path = format!("/apis/{group}/selfsubjectreviews");
         let review = json!({ "apiVersion": group, "kind": "SelfSubjectReview" });
         let call = Call::json(Method::POST, path, &review, doing).ok()?;
@@ -215,7 +218,7 @@ async fn from_files(
 async fn from_text(text: &str) -> Result<(kube::Config, Option<String>), Error> {
     let read = Kubeconfig::from_yaml(text).map_err(kubeconfig_error)?;
     match reaches_out(&read) {
-        Some(what) => Err(kubeconfig(&format!("that a cluster keeps names {what}"))),
+        Some(what) => Err(kubeconfig(&format!("from a Secret must not name {what}"))),
         None => from_kubeconfig(read, None).await,
     }
 }
@@ -247,7 +250,7 @@ fn reaches_out(config: &Kubeconfig) -> Option<&'static str> {
             (Some(_), _) => Some("a file to read"),
             (_, Some(_)) => Some("a proxy"),
             _ if it.insecure_skip_tls_verify == Some(true) || is_plain => {
-                Some("a server that nobody can be sure of")
+                Some("a server without a verified certificate")
             }
             _ => None,
         }
@@ -327,7 +330,7 @@ fn proxy_of(config: &Kubeconfig, context: Option<&str>) -> Option<String> {
 fn in_cluster() -> Result<kube::Config, Error> {
     // By address, as Go's client does: a pod in the node's own network has no DNS of the cluster.
     kube::Config::incluster_env()
-        .map_err(|error| kubeconfig(&format!("of a pod is missing: {error}")))
+        .map_err(|error| kubeconfig(&format!("of the pod's service account is missing: {error}")))
 }
 
 fn kubeconfig(what: &str) -> Error {
@@ -339,10 +342,7 @@ fn kubeconfig(what: &str) -> Error {
 /// What is wrong with a file that has an error at this line and column: the parser's words may quote a credential.
 fn unparsed(place: Option<(u64, u64)>) -> String {
     let place = place.map(|(line, column)| format!(" at line {line}, column {column}"));
-    format!(
-        "is not valid: cannot be parsed{}",
-        place.unwrap_or_default()
-    )
+    format!("cannot be parsed{}", place.unwrap_or_default())
 }
 
 /// The library's words, where they cannot quote the file's content.
@@ -452,11 +452,11 @@ users: [{{name: a, user: {{{user}}}}}]
             (
                 "",
                 "insecure-skip-tls-verify: true",
-                "a server that nobody can be sure of",
+                "a server without a verified certificate",
             ),
         ] {
             let refused = from_text(&held(user, cluster)).await.unwrap_err();
-            let expected = format!("kubeconfig that a cluster keeps names {what}");
+            let expected = format!("kubeconfig from a Secret must not name {what}");
             assert_eq!(refused.to_string(), expected, "{user} {cluster}");
         }
     }
@@ -483,7 +483,7 @@ users: [{{name: a, user: {{{user}}}}}]
     async fn a_broken_file_is_not_quoted() {
         let (_dir, paths) = files(&["users: [{name: me, user: {token: very-secret"]);
         let error = from_files(&paths, None).await.unwrap_err();
-        let place = "kubeconfig PATH is not valid: cannot be parsed at line 1, column 26";
+        let place = "kubeconfig PATH cannot be parsed at line 1, column 26";
         let said = error
             .to_string()
             .replace(&paths[1].display().to_string(), "PATH");

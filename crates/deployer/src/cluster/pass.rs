@@ -60,7 +60,7 @@ impl Cluster {
     /// Sends a request of somebody else. A refusal of the server is an answer, and no failure. There is no time limit: who
     /// asks ends it, by dropping this future or the answer.
     pub async fn pass(&self, passing: ForwardedRequest) -> Result<Passed, Error> {
-        let doing = format!("pass on {} {}", passing.method, path(&passing.target));
+        let doing = format!("forward {} {}", passing.method, path(&passing.target));
         let invalid = |message: String| Error::Invalid {
             doing: doing.clone(),
             message: bounded(&message),

@@ -211,7 +211,7 @@ impl Cluster {
         let resource = self.resource(&object.gvk).await?;
         let problem = match (resource.namespaced, &object.namespace) {
             (true, None) => Some("needs a namespace"),
-            (false, Some(_)) => Some("is cluster-scoped and has no namespace"),
+            (false, Some(_)) => Some("is cluster-scoped and must not have a namespace"),
             // These two are never names, and an HTTP client or proxy may resolve them.
             _ if matches!(object.name.as_str(), "." | "..") => Some("has an invalid name"),
             _ => None,

@@ -111,7 +111,7 @@ impl Reply {
             doing: doing.to_owned(),
             // The parser's own words may quote the content.
             problem: format!(
-                "the answer is not the JSON expected (line {}, column {})",
+                "the response is not the expected JSON (line {}, column {})",
                 error.line(),
                 error.column()
             ),
@@ -225,7 +225,7 @@ impl Cluster {
     fn broken_off(&self, source: &(dyn std::error::Error + 'static), doing: &str) -> Outcome {
         let doing = doing.to_owned();
         if source.is::<http_body_util::LengthLimitError>() {
-            let problem = format!("the answer has more than {} bytes", limits::MAX_ANSWER);
+            let problem = format!("the response has more than {} bytes", limits::MAX_ANSWER);
             return Outcome::Failed(Error::Answer { doing, problem });
         }
         self.note_away();
@@ -345,8 +345,8 @@ impl StatusBody {
 pub(crate) fn credentials_problem(error: &kube::client::AuthError) -> String {
     use kube::client::AuthError;
     match error {
-        AuthError::AuthExecRun { out, .. } => format!("the plugin ended with {}", out.status),
-        AuthError::AuthExecParse(_) => "the plugin's output is not a credential".to_owned(),
+        AuthError::AuthExecRun { out, .. } => format!("the plugin failed with {}", out.status),
+        AuthError::AuthExecParse(_) => "the plugin did not return a credential".to_owned(),
         AuthError::AuthExec(_) => "the plugin failed".to_owned(),
         AuthError::ParseTokenKey(_) => "the token could not be parsed".to_owned(),
         other => bounded(&other.to_string()),
@@ -459,7 +459,7 @@ mod tests {
         let error = cluster.read_json::<Value>("/x", "look").await.unwrap_err();
         assert_eq!(
             error.to_string(),
-            "cannot look: the server answers 502: <html>bad gateway</html>"
+            "cannot look: the server returned 502: <html>bad gateway</html>"
         );
         assert!(error.is_temporary());
         assert_eq!(

@@ -151,7 +151,7 @@ impl Cluster {
             "name": access.name.as_deref().unwrap_or_default(),
             "namespace": access.namespace.as_deref().unwrap_or_default(),
         }});
-        let doing = format!("check whether we may {access}");
+        let doing = format!("check the right to {access}");
         let answer: AccessAnswer = self.review("SelfSubjectAccessReview", spec, &doing).await?;
         Ok(answer.allowed)
     }

@@ -81,7 +81,7 @@ impl Cluster {
 
 fn missing(rules: &[PolicyRule], held: &[PolicyRule]) -> Result<Vec<RulePart>, Error> {
     uncovered(rules, held).map_err(|_| Error::TooMany {
-        doing: "compare the rules to be granted with our own".to_owned(),
+        doing: "compare the rules to grant with the rules of this user".to_owned(),
         limit: limits::MAX_RULE_PARTS,
     })
 }

@@ -27,7 +27,7 @@ impl Cluster {
         if let Some(rules) = self.held.find(namespace) {
             return Ok(rules);
         }
-        let doing = "list the rules we hold";
+        let doing = "list the rules of this user";
         let spec = json!({"namespace": namespace});
         let held: RulesAnswer = self.review("SelfSubjectRulesReview", spec, doing).await?;
         let mut rules = held.resource_rules;

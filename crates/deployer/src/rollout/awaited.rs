@@ -43,13 +43,13 @@ pub struct RolloutState {
     pub awaited: Option<Awaited>,
 }
 
-/// The thing that a rollout waits for.
+/// The condition that a rollout waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "what", rename_all = "camelCase")]
 pub enum Awaited {
-    /// The cluster has not taken note of the current version.
+    /// The cluster has not observed the current version.
     Notice,
-    /// The pods of the current version are not made.
+    /// The pods of the current version are not created yet.
     Pods,
     /// A pod has no node.
     Node {
@@ -63,12 +63,12 @@ pub enum Awaited {
         /// The reference of the image.
         image: String,
     },
-    /// A node sets a pod up.
+    /// A node is setting up a pod.
     Start {
         /// The pod.
         pod: String,
     },
-    /// A cause keeps a pod from coming, for now or for good.
+    /// A problem prevents a pod from becoming ready.
     Cause {
         /// The cause.
         #[serde(flatten)]
@@ -76,15 +76,15 @@ pub enum Awaited {
         /// The pod in which it is seen.
         #[serde(skip_serializing_if = "Option::is_none")]
         pod: Option<String>,
-        /// The cluster's own words.
+        /// The message of the cluster.
         detail: String,
     },
-    /// Pods of former versions are still there.
+    /// Pods of earlier versions are still running.
     Former {
         /// The number of these pods.
         pods: u64,
     },
-    /// The pods cannot be seen, perhaps for want of rights.
+    /// The pods cannot be read, perhaps because of missing rights.
     Unseen,
 }
 
@@ -97,9 +97,9 @@ impl fmt::Display for Awaited {
             Self::Image { pod, image } => write!(f, "pulling image {image}, pod {pod}"),
             Self::Start { pod } => write!(f, "the node is setting up pod {pod}"),
             Self::Cause { stuck, pod, detail } => stuck.write(pod.as_deref(), detail, f),
-            Self::Former { pods: 1 } => f.write_str("a pod of another version is still there"),
-            Self::Former { pods } => write!(f, "{pods} pods of other versions are still there"),
-            Self::Unseen => f.write_str("no reason can be seen"),
+            Self::Former { pods: 1 } => f.write_str("a pod of another version is still running"),
+            Self::Former { pods } => write!(f, "{pods} pods of other versions are still running"),
+            Self::Unseen => f.write_str("the reason is unknown"),
         }
     }
 }
@@ -280,7 +280,7 @@ mod tests {
         };
         assert_eq!(
             words(&scene(vec![running], Vec::new()), progress),
-            "a pod of another version is still there"
+            "a pod of another version is still running"
         );
     }
 }

@@ -128,9 +128,8 @@ impl Probe {
             let live = endure(cluster.get(pod.reference()).await, end)?;
             if let Some(live) = live {
                 let live = live.filter(|live| live.uid() == pod.uid());
-                let live = live.ok_or_else(|| {
-                    failure(pod, None, Stuck::NoCause, "somebody has deleted the pod")
-                })?;
+                let live =
+                    live.ok_or_else(|| failure(pod, None, Stuck::NoCause, "the pod was deleted"))?;
                 let (sighting, awaited) = match cluster.look_at_pull(&live).await? {
                     PodLook::Pulled => return Ok(()),
                     PodLook::Over(why) => {

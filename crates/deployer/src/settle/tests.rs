@@ -66,7 +66,7 @@ fn a_deployment_is_ready_when_all_its_pods_are_of_its_version_and_available() {
             (
                 two.clone(),
                 status(3, 2, 3, 3, &done),
-                "pending: a pod too many is still there",
+                "pending: 1 surplus pod is still running",
             ),
             (
                 two.clone(),
@@ -138,7 +138,7 @@ fn a_stateful_set_is_ready_when_all_its_pods_are_of_its_version_and_ready() {
             (
                 four.clone(),
                 status(8, 4, 4),
-                "pending: 4 pods too many are still there",
+                "pending: 4 surplus pods are still running",
             ),
             (four.clone(), revisions("test-1"), "ready"),
             (
@@ -239,7 +239,7 @@ fn a_replica_set_is_ready_when_all_its_pods_are_available() {
             (
                 two,
                 status(2, 2, 2, 3),
-                "pending: a pod too many is still there",
+                "pending: 1 surplus pod is still running",
             ),
         ],
     );
@@ -254,11 +254,11 @@ fn a_pod_is_ready_when_it_says_so_or_has_succeeded() {
         "v1",
         "Pod",
         &[
-            (json!({}), json!({}), "pending: it does not run yet"),
+            (json!({}), json!({}), "pending: it is not running yet"),
             (
                 json!({}),
                 phase("Pending", "False"),
-                "pending: it does not run yet",
+                "pending: it is not running yet",
             ),
             (json!({}), phase("Running", "True"), "ready"),
             (json!({}), crashing, "pending: it is running but not ready"),
@@ -267,7 +267,7 @@ fn a_pod_is_ready_when_it_says_so_or_has_succeeded() {
             (
                 json!({}),
                 phase("Failed", "False"),
-                "failed: it has ended, and not successfully",
+                "failed: the pod failed",
             ),
         ],
     );
@@ -282,7 +282,7 @@ fn a_job_is_ready_when_it_has_completed_or_is_suspended() {
         "batch/v1",
         "Job",
         &[
-            (json!({}), json!({}), "pending: it has not begun yet"),
+            (json!({}), json!({}), "pending: it has not started yet"),
             (json!({}), told("Complete", ""), "ready"),
             (json!({}), told("Suspended", ""), "ready"),
             (
@@ -384,7 +384,7 @@ fn an_aggregated_api_is_ready_when_it_answers() {
             (
                 json!({}),
                 json!({}),
-                "pending: nobody has looked whether it is available yet",
+                "pending: its availability was not checked yet",
             ),
             (json!({}), told("True"), "ready"),
             (

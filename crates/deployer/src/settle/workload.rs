@@ -137,10 +137,10 @@ pub(super) fn replica_set(value: &Value) -> Settled {
 pub(super) fn pod(value: &Value) -> Settled {
     match value["status"]["phase"].as_str() {
         Some("Succeeded") => Settled::Ready,
-        Some("Failed") => failed("it has ended, and not successfully"),
+        Some("Failed") => failed("the pod failed"),
         Some("Running") if is_true(value, "Ready") => Settled::Ready,
         Some("Running") => pending("it is running but not ready"),
-        _ => pending("it does not run yet"),
+        _ => pending("it is not running yet"),
     }
 }
 
@@ -152,7 +152,7 @@ pub(super) fn job(value: &Value) -> Settled {
         return Settled::Failed(words);
     }
     if value["status"]["startTime"].is_null() {
-        return pending("it has not begun yet");
+        return pending("it has not started yet");
     }
     // Counted are pods that have succeeded; one of them is enough where no number is asked for.
     let wanted = value["spec"]["completions"].as_u64().unwrap_or(1);
@@ -201,8 +201,8 @@ fn counted(have: u64, wanted: u64, what: &str) -> Option<Settled> {
 fn surplus(have: u64, wanted: u64) -> Option<Settled> {
     let words = match have.saturating_sub(wanted) {
         0 => return None,
-        1 => "a pod too many is still there".to_owned(),
-        count => format!("{count} pods too many are still there"),
+        1 => "1 surplus pod is still running".to_owned(),
+        count => format!("{count} surplus pods are still running"),
     };
     Some(Settled::Pending(words))
 }

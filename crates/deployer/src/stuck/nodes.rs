@@ -7,22 +7,22 @@ use serde::Serialize;
 
 use crate::limits;
 
-/// A node that runs no pods yet.
+/// A node that is not ready.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct UnreadyNode {
     /// The name of the node.
     pub name: String,
-    /// The reason, in the node's own words.
+    /// The reason that the node reports.
     pub why: String,
 }
 
-/// The nodes that run no pods yet; none where no node has joined the cluster.
+/// The nodes that are not ready; empty if no node has joined the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(inline)]
 pub struct UnreadyNodes {
-    /// The first of them; none where no node has joined that takes pods.
+    /// The first of them; empty if no schedulable node has joined.
     pub nodes: Vec<UnreadyNode>,
-    /// The number of further ones.
+    /// The number of further nodes.
     pub more: usize,
 }
 

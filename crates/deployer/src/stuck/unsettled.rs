@@ -10,15 +10,15 @@ use super::Stuck;
 use crate::limits;
 use crate::object::ObjectRef;
 
-/// Whether an object is settled.
+/// The readiness of an object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "state", content = "why", rename_all = "camelCase")]
 pub enum Settled {
-    /// The cluster has made of it what it asks for.
+    /// The object is ready.
     Ready,
-    /// The object is not settled yet, for this reason.
+    /// The object is not ready yet, for this reason.
     Pending(String),
-    /// The object will not be, for this reason, unless somebody changes something.
+    /// The object has failed for this reason and does not become ready without a change.
     Failed(String),
 }
 

@@ -73,7 +73,9 @@ impl Cluster {
 
     async fn look_at_settling(&self, one: &Waiting, live: Object) -> Result<ObjectLook, Error> {
         let state = match settled(&live) {
-            Settled::Ready if !self.is_found(&live).await? => pending("clients do not find it yet"),
+            Settled::Ready if !self.is_found(&live).await? => {
+                pending("the API server does not serve its kinds yet")
+            }
             state => state,
         };
         let mut look = ObjectLook::at(state);
@@ -108,7 +110,7 @@ impl Cluster {
 
     async fn look_at_stopping(&self, live: Object) -> Result<ObjectLook, Error> {
         if !is_stopped(live.as_value()) {
-            let mut look = ObjectLook::at(pending("not all of its pods are stopped yet"));
+            let mut look = ObjectLook::at(pending("some of its pods are still running"));
             look.live = Some(live);
             return Ok(look);
         }
@@ -137,13 +139,13 @@ impl Cluster {
     /// Returns the state of an object that is not there, and was seen so before.
     async fn absent(&self, object: &ObjectRef, before: Option<&Object>) -> Result<Settled, Error> {
         if !is_job(object) {
-            return Ok(pending("it is not there"));
+            return Ok(pending("it does not exist"));
         }
         let uid = before.and_then(Object::uid);
         let ended = self.end_of_job(object, uid).await?;
         Ok(ended.unwrap_or_else(|| match uid {
             Some(_) => Settled::Ready,
-            None => pending("it is not there"),
+            None => pending("it does not exist"),
         }))
     }
 }
@@ -177,7 +179,7 @@ impl ObjectLook {
         let state = if live.is_being_deleted() {
             leaving(&live)
         } else {
-            pending("nobody has asked for it to be deleted")
+            pending("its deletion was not requested")
         };
         let live = Some(live);
         Self {

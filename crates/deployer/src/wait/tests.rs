@@ -181,7 +181,7 @@ async fn an_image_that_cannot_be_pulled_ends_the_wait_and_a_crash_does_not() {
         (
             unpullable("x509: certificate signed by unknown authority"),
             true,
-            "the image cannot be pulled, the node does not trust the registry's certificate (x509), pod db-0: x509: certificate signed by unknown authority",
+            "the image cannot be pulled: the node does not trust the registry's certificate (x509), pod db-0: x509: certificate signed by unknown authority",
         ),
         (
             crash,
@@ -224,12 +224,12 @@ async fn what_another_object_may_still_bring_is_waited_for_and_named_at_the_end(
         (
             of("new", &creating),
             Some(unmounted),
-            "0 of 1 pods are ready, something that the pod refers to is missing, pod db-0: secret \"certs\" not found",
+            "0 of 1 pods are ready, a ConfigMap, Secret or key that the pod uses is missing, pod db-0: secret \"certs\" not found",
         ),
         (
             of("new", &unset),
             None,
-            "0 of 1 pods are ready, something that the pod refers to is missing, pod db-0: secret \"login\" not found",
+            "0 of 1 pods are ready, a ConfigMap, Secret or key that the pod uses is missing, pod db-0: secret \"login\" not found",
         ),
         (
             Vec::new(),
@@ -245,7 +245,7 @@ async fn what_another_object_may_still_bring_is_waited_for_and_named_at_the_end(
         (
             of("old", &unpullable("manifest unknown")),
             None,
-            "0 of 1 pods are ready, the image cannot be pulled, the registry does not have it, pod db-0: manifest unknown",
+            "0 of 1 pods are ready, the image cannot be pulled: the registry does not have the image, pod db-0: manifest unknown",
         ),
     ] {
         let (cluster, _) = served(move |path, _| match path {
@@ -329,7 +329,7 @@ async fn a_job_that_was_cleaned_up_has_ended_as_its_events_say() {
                 (end, true),
                 "{told:?}"
             ),
-            None => assert_eq!(words, "not ready after 600 s: Job n/job: it is not there"),
+            None => assert_eq!(words, "not ready after 600 s: Job n/job: it does not exist"),
         }
     }
 }
@@ -422,7 +422,7 @@ async fn what_has_no_probe_is_watched_although_time_is_up() {
 async fn a_message_names_the_first_of_very_many() {
     let unready = |i: usize| Unready {
         object: ObjectRef::namespaced("v1", "Pod", "n", &format!("p{i}")),
-        state: Settled::Pending("it does not run yet".to_owned()),
+        state: Settled::Pending("it is not running yet".to_owned()),
         awaited: None,
         cause: None,
     };
@@ -466,7 +466,7 @@ async fn what_holds_an_object_is_told_when_it_changes_and_named_at_the_end() {
     let result = cluster.wait(&[leaving(None)], deadline, &tell).await;
     assert_eq!(
         result.unwrap_err().to_string(),
-        "still there after 10 s: ConfigMap n/a (held by x.test/b)"
+        "not deleted after 10 s: ConfigMap n/a (held by x.test/b)"
     );
     assert_eq!(
         told.into_inner().unwrap(),

@@ -52,25 +52,25 @@ impl FieldManager {
     }
 }
 
-/// What to do when another manager owns a field and has another value in it.
+/// The policy for fields that another field manager owns with another value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Conflicts {
-    /// Nothing is changed, and who owns what is told.
+    /// Nothing is changed, and the owners of the fields are reported.
     Refuse,
     /// The fields are taken over.
     Force,
 }
 
-/// The outcome of applying, or of a trial.
+/// The outcome of an apply or of a dry-run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Applied {
-    /// The object was not there.
+    /// The object did not exist.
     Created,
-    /// The object was there and is different now.
+    /// The object existed and was changed.
     Changed,
-    /// The object was as wanted.
+    /// The object was already up to date.
     Unchanged,
 }
 
@@ -331,11 +331,7 @@ impl Cluster {
         let what = object.reference();
         let doing = format!(
             "{} {what}",
-            if run == Run::Dry {
-                "try to apply"
-            } else {
-                "apply"
-            }
+            if run == Run::Dry { "dry-run" } else { "apply" }
         );
         // By default, a server may drop a field that it does not know, and say so in a header only.
         let path = format!(
@@ -417,7 +413,7 @@ pub(crate) fn guarded(object: &Object, error: Error) -> Error {
             doing, status: 500, ..
         } if object.is_secret() => Error::Invalid {
             doing,
-            message: "the server does not accept its content".to_owned(),
+            message: "the API server rejects its content".to_owned(),
         },
         other => other,
     }

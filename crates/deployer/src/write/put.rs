@@ -104,7 +104,7 @@ impl Cluster {
         let Some(fields) = claim(seen, manager) else {
             return Ok(None);
         };
-        let doing = format!("claim the fields of {}", seen.reference());
+        let doing = format!("take over the fields of {}", seen.reference());
         let path = format!(
             "{}?fieldManager={}",
             self.object_path(seen.reference()).await?,

@@ -255,7 +255,7 @@ async fn what_is_not_there_or_on_its_way_out_is_not_settled() {
         states,
         [
             &pending("it is being deleted, held by solution.test/hold"),
-            &pending("it is not there")
+            &pending("it does not exist")
         ]
     );
     // The object that somebody makes under the name of one that is gone is not waited for.

@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use schemas::{Namespace, SolutionId, SolutionName};
 use serde::Serialize;
 
-/// A task of the cluster's administrator, without which a namespace's administrator cannot go on.
+/// A task of the cluster administrator that a namespace administrator depends on.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
 #[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[schemars(title = "With the rights of one namespace")]
+#[schemars(title = "With the rights of a namespace administrator")]
 pub enum Above {
-    /// A CRD that has to be there already does not serve an API version.
+    /// A required CRD does not serve an API version.
     #[error("CRD `{crd}` is not active: the cluster does not serve its version `{api}`")]
     CrdInactive {
         /// The CRD.
@@ -17,23 +17,23 @@ pub enum Above {
         /// The API version.
         api: String,
     },
-    /// The Solution carries objects as they are, which only cluster administrators deploy.
-    #[error("{solution_id} carries objects as they are, which only cluster administrators deploy")]
+    /// The Solution includes sets of manifests or charts, which only a cluster administrator can deploy.
+    #[error(
+        "{solution_id} includes sets of manifests or charts, which only a cluster administrator can deploy"
+    )]
     CarriesObjects {
         /// The Solution and the version.
         solution_id: SolutionId,
     },
-    /// An object of the whole cluster would have to be written.
-    #[error(
-        "{object} is an object of the whole cluster, and this is to be done in one namespace alone"
-    )]
+    /// A cluster-scoped object would be written.
+    #[error("{object} is cluster-scoped, but this command may only write to one namespace")]
     ClusterObject {
         /// The object.
         object: String,
     },
-    /// The Solution was deployed there by somebody else than the administrator of the namespace.
+    /// The Solution was not deployed by the namespace administrator.
     #[error(
-        "{solution} was not deployed in namespace `{namespace}` by the administrator of the namespace"
+        "{solution} was not deployed in namespace `{namespace}` by the namespace administrator"
     )]
     DeployedByOthers {
         /// The Solution.
@@ -41,8 +41,8 @@ pub enum Above {
         /// The namespace.
         namespace: Namespace,
     },
-    /// The namespace belongs to no environment.
-    #[error("namespace `{namespace}` belongs to no environment")]
+    /// The namespace does not belong to an environment.
+    #[error("namespace `{namespace}` does not belong to an environment")]
     NamespaceUnassigned {
         /// The namespace.
         namespace: Namespace,

@@ -11,48 +11,48 @@ use serde::{Serialize, Serializer};
 
 use crate::limits;
 
-/// An obstacle that keeps objects that are carried as they are from an environment.
+/// A blocker of the sets of manifests and charts of a Solution.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
 #[serde(tag = "id", rename_all = "kebab-case", rename_all_fields = "camelCase")]
-#[schemars(title = "Objects that are carried as they are")]
+#[schemars(title = "Sets of manifests and charts")]
 pub enum Unfit {
-    /// Charts are to be installed or uninstalled, and there is no `helm` for it.
-    #[error("there is no `helm` to install charts with")]
+    /// Charts must be installed or uninstalled, and `helm` was not found.
+    #[error("cannot install charts: `helm` not found")]
     NoHelm,
-    /// The `helm` that is there cannot install charts.
-    #[error("charts cannot be installed: {why}")]
+    /// The `helm` that was found cannot install charts.
+    #[error("cannot install charts: {why}")]
     HelmUnusable {
         /// The reason.
         why: String,
     },
-    /// The archive includes no `helm` for the processor of this machine.
-    #[error("the archive includes no `helm` for {architecture}")]
+    /// The archive does not include a `helm` for the architecture of this machine.
+    #[error("the archive does not include a `helm` for {architecture}")]
     NoIncludedHelm {
-        /// The kind of processor.
+        /// The architecture.
         architecture: String,
     },
-    /// The archive includes a `helm`, and nobody signed the archive.
-    #[error("nobody signed the archive, so the `helm` that it includes is not run")]
+    /// The archive includes a `helm`, but is not signed.
+    #[error("cannot run the `helm` of the archive: the archive is not signed")]
     UnsignedHelm,
-    /// A chart does not render with its values at this cluster.
-    #[error("the {release} cannot be rendered: {why}")]
+    /// A chart does not render with its values in this cluster.
+    #[error("cannot render the {release}: {why}")]
     NotRendered {
         /// The release, with its namespace.
         release: String,
-        /// The reason, in Helm's words.
+        /// The error message of Helm.
         why: String,
     },
-    /// The schema of a chart refuses the values of its release.
-    #[error("the schema of the chart refuses the values of the {release}: {why}")]
+    /// The values of a release do not match the schema of its chart.
+    #[error("the values of the {release} do not match the schema of the chart: {why}")]
     ChartValuesRefused {
         /// The release, with its namespace.
         release: String,
-        /// The reason, in Helm's words.
+        /// The error message of Helm.
         why: String,
     },
-    /// Pods of a release want images that the archive does not have.
+    /// Pods of a release use images that are not in the archive.
     #[error(
-        "the {release} has pods with images that are not carried: {images}{by}",
+        "the {release} has pods with images that are not in the archive: {images}{by}",
         images = named(images.clone()),
         by = turned_on_by(values)
     )]
@@ -61,87 +61,87 @@ pub enum Unfit {
         release: String,
         /// The images.
         images: Vec<String>,
-        /// The values of the site without any one of which fewer are missing, each with where it comes from.
+        /// The values of the site that add missing images, each with its source.
         values: Vec<String>,
     },
-    /// The version has no release of this name.
+    /// The version has no release with this name.
     #[error("this version has no release `{release}`")]
     NoRelease {
-        /// The name that was given.
+        /// The given name.
         release: ReleaseName,
-        /// The release that may have been meant.
+        /// A release with a similar name.
         near: Option<ReleaseName>,
     },
-    /// The place of a value that is chosen for a release cannot be written as a path.
+    /// The path of a value for a release has an empty key or is nested too deeply.
     #[error(
-        "the value `{path}` of the release `{release}` cannot be chosen: a key of it is empty, or it lies too deep"
+        "cannot set the value `{path}` of the release `{release}`: a key is empty, or the value is nested too deeply"
     )]
     ValueUnnamed {
         /// The release.
         release: ReleaseName,
-        /// The place of the value.
+        /// The path of the value.
         path: String,
     },
-    /// The environment's Secret no longer has the values that were chosen for a release.
+    /// The environment's Secret no longer has the values of a release.
     #[error(
-        "the values that were chosen for the release `{release}` were kept in a Secret of the environment, which is gone or made anew by others"
+        "the values of the release `{release}` are lost: the Secret of the environment that stored them was deleted or recreated"
     )]
     ValuesLost {
         /// The release.
         release: ReleaseName,
     },
-    /// An object that values of a release come from cannot be used.
-    #[error("{object}, from which values of the release `{release}` come ({from}), {why}")]
+    /// An object in `valuesFrom` of a release cannot be used.
+    #[error("{object}, a source of values of the release `{release}` ({from}), {why}")]
     ValuesSource {
         /// The object.
         object: Box<ObjectRef>,
         /// The release.
         release: ReleaseName,
-        /// The site's file that names it.
+        /// The site configuration that names it.
         from: String,
         /// The reason.
         #[serde(serialize_with = "as_text")]
         #[schemars(with = "String")]
         why: SourceProblem,
     },
-    /// A release has an object that no chart may bring.
-    #[error("{object} is nothing that a chart may bring: {why}")]
+    /// A chart contains an object that charts must not contain.
+    #[error("chart contains a forbidden object {object}: {why}")]
     ForbiddenInChart {
         /// The object.
         object: String,
         /// The reason.
         why: String,
     },
-    /// A release of this name exists and was not installed from here.
+    /// A release with this name exists and was not installed from this environment.
     #[error(
-        "the {release} is there already (revision {revision}), and was not installed from this environment"
+        "the {release} already exists (revision {revision}) and was not installed from this environment"
     )]
     ReleaseTaken {
         /// The release, with its namespace.
         release: String,
-        /// The number of its newest revision.
+        /// Its newest revision.
         revision: u32,
     },
-    /// The newest revision of a release is not as it was stored from here: it is from before revisions were recorded, or
-    /// somebody else made or changed it.
+    /// The newest revision of a release was not recorded by an import, or was changed since: it is older than the record of
+    /// revisions, or another program created or changed it.
     #[error(
-        "revision {revision} of the {release} was not stored from here, or was changed since; `{accept_id}` takes it over with what it sends: {sends}",
+        "revision {revision} of the {release} was not recorded by an import, or was changed since; `{accept_id}` takes it over with its objects: {sends}",
         sends = named(sends.clone())
     )]
     NotRecorded {
         /// The release, with its namespace.
         release: String,
-        /// The number of the revision.
+        /// The revision.
         revision: u32,
         /// The objects and hooks of the revision.
         sends: Vec<String>,
         /// The id that takes it over.
         accept_id: String,
     },
-    /// The templates of a release read objects outside of the environment, which was not accepted. Nothing of these
-    /// objects is read before.
+    /// The templates of a release read objects outside the environment without consent. These objects are not read before
+    /// the consent is given.
     #[error(
-        "cannot render the {release}: its templates read {reads}, which is outside of the environment and was not accepted",
+        "cannot render the {release}: its templates read {reads} outside the environment, which has not been accepted",
         reads = named(reads.clone())
     )]
     ReadsNotAccepted {
@@ -152,17 +152,17 @@ pub enum Unfit {
         /// The id that lets the templates read them.
         accept_id: String,
     },
-    /// An object has the name of one of a release, and does not belong to it.
-    #[error("{object} already exists, and is not of the {release}")]
+    /// An existing object has the name of an object of the release and does not belong to the release.
+    #[error("{object} already exists and does not belong to the {release}")]
     NotOfRelease {
         /// The object.
         object: String,
         /// The release, with its namespace.
         release: String,
     },
-    /// An object that holds data or other objects has the name of a release's hook.
+    /// An existing object that contains data or other objects has the name of a hook of the release.
     #[error(
-        "{object} exists, and a hook of the {release} has its name: Helm would delete it, and all that it holds"
+        "{object} exists and has the name of a hook of the {release}: Helm would delete it with all of its content"
     )]
     HeldByHook {
         /// The object.
@@ -170,85 +170,87 @@ pub enum Unfit {
         /// The release, with its namespace.
         release: String,
     },
-    /// An object of a set differs in fields that the API server never changes.
-    #[error("{object} cannot be changed in place: {why}")]
+    /// An object of a set of manifests changes immutable fields.
+    #[error("cannot change {object} in place: {why}")]
     Immutable {
         /// The object.
         object: String,
-        /// The object as the one to make anew, `KIND/NAME`.
+        /// The object to recreate, as `KIND/NAME`.
         #[schemars(with = "String")]
         recreate: Recreate,
         /// The reason, in the cluster's words.
         why: String,
     },
-    /// An object of a release differs in fields that the API server never changes, and Helm makes none anew.
-    #[error("{object} cannot be changed in place, and Helm does not make it anew: {why}")]
+    /// An object of a release changes immutable fields, and Helm does not recreate objects.
+    #[error("cannot change {object} in place, and Helm does not recreate it: {why}")]
     ImmutableOfRelease {
         /// The object.
         object: Box<ObjectRef>,
         /// The reason, in the cluster's words.
         why: String,
     },
-    /// An object that an import makes itself, or a definition, differs in fields that the API server never changes. An
-    /// import makes only objects of sets anew.
-    #[error("{object} cannot be changed in place: {why}")]
+    /// An object that the import itself creates, or a CRD, changes immutable fields. An import recreates only objects of
+    /// sets of manifests.
+    #[error("cannot change {object} in place: {why}")]
     ImmutableOwn {
         /// The object.
         object: Box<ObjectRef>,
         /// The reason, in the cluster's words.
         why: String,
     },
-    /// Something is to be made anew that neither the operator nor a set of the version has.
-    #[error("{recreate} is not made anew: neither its operator nor a set of the version has it")]
+    /// The object to recreate belongs neither to the operator nor to a set of manifests of the version.
+    #[error(
+        "cannot recreate {recreate}: it belongs neither to the operator nor to a set of manifests of this version"
+    )]
     NotRecreated {
-        /// The object that was asked for, as `KIND/NAME`.
+        /// The requested object, as `KIND/NAME`.
         #[schemars(with = "String")]
         recreate: Recreate,
     },
-    /// An object of a release lies in a namespace that does not exist and that nothing brings.
+    /// An object of a release is in a namespace that does not exist and is not created by the Solution.
     #[error(
-        "{object} of the {release} cannot be made: there is no namespace `{namespace}`, and nothing brings it"
+        "cannot create {object} of the {release}: namespace `{namespace}` does not exist, and the Solution does not create it"
     )]
     NoNamespace {
         /// The object.
         object: String,
         /// The release, with its namespace.
         release: String,
-        /// The namespace that is missing.
+        /// The missing namespace.
         namespace: String,
     },
-    /// Objects are of a kind that the cluster does not have in this version and that nothing brings.
-    #[error("{objects} cannot be made: the cluster has no kind {kind}{found}", objects = named(objects.clone()))]
+    /// The cluster does not serve the kind of objects in this version, and the archive has no CRD for it.
+    #[error("cannot create {objects}: the cluster does not serve kind {kind}{found}", objects = named(objects.clone()))]
     NoKind {
         /// The objects.
         objects: Vec<String>,
-        /// The kind that is missing.
+        /// The missing kind.
         kind: Gvk,
-        /// The versions in which the kind is there.
+        /// The API versions in which the kind is available.
         found: Box<KindIn>,
     },
     /// A parameter of the Solution has no value.
-    #[error("the parameter `{parameter}` has no value")]
+    #[error("parameter `{parameter}` has no value")]
     NoValue {
         /// The parameter.
         parameter: ParameterName,
     },
-    /// The version has no parameter of this name.
+    /// The version has no parameter with this name.
     #[error("this version has no parameter `{parameter}`")]
     NoParameter {
-        /// The name that was given.
+        /// The given name.
         parameter: ParameterName,
-        /// The parameter that may have been meant.
+        /// A parameter with a similar name.
         near: Option<ParameterName>,
-        /// The releases of charts that the version has, which may have a value of this name.
+        /// The releases of the version, whose charts may have a value with this name.
         releases: Vec<ReleaseName>,
     },
-    /// A parameter does not take a value.
-    #[error("the value of the parameter `{parameter}` ({from}) {why}")]
+    /// A value is not valid for its parameter.
+    #[error("the value of parameter `{parameter}` ({from}) {why}")]
     ValueRefused {
         /// The parameter.
         parameter: ParameterName,
-        /// The place that the value comes from.
+        /// The source of the value.
         from: String,
         /// The reason, without the value.
         #[serde(serialize_with = "as_text")]
@@ -256,50 +258,50 @@ pub enum Unfit {
         why: ValueProblem,
     },
     /// A parameter names a storage class that the cluster does not have.
-    #[error("the cluster has no storage class `{class}`, which the parameter `{parameter}` names")]
+    #[error(
+        "storage class `{class}`, the value of parameter `{parameter}`, does not exist in the cluster"
+    )]
     NoStorageClass {
         /// The parameter.
         parameter: ParameterName,
         /// The storage class.
         class: String,
     },
-    /// A patch of the site's file does not fit the release.
-    #[error("{patch} cannot be applied: {why}")]
+    /// A patch of the site configuration cannot be applied to the release.
+    #[error("cannot apply {patch}: {why}")]
     PatchUnfit {
-        /// The patch, by its place in the file.
+        /// The patch, by its position in the file.
         patch: String,
         /// The reason.
         why: String,
     },
-    /// The value of a sensitive parameter stands where others can read it.
-    #[error(
-        "the parameter `{parameter}` is sensitive, and others can read a value that is there: {from}"
-    )]
+    /// The value of a sensitive parameter is given in a place that other users can read.
+    #[error("parameter `{parameter}` is sensitive, but other users can read its value: {from}")]
     ValueSeen {
         /// The parameter.
         parameter: ParameterName,
-        /// The place that the value comes from.
+        /// The source of the value.
         from: String,
     },
-    /// The environment's Secret no longer has the value of a parameter that is kept nowhere else.
+    /// The environment's Secret no longer has the value of a parameter.
     #[error(
-        "the value of the parameter `{parameter}` was kept in a Secret of the environment, which is gone or made anew by others"
+        "the value of parameter `{parameter}` is lost: the Secret of the environment that stored it was deleted or recreated"
     )]
     ValueLost {
         /// The parameter.
         parameter: ParameterName,
     },
-    /// The values of parameters are larger together than what is kept.
-    #[error("{values} have {size} bytes together; at most {max} are kept", max = limits::PARAMETERS_SIZE)]
+    /// The total size of the values exceeds the limit.
+    #[error("{values} have {size} bytes in total; the limit is {max}", max = limits::PARAMETERS_SIZE)]
     ValuesTooLarge {
-        /// The values, in words.
+        /// A description of the values.
         values: &'static str,
-        /// The bytes that they have together.
+        /// Their total size in bytes.
         size: usize,
     },
-    /// The namespace is to get a label that another Solution gives another value.
+    /// The namespace would get a label that another Solution sets to another value.
     #[error(
-        "namespace `{namespace}` cannot get the label {label}: {solution} gives it the value `{value}`"
+        "cannot set the label {label} on namespace `{namespace}`: {solution} sets it to `{value}`"
     )]
     LabelGiven {
         /// The namespace.
@@ -308,39 +310,39 @@ pub enum Unfit {
         label: String,
         /// The other Solution.
         solution: SolutionName,
-        /// The value that it gives the label.
+        /// The value that it sets.
         value: String,
     },
-    /// The namespace is to get a label that somebody has given another value.
+    /// The namespace would get a label that already has another value.
     #[error(
-        "namespace `{namespace}` cannot get the label {label}: somebody has given it the value `{value}`"
+        "cannot set the label {label} on namespace `{namespace}`: its value is already `{value}`"
     )]
     LabelSet {
         /// The namespace.
         namespace: Namespace,
         /// The label, as `NAME=VALUE`.
         label: String,
-        /// The value that it has.
+        /// The present value.
         value: String,
     },
-    /// The Secret with the sets that are applied before the removal is gone.
-    #[error("what is applied before the removal ({sets}) was kept in {kept}, and is gone", sets = sets.join(", "))]
+    /// The Secret with the sets of manifests to apply before the removal is missing.
+    #[error("cannot apply the sets of manifests for the removal ({sets}): {kept} is missing", sets = sets.join(", "))]
     CleanupLost {
-        /// The Secret, as an object.
+        /// The Secret, by kind and name.
         kept: String,
-        /// The sets.
+        /// The sets of manifests.
         sets: Vec<String>,
     },
-    /// Objects would stay whose definition needs a conversion webhook that would go.
+    /// Remaining objects need a conversion webhook that would be removed.
     #[error(
-        "{definition} has its objects converted by a webhook that would go, and {count} of them would stay: {objects}",
+        "the conversion webhook of {definition} would be removed, but {count} of its objects would remain: {objects}",
         count = objects.len(),
         objects = named(objects.clone())
     )]
     ConversionNeeded {
-        /// The definition.
+        /// The CRD.
         definition: String,
-        /// The objects that would stay.
+        /// The remaining objects.
         objects: Vec<String>,
     },
 }
@@ -348,7 +350,7 @@ pub enum Unfit {
 /// The reason why an object is no source of values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceProblem {
-    /// The object is not there.
+    /// The object does not exist.
     #[error("does not exist")]
     Missing,
     /// The object has no such key.
@@ -358,18 +360,18 @@ pub enum SourceProblem {
     #[error("has no text under `{0}`")]
     NoText(String),
     /// The text is not YAML, or no map.
-    #[error("has no map of values in YAML under `{0}`")]
+    #[error("has no YAML map of values under `{0}`")]
     NoValues(String),
 }
 
-/// The other versions in which a kind is there, as `GROUP/VERSION`.
+/// The other API versions in which a kind is available, as `GROUP/VERSION`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct KindIn {
     /// The API versions that the cluster serves.
     pub cluster: Vec<String>,
-    /// The API versions in definitions of the archive that are applied first.
+    /// The API versions in CRDs of the archive that are applied first.
     pub archive: Vec<String>,
-    /// The API versions in definitions of the release itself.
+    /// The API versions in CRDs of the release itself.
     pub release: Vec<String>,
 }
 
@@ -378,18 +380,18 @@ impl fmt::Display for KindIn {
         let [cluster, archive, release] =
             [&self.cluster, &self.archive, &self.release].map(|it| it.join(", "));
         if cluster.is_empty() && archive.is_empty() && release.is_empty() {
-            return f.write_str(", and neither it nor the archive has a CRD of that kind");
+            return f.write_str(", and neither the cluster nor the archive has a CRD for it");
         }
         if !cluster.is_empty() {
-            write!(f, "; it has that kind in {cluster}")?;
+            write!(f, "; the cluster serves it in {cluster}")?;
         }
         if !archive.is_empty() {
-            write!(f, "; the archive's own CRD serves it in {archive}")?;
+            write!(f, "; the CRD of the archive serves it in {archive}")?;
         }
         if !release.is_empty() {
             write!(
                 f,
-                "; the release's own CRD serves it in {release}, but Helm looks for all kinds before it writes that"
+                "; the CRD of the release serves it in {release}, but Helm checks all kinds before it creates that CRD"
             )?;
         }
         Ok(())

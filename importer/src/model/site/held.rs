@@ -174,7 +174,7 @@ impl HeldSite {
             let unknown = releases.filter(|(name, _)| !is_known(name));
             let note = |(name, _): (&ReleaseName, _)| {
                 let from = layer.name.clone();
-                format!("this version has no release `{name}`, for which there are values ({from})")
+                format!("unused values ({from}): this version has no release `{name}`")
             };
             unknown.map(note).collect::<Vec<_>>()
         };
@@ -496,7 +496,7 @@ pub(crate) mod tests {
         let wrong = file("{registry: 'https://r.test'}", None).unwrap_err();
         assert_eq!(wrong.to_string(), "cannot use `registry`");
         let wrong = file("{certificateAuthority: x}", None).unwrap_err();
-        assert!(wrong.to_string().contains("holds no certificate"));
+        assert!(wrong.to_string().contains("contains no certificate"));
     }
 
     #[test]
@@ -554,7 +554,7 @@ pub(crate) mod tests {
         let spec = json!({"version": "1.0.0", "images": [],
             "charts": [{"name": "db", "chart": "db", "version": "1.0.0"}]});
         let spec = serde_json::from_value(spec).unwrap();
-        let note = "this version has no release `old`, for which there are values (the site's file of prod)";
+        let note = "unused values (the site's file of prod): this version has no release `old`";
         assert_eq!(held.unknown_releases(&shop, &spec), [note]);
     }
 
@@ -599,7 +599,7 @@ pub(crate) mod tests {
         };
         let (of_solution, of_file) = told("{set: {replicas: 3, labels: {a: b}}}", true);
         assert_eq!(of_solution, of_file);
-        let words = "replicas reach operators alone (the site's file, entry for *)";
+        let words = "replicas apply to operators only (the site's file, entry for *)";
         assert!(of_file[0].starts_with(words), "{of_file:?}");
         assert_eq!(told("{set: {replicas: 3}}", false).0, [""; 0]);
         assert_eq!(
@@ -608,7 +608,7 @@ pub(crate) mod tests {
         );
         let (_, unnamed) = told("{workload: web, set: {env: {A: b}}}", true);
         assert!(
-            unnamed[0].starts_with("env reach nothing without `part`"),
+            unnamed[0].starts_with("env apply to no workload without `part`"),
             "{unnamed:?}"
         );
         for rules in [

@@ -60,7 +60,7 @@ impl TryFrom<u64> for Seconds {
         if seconds <= limits::WAIT {
             Ok(Self(seconds))
         } else {
-            Err(format!("nothing is waited for {seconds} seconds"))
+            Err(format!("a wait of {seconds} seconds exceeds the limit"))
         }
     }
 }

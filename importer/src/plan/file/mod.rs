@@ -93,13 +93,13 @@ struct FiledObject {
 #[derive(Debug, thiserror::Error)]
 pub enum PlanFileError {
     /// The bytes are not strict JSON of this shape.
-    #[error("the plan cannot be read")]
+    #[error("cannot read the plan")]
     Json(#[from] json::JsonError),
     /// The same plan could be spelled otherwise.
     #[error("the plan is not in canonical form")]
     Spelling,
     /// The plan has a form that came later.
-    #[error("the plan is of version {0}, and only version {VERSION} can be read")]
+    #[error("the plan has version {0}, but only version {VERSION} is supported")]
     Version(u64),
 }
 
@@ -107,22 +107,22 @@ pub enum PlanFileError {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Moved {
     /// It was made for the cluster at this address, and this is another one.
-    #[error("the plan was made for another cluster, at {0}")]
+    #[error("the plan was created for another cluster, at {0}")]
     Cluster(String),
     /// It was made for the first archive, and this is the second.
-    #[error("the plan is for archive {0}, and this one is {1}")]
+    #[error("the plan is for archive {0}, but this archive is {1}")]
     Archive(Digest, Digest),
     /// These objects would be written or removed, and were not then; or others changed them.
-    #[error("since the plan was made, there were changes to {0}")]
+    #[error("since the plan was created, these objects have changed: {0}")]
     Objects(String),
     /// The cluster's records of a Solution, or the signers that count.
-    #[error("since the plan was made, there were changes to what the site's records say of {0}")]
+    #[error("since the plan was created, the records of {0} in the cluster have changed")]
     Records(SolutionId),
     /// These other parts of the plan are told otherwise.
-    #[error("what is planned now is not what the file shows: {0}")]
+    #[error("the plan has changed since the file was written: {0}")]
     Told(String),
     /// Something else that the file shows.
-    #[error("what is planned now is not what the file shows")]
+    #[error("the plan has changed since the file was written")]
     Otherwise,
 }
 

@@ -29,17 +29,17 @@ const PARTS: [Part; 13] = [
     ("the findings about the archive", |one, other| {
         one.findings == other.findings
     }),
-    ("what is to be pushed", |one, other| {
+    ("the images to push", |one, other| {
         pushed(one) == pushed(other)
     }),
-    ("the values that nobody gave", |one, other| {
+    ("the default values", |one, other| {
         one.defaults == other.defaults
     }),
     ("the environment", |one, other| {
         let place = |target: &PlannedTarget| (target.environment.clone(), target.namespace.clone());
         one.target.as_ref().map(place) == other.target.as_ref().map(place)
     }),
-    ("the version that runs", |one, other| {
+    ("the running version", |one, other| {
         let running = |plan: &PlanSummary| plan.target.as_ref()?.running.clone();
         running(one) == running(other)
     }),

@@ -340,7 +340,7 @@ fn whatever_a_file_tells_comes_out_so_or_it_is_named() {
             },
         ),
         (
-            "what is to be pushed",
+            "the images to push",
             PlanSummary {
                 bytes_to_push: 1,
                 ..of()
@@ -393,7 +393,7 @@ fn a_plan_of_the_same_run_holds_if_all_that_was_shown_comes_out_so() {
     assert_eq!(differences(notes), "");
     assert_eq!(differences(|plan| plan.recorded = true), "");
     let pushed = differences(|plan| plan.bytes_to_push = 8);
-    assert_eq!(pushed, "what is to be pushed");
+    assert_eq!(pushed, "the images to push");
     let crd = "CustomResourceDefinition shops";
     assert_eq!(differences(|plan| plan.crds.clear()), crd);
     let kept = differences(|plan| plan.crds[0].action = "keep".to_owned());
@@ -561,12 +561,9 @@ fn what_moved_is_named() {
     let crd = Moved::Objects("CustomResourceDefinition shops".to_owned());
     assert_eq!(both, [crd, records]);
     let running = moved(|plan| plan.summary.target.as_mut().unwrap().running = None);
-    assert_eq!(running, [Moved::Told("the version that runs".to_owned())]);
+    assert_eq!(running, [Moved::Told("the running version".to_owned())]);
     let defaults = moved(|plan| plan.summary.defaults.clear());
-    assert_eq!(
-        defaults,
-        [Moved::Told("the values that nobody gave".to_owned())]
-    );
+    assert_eq!(defaults, [Moved::Told("the default values".to_owned())]);
     // What nobody thought of here is no less shown.
     let others: [fn(&mut PlanFile); 2] = [
         |it| it.summary.images = 9,

@@ -100,7 +100,9 @@ impl Resolving<'_> {
         let held = before.keys().filter(|_| self.fleet.is_none());
         let unknown = held.filter(|it| !self.releases.contains(*it));
         let note = |release: &ReleaseName| {
-            format!("this version has no release `{release}`, for which values were chosen before")
+            format!(
+                "unused values of an earlier deployment: this version has no release `{release}`"
+            )
         };
         parameters.notes.extend(unknown.map(note));
     }

@@ -62,7 +62,7 @@ impl DeployedParts<'_> {
             Err(Error::Cluster(deployer::Error::Forbidden { doing, .. })) => {
                 let (solution, namespace) = (self.solution.clone(), self.space.namespace.clone());
                 sight.misses(Hidden::Carried(solution, namespace), doing);
-                let why = "this user may not read what it carries".to_owned();
+                let why = "this user may not read its manifests and charts".to_owned();
                 WorkloadTally {
                     ready: None,
                     pods: None,
@@ -165,7 +165,7 @@ fn missing(entry: &Entry, live: Option<&Object>, solution: &SolutionName) -> Opt
         None => Some((Condition::Gone, format!("{object} is gone"))),
         Some(live) => {
             let checked = entry.check(live, solution);
-            let words = || format!("{object} is not what was applied");
+            let words = || format!("{object} is not the object that was applied");
             checked.err().map(|_| (Condition::Changed, words()))
         }
     }
@@ -333,11 +333,12 @@ fn other_revision(
         _ if is_sites => None,
         Content::Recorded | Content::Unrecorded if is_current => None,
         Content::Recorded => {
-            let words = format!("{release} is being changed: revision {revision} is not complete");
+            let words = format!("{release} is being changed: revision {revision} is incomplete");
             Some((Condition::NotReady, words))
         }
         Content::Unrecorded | Content::Other => {
-            let words = format!("{release} is at revision {revision}, which is not from here");
+            let words =
+                format!("{release} is at revision {revision}, which was not created by an import");
             Some((Condition::OtherVersion, words))
         }
     }
@@ -448,7 +449,7 @@ mod tests {
         assert_eq!(found(Some(&map("1"))), None);
         let gone = "ConfigMap prod/c is gone".to_owned();
         assert_eq!(found(None), Some((Condition::Gone, gone)));
-        let other = "ConfigMap prod/c is not what was applied".to_owned();
+        let other = "ConfigMap prod/c is not the object that was applied".to_owned();
         assert_eq!(found(Some(&map("2"))), Some((Condition::Changed, other)));
     }
 

@@ -24,68 +24,68 @@ const VERSION_LABEL: &str = "app.kubernetes.io/version";
 pub struct OperatorStatus {
     /// The Solution.
     pub solution: SolutionName,
-    /// The version that should run.
+    /// The expected version.
     pub version: Version,
     /// The environment.
     pub environment: EnvironmentName,
     /// The namespace.
     pub namespace: Namespace,
-    /// The version of the operator's Deployment where it is not the one that should run, if the Deployment tells it.
+    /// The version of the operator's Deployment if it is not the expected one and the Deployment has a version label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub runs: Option<Version>,
-    /// Pods of this version that are ready, and those wanted; null if the Deployment is gone or may not be seen. Each
+    /// Ready pods and wanted pods of this version; null if the Deployment is missing or cannot be read. Each
     /// workload of a set or a chart counts as one.
     pub ready: Option<[u64; 2]>,
-    /// Pods that are ready, and those wanted, of the operator and of all workloads of sets and charts; missing if they
+    /// Ready pods and wanted pods of the operator and of all workloads of sets and charts; missing if they
     /// are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pods: Option<[u64; 2]>,
-    /// Whether it runs as it should.
+    /// The condition of the operator.
     pub condition: Condition,
-    /// The reason for which it does not run as it should.
+    /// The reason why it is not ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// The releases of charts that are installed once, as they run now.
+    /// The current state of the releases of charts that are installed once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<RunningRelease>,
-    /// The state that a Deployment of the right version waits for.
+    /// The condition that a Deployment of the expected version waits for.
     #[serde(skip)]
     pub awaited: Option<Awaited>,
 }
 
-/// A release of a chart that is installed once, as it runs now: from then on the site may upgrade it.
+/// The current state of a release of a chart that is installed once and may then be upgraded by the site.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RunningRelease {
     /// The release.
     pub release: ReleaseName,
     /// Its namespace.
     pub namespace: Namespace,
-    /// The name of the chart that runs.
+    /// The name of the running chart.
     pub chart: String,
-    /// The version of the chart that runs.
+    /// The version of the running chart.
     pub version: String,
-    /// The revision that runs.
+    /// The running revision.
     pub revision: u32,
-    /// The version of the chart that was installed.
+    /// The installed version of the chart.
     pub installed: String,
 }
 
-/// Whether an operator runs as it should.
+/// The condition of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "OperatorCondition")]
 pub enum Condition {
-    /// All pods are of the version that should run, and ready.
+    /// All pods have the expected version and are ready.
     Ready,
-    /// Pods of that version are missing or not ready.
+    /// Pods of the expected version are missing or not ready.
     NotReady,
-    /// The Deployment, or a release of a chart, is of another version.
+    /// The Deployment or a release of a chart has another version.
     OtherVersion,
-    /// An object of a chart is not as it was installed.
+    /// An object of a chart was changed after the installation.
     Changed,
-    /// The Deployment is not there.
+    /// The Deployment does not exist.
     Gone,
-    /// This user may not look.
+    /// This user does not have the right to read it.
     Unseen,
 }
 
@@ -180,7 +180,7 @@ async fn operator(
     if found.is_none() && record.is_none() && sight.hides(&version) {
         // It may be one that only carries objects as they are.
         operator.condition = Condition::Unseen;
-        operator.why = Some("this user may not read what its version consists of".to_owned());
+        operator.why = Some("this user may not read the record of its version".to_owned());
         return Ok(operator);
     }
     Ok(operator.judged(found.as_ref(), record))
@@ -248,7 +248,7 @@ fn other_version(live: &Object, version: &Version, record: Option<&Record>) -> O
     if label != Some(version.to_string().as_str()) {
         return Some(match label {
             Some(other) => format!("its Deployment belongs to version {other}"),
-            None => "its Deployment does not say which version it belongs to".to_owned(),
+            None => "its Deployment has no version label".to_owned(),
         });
     }
     let record = record?;

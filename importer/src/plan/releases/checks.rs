@@ -328,8 +328,8 @@ mod tests {
         ]);
         let found: Vec<String> = found.iter().map(ToString::to_string).collect();
         let expected = [
-            "ConfigMap metalk8s-solutions/c is nothing that a chart may bring: is in the namespace `metalk8s-solutions`, which is reserved for the records of imports",
-            "ClusterRole cluster-admin is nothing that a chart may bring: `cluster-admin` is the name of a built-in role of Kubernetes",
+            "chart contains a forbidden object ConfigMap metalk8s-solutions/c: is in the namespace `metalk8s-solutions`, which is reserved for the records of imports",
+            "chart contains a forbidden object ClusterRole cluster-admin: `cluster-admin` is the name of a built-in role of Kubernetes",
         ];
         assert_eq!(found, expected);
     }

@@ -175,7 +175,7 @@ mod tests {
     fn a_hook_replaces_only_what_is_the_releases_own_or_taken_over() {
         let job = |annotations| live("batch/v1", "Job", annotations);
         let theirs = [OWN[0], ("meta.helm.sh/release-namespace", "other")];
-        let not_ours = "Job prod/a already exists, and is not of the release prod/web";
+        let not_ours = "Job prod/a already exists and does not belong to the release prod/web";
         let of_helm = "Job prod/a already exists and belongs to the Helm release `other/web`";
         for (annotations, was_hook, adopt, expected) in [
             (&OWN[..], false, Refuse, Ok(Whose::Own)),
@@ -204,8 +204,7 @@ mod tests {
             for annotations in [&OWN[..], &HOOK, &[]] {
                 let live = live(version, kind, annotations);
                 let found = found(&live, true, Adopt::Allow).unwrap_err();
-                let words =
-                    "exists, and a hook of the release prod/web has its name: Helm would delete it";
+                let words = "exists and has the name of a hook of the release prod/web: Helm would delete it";
                 assert!(found.contains(words), "{kind}: {found}");
             }
         }

@@ -167,12 +167,12 @@ pub(crate) fn doubtful(chart: &CarriedChart, chosen: &Map<String, Value>) -> Vec
     let unmeant = by_path(chosen).into_keys();
     let unmeant = unmeant.filter(|path| !site_values.are_meant_with(path));
     let unmeant = unmeant.map(|path| {
-        format!("the publisher does not mean a site to choose `{path}` of release `{name}`")
+        format!("the publisher does not intend sites to set `{path}` of release `{name}`")
     });
     let unnamed = Chart::read(&chart.archive).map(|it| it.unnamed(&chart.values, chosen));
     let note = |UnnamedValue { path, key, near }| {
         let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        format!("the chart of release `{name}` names no value `{key}` (`{path}`){near}")
+        format!("the chart of release `{name}` has no value `{key}` (`{path}`){near}")
     };
     let unnamed = unnamed.into_iter().flatten().map(note);
     unmeant.chain(unnamed).collect()

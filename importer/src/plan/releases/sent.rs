@@ -78,7 +78,7 @@ pub(crate) async fn uninstalled(
 fn remains(object: &Object, is_there: bool) -> Option<String> {
     let what = object.reference();
     if !is_hook(object) {
-        return is_there.then(|| format!("{what} stays: its chart says so"));
+        return is_there.then(|| format!("{what} is kept, as its chart requires"));
     }
     let events = hook_events(object);
     let is_made = events
@@ -89,7 +89,7 @@ fn remains(object: &Object, is_there: bool) -> Option<String> {
     let mut policies = policies.split(',').map(str::trim);
     let goes = is_made && policies.any(|it| it == "hook-succeeded");
     ((is_there || is_made) && !goes)
-        .then(|| format!("{what} stays: Helm leaves what its hooks have made"))
+        .then(|| format!("{what} is kept: Helm does not delete objects that hooks created"))
 }
 
 /// The objects of a rendering; documents that are none are left to Helm to refuse.
@@ -158,7 +158,7 @@ mod tests {
                 .unwrap()
         };
         let kept = object(json!({ POLICY: "keep" }));
-        let words = "Secret prod/a stays: its chart says so";
+        let words = "Secret prod/a is kept, as its chart requires";
         assert_eq!(remains(&kept, true).as_deref(), Some(words));
         assert_eq!(remains(&kept, false), None);
         let hook =

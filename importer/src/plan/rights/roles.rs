@@ -47,7 +47,7 @@ pub enum Manifest {
         kind: &'static str,
         /// The name and the namespace.
         metadata: NamedWithin,
-        /// What may be done.
+        /// The rules of the role.
         rules: Vec<PolicyRule>,
     },
     /// A binding of a role in the whole cluster.
@@ -78,20 +78,20 @@ pub enum Manifest {
         metadata: NamedWithin,
         /// The role.
         role_ref: RoleRef,
-        /// Whom it is bound to.
+        /// The subjects that it is bound to.
         #[schemars(length(min = 1))]
         subjects: Vec<Bound>,
     },
 }
 
-/// The metadata of what is in no namespace.
+/// The metadata of a cluster-scoped object.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Named {
     /// The name.
     name: String,
 }
 
-/// The metadata of what is in a namespace.
+/// The metadata of a namespaced object.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct NamedWithin {
     /// The name.
@@ -101,7 +101,7 @@ pub struct NamedWithin {
     namespace: String,
 }
 
-/// A `ClusterRole` that is bound.
+/// A reference to a `ClusterRole`.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterRoleRef {
@@ -115,7 +115,7 @@ pub struct ClusterRoleRef {
     name: String,
 }
 
-/// A Role that is bound.
+/// A reference to a Role.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RoleRef {
@@ -129,11 +129,11 @@ pub struct RoleRef {
     name: String,
 }
 
-/// A subject that a role is bound to.
+/// A subject of a binding.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged, rename_all_fields = "camelCase")]
 pub enum Bound {
-    /// A subject that the cluster knows by a name.
+    /// A user or a group.
     Named {
         /// Always `rbac.authorization.k8s.io`.
         #[schemars(extend("const" = RBAC))]
