@@ -33,7 +33,7 @@ pub(crate) fn check_approval(
     let signatures = envelope.signatures().len();
     if arguments.approved_by.is_empty() {
         if signatures > 0 && output == Output::Human {
-            render::note("warning: without `--approved-by` the plan's signatures are not checked");
+            render::note("warning: the plan's signatures are not verified without `--approved-by`");
         }
         return Ok(());
     }

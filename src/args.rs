@@ -141,9 +141,7 @@ impl FromStr for IgnoredId {
     type Err = anyhow::Error;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let (id, reason) = text
-            .split_once('=')
-            .context("there is no `=` with a reason")?;
+        let (id, reason) = text.split_once('=').context("expected ID=REASON")?;
         Ok(Self {
             id: id.parse()?,
             reason: reason.parse()?,
@@ -337,14 +335,14 @@ pub(crate) struct MirrorArguments {
 fn mirror(text: &str) -> Result<(RegistryAddress, RegistryAddress), String> {
     let (host, mirror) = text
         .split_once('=')
-        .ok_or("it is not HOST=MIRROR[/PREFIX]")?;
+        .ok_or("expected HOST=MIRROR[/PREFIX]")?;
     let address = |text: &str| {
         let address = text.parse::<RegistryAddress>();
         address.map_err(|error| error.to_string())
     };
     let (host, mirror) = (address(host)?, address(mirror)?);
     if host.prefix().is_some() {
-        return Err("a mirror is for a whole registry: HOST has no path".to_owned());
+        return Err("HOST must not have a path: a mirror is for a whole registry".to_owned());
     }
     Ok((host, mirror))
 }

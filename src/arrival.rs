@@ -20,16 +20,16 @@ pub(crate) struct Arrival<'a> {
     pub(crate) output: Output,
 }
 
-/// What programs are told of it.
+/// An event while waiting for a cluster.
 #[derive(Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub(crate) enum ArrivalEvent {
-    /// The cluster is not up, and waited for.
+    /// The cluster is not reachable; the command waits for it.
     Away {
         /// Why it cannot be used.
         why: String,
     },
-    /// The cluster that was waited for is up.
+    /// The cluster is reachable.
     Up,
 }
 

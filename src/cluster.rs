@@ -71,9 +71,9 @@ pub(crate) async fn read_once<T>(
     let read = tokio::time::timeout(longest, read).await;
     read.unwrap_or_else(|_| {
         let seconds = longest.as_secs();
-        let late = anyhow!("the cluster did not answer all questions within {seconds} s");
+        let late = anyhow!("the cluster did not answer all requests within {seconds} s");
         Err(Failure::unknown(late)
-            .hint("`--timeout SECONDS` waits longer; `--verbose` shows each request"))
+            .hint("wait longer with `--timeout SECONDS`, or show each request with `--verbose`"))
     })
 }
 

@@ -123,7 +123,7 @@ pub(crate) fn clock() -> SystemTime {
 pub(crate) fn now() -> anyhow::Result<StatementTime> {
     let since = clock().duration_since(SystemTime::UNIX_EPOCH)?;
     let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
-    StatementTime::from_unix(seconds).context("this machine's clock is wrong")
+    StatementTime::from_unix(seconds).context("the clock of this machine is wrong")
 }
 
 /// The time of an archive: `SOURCE_DATE_EPOCH`, else 1980, so that the same inputs give the same bytes.
@@ -135,7 +135,7 @@ pub(crate) fn source_date() -> Result<StatementTime, String> {
     let time = time.and_then(|seconds| StatementTime::from_unix(seconds).ok());
     time.ok_or_else(|| {
         format!(
-            "SOURCE_DATE_EPOCH is `{text}`; expected seconds since 1970, in the years 1980 to 2099"
+            "SOURCE_DATE_EPOCH is `{text}`: expected seconds since 1970, in the years 1980 to 2099"
         )
     })
 }

@@ -44,7 +44,7 @@ enum Item {
     Flush(SyncSender<()>),
 }
 
-/// Something that has happened, as a line tells it.
+/// An event, one line each.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Line<'a, T> {
     /// The cluster of a fleet that it is about.
@@ -82,8 +82,8 @@ fn open(path: &Path) -> Result<(), Failure> {
         let mut file = file.map_err(cannot("write", path))?;
         let metadata = file.metadata().map_err(cannot("write", path))?;
         if metadata.is_file() && metadata.len() > 0 {
-            let full = anyhow!("`{}` holds something already", path.display());
-            return Err(Failure::no(full).hint("name a file that is not there yet, or a pipe"));
+            let full = anyhow!("`{}` is not empty", path.display());
+            return Err(Failure::no(full).hint("name a file that does not exist, or a pipe"));
         }
         std::thread::spawn(move || write(&waiting, |line| file.write_all(line.as_bytes())));
     }
@@ -141,7 +141,7 @@ fn write(waiting: &Receiver<Item>, mut out: impl FnMut(&str) -> std::io::Result<
         match item {
             Item::Line(line) => {
                 if let Err(error) = out(&line) {
-                    return verbose::note(&format!("events are told no more: {error}"));
+                    return verbose::note(&format!("cannot write further events: {error}"));
                 }
             }
             Item::Flush(done) => drop(done.send(())),

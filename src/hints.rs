@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_hint_says_which_verb_takes_what_the_one_in_use_does_not() {
         let fit = |words: &str, hint: &str| verb(words).fit(hint.to_owned());
-        let recreate = "`--recreate Job/setup` removes it and makes it anew";
+        let recreate = "delete and recreate it with `--recreate Job/setup`";
         let deploy = "deploy shop -e prod";
         assert_eq!(fit(deploy, recreate), recreate);
         let back = "rollback shop -e prod";

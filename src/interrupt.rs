@@ -133,11 +133,11 @@ impl Work {
     fn told(self) -> String {
         match self {
             Self::Push => format!(
-                "finishing what is under way, for {} s at most; a second signal ends it at once",
+                "finishing the current operation within {} s; a second signal stops it immediately",
                 FINISHING.as_secs()
             ),
             Self::Helm(farewell) => format!(
-                "helm has {} s to take back what it has begun, or to end; a second signal ends both at once",
+                "waiting {} s for helm to roll back or finish; a second signal stops both immediately",
                 farewell.as_secs()
             ),
         }

@@ -32,9 +32,9 @@ pub(crate) fn path(named: Option<&Path>) -> Result<PathBuf, Failure> {
     let path = named.map(Path::to_owned).or_else(environment::login_file);
     path.ok_or_else(|| {
         Failure::unknown(anyhow!(
-            "cannot find the home directory, where your logins are"
+            "cannot find your logins: the home directory is unknown"
         ))
-        .hint("set HOME, or name the file with `--authfile`")
+        .hint("set HOME, or name the login file with `--authfile`")
     })
 }
 

@@ -71,18 +71,18 @@ fn ask_new(key: &Path) -> Result<Passphrase, Failure> {
     if Passphrase::new(second).is_ok_and(|second| second == first) {
         return Ok(first);
     }
-    Err(Failure::no(anyhow::anyhow!("the two passphrases differ")).hint("run the command again"))
+    Err(Failure::no(anyhow::anyhow!("the passphrases differ")).hint("run the command again"))
 }
 
 fn prompt(text: &str, key: &Path) -> Result<Zeroizing<Vec<u8>>, Failure> {
     let line = terminal::ask(text, Echo::Hidden, limits::PASSPHRASE)?;
     line.ok_or_else(|| {
         Failure::usage(format!(
-            "`{}` needs a passphrase, and there is no terminal to ask for it",
+            "cannot ask for the passphrase of `{}`: there is no terminal",
             key.display()
         ))
         .hint(format!(
-            "give a file with it (`--passphrase-file`), or set the variable {VARIABLE}"
+            "pass it in a file with `--passphrase-file`, or set the variable {VARIABLE}"
         ))
     })
 }

@@ -55,7 +55,7 @@ pub(crate) fn read(path: &Path) -> Result<SignedPlan<PlanFile>, Failure> {
     match found(path)? {
         FoundPlan::OfDeployment(plan) => Ok(*plan),
         FoundPlan::OfFleet(_) => Err(other(path, "is the plan of a fleet")
-            .hint("`solution fleet apply FLEET_FILE --plan FILE` carries it out")),
+            .hint("apply it with `solution fleet apply FLEET_FILE --plan FILE`")),
     }
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn read_of_fleet(path: &Path) -> Result<SignedPlan<FleetPlanFile>, Fa
     match found(path)? {
         FoundPlan::OfFleet(plan) => Ok(plan),
         FoundPlan::OfDeployment(_) => Err(other(path, "is a plan for one cluster")
-            .hint("`solution apply --plan FILE` carries it out")),
+            .hint("apply it with `solution apply --plan FILE`")),
     }
 }
 
@@ -139,7 +139,10 @@ pub(crate) fn write_new(
 /// Writes a plan with its signatures in the place of what it was, unless somebody else was quicker.
 pub(crate) fn replace(path: &Path, was: &Envelope, envelope: &Envelope) -> Result<(), Failure> {
     if bytes(path)? != was.to_bytes() {
-        let changed = anyhow!("somebody else changed `{}` in the meantime", path.display());
+        let changed = anyhow!(
+            "cannot update `{}`: another process changed it in the meantime",
+            path.display()
+        );
         return Err(Failure::unknown(changed).hint("run the same command again"));
     }
     let written = || {

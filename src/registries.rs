@@ -131,7 +131,7 @@ fn repository_api(
     let (Some(access_key_id), Some(key)) = (named.access_key_id, named.secret_access_key) else {
         let none = "`--create-repositories` needs `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`";
         return Err(Failure::usage(none).hint(
-            "`aws configure export-credentials --format env` prints the variables of your profile",
+            "print the variables of your profile with `aws configure export-credentials --format env`",
         ));
     };
     Ok(Some(EcrApi {

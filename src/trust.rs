@@ -81,9 +81,9 @@ pub(crate) fn folder(scope: Scope) -> Result<PathBuf, Failure> {
     };
     config.map(|config| config.join("trust.d")).ok_or_else(|| {
         Failure::unknown(anyhow!(
-            "cannot find the home directory, where your trust policies are"
+            "cannot find your trust policies: the home directory is unknown"
         ))
-        .hint("set HOME: this user is not in /etc/passwd")
+        .hint("set HOME: /etc/passwd does not list this user")
     })
 }
 
@@ -107,7 +107,7 @@ pub(crate) fn policies() -> Result<(Policies, Vec<Folder>), Failure> {
 pub(crate) fn in_words(folders: &[Folder]) -> String {
     let words = folders.iter().map(|Folder { path, policies }| {
         let found = match policies {
-            None => "no such folder".to_owned(),
+            None => "no such directory".to_owned(),
             Some(0) => "empty".to_owned(),
             Some(1) => "1 policy".to_owned(),
             Some(policies) => format!("{policies} policies"),
@@ -145,7 +145,7 @@ fn read_folder(folder: &Path, all: &mut Vec<Stored>) -> anyhow::Result<Option<us
     names.sort();
     let (shown, most) = (folder.display(), limits::TRUST_POLICIES);
     if all.len() + names.len() > most {
-        bail!("`{shown}` holds too many files: at most {most} policies are read");
+        bail!("`{shown}` contains too many files: the limit is {most} policies");
     }
     let policies = names.len();
     for name in names {
@@ -159,7 +159,9 @@ fn read_file(path: &Path) -> anyhow::Result<Stored> {
     let name = path.file_name().and_then(|name| name.to_str());
     let name: KubernetesName = name
         .and_then(|name| name.strip_suffix(EXTENSION)?.parse().ok())
-        .ok_or_else(|| anyhow!("`{shown}` is not named like a policy, `<name>{EXTENSION}`"))?;
+        .ok_or_else(|| {
+            anyhow!("`{shown}` does not have the name of a policy, `<name>{EXTENSION}`")
+        })?;
     let bytes = own::read(path, limits::TRUST_POLICY_SIZE);
     let bytes = bytes.map_err(|error| match error.downcast() {
         Ok(exposed) => untrusted(path, exposed),
@@ -169,17 +171,17 @@ fn read_file(path: &Path) -> anyhow::Result<Stored> {
         .with_context(|| format!("`{shown}` is not a trust policy"))?;
     let held = &document.metadata.name;
     if *held != name {
-        bail!("`{shown}` holds the policy `{held}`: the names must be the same");
+        bail!("`{shown}` contains the policy `{held}`: the names must be equal");
     }
-    Stored::new(path.to_owned(), document).with_context(|| format!("`{shown}` cannot be used"))
+    Stored::new(path.to_owned(), document)
+        .with_context(|| format!("cannot use the policy in `{shown}`"))
 }
 
 /// Refuses what somebody else could have written, or led elsewhere.
 fn untrusted(path: &Path, error: OwnershipError) -> anyhow::Error {
     match error {
         OwnershipError::Io { path, source } => cannot_read(&path, source),
-        other => anyhow::Error::new(other)
-            .context(format!("cannot trust what `{}` says", path.display())),
+        other => anyhow::Error::new(other).context(format!("cannot trust `{}`", path.display())),
     }
 }
 

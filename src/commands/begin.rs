@@ -27,11 +27,11 @@ pub(super) fn begin(
 ) -> Result<Outcome, Failure> {
     let file = path.display();
     if path.exists() {
-        return Err(Failure::no(anyhow!("`{file}` exists")).hint("name another file"));
+        return Err(Failure::no(anyhow!("`{file}` exists")).hint("choose another file name"));
     }
     disk::write_new(path, 0o644, template.as_bytes())?;
     Ok(give(output, &Begun { file: path }, |_| {
-        render::line!("`{file}` is written");
-        render::note!("edit it, then `solution {next} {file}`");
+        render::line!("created `{file}`");
+        render::note!("edit it, then run `solution {next} {file}`");
     }))
 }

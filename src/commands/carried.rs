@@ -44,7 +44,7 @@ impl<'a> ReadArchive<'a> {
     pub(super) fn charts(&self) -> Result<Vec<CarriedChart>, Failure> {
         let charts = &self.spec.charts;
         if charts.len() > rules::limits::CHARTS {
-            return Err(self.too_much("there are more charts than can be shown"));
+            return Err(self.too_much("it has more charts than can be shown"));
         }
         charts.iter().map(|it| self.chart(it)).collect()
     }
@@ -82,7 +82,7 @@ impl<'a> ReadArchive<'a> {
             .iter()
             .fold(0, |sum: u64, it| sum.saturating_add(it.size));
         if entries.len() > rules::limits::OBJECTS || size > rules::limits::OBJECT_FILES {
-            return Err(self.too_much("there are more objects than can be shown"));
+            return Err(self.too_much("it has more objects than can be shown"));
         }
         let sets = self.spec.manifests.iter();
         sets.map(|it| self.set(it, &entries)).collect()
@@ -127,7 +127,7 @@ impl<'a> ReadArchive<'a> {
 }
 
 fn unusable(path: &Path, error: impl std::error::Error + Send + Sync + 'static) -> Failure {
-    let words = format!("`{}` cannot be read", path.display());
+    let words = format!("cannot read `{}`", path.display());
     Failure::no(anyhow!(error).context(words))
-        .hint("`solution validate` says what is wrong with the archive")
+        .hint("run `solution validate` on the archive to see its problems")
 }

@@ -14,7 +14,7 @@ use crate::{cluster, events, helm, render};
 /// Where the receipt of a change is found.
 pub(super) fn show_revision(revision: Option<Revision>) {
     if let Some(revision) = revision {
-        render::line!("this is revision {revision} of the cluster's history");
+        render::line!("recorded as revision {revision} of the cluster's history");
     }
 }
 

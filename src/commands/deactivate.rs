@@ -35,7 +35,8 @@ impl Arguments {
         let done = format!("{} is deactivated", self.solution);
         let name = self.solution.as_str();
         let even_if_used = self.uses.choice(name)?;
-        let forced = format!("`--even-if-used {name}` deletes custom resources with their CRDs");
+        let forced =
+            format!("to delete custom resources with their CRDs, use `--even-if-used {name}`");
         undo(
             &self.removal,
             output,

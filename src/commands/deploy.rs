@@ -73,13 +73,13 @@ async fn alone(
 ) -> Result<Outcome, Failure> {
     let Some(version) = &arguments.version else {
         return Err(Failure::usage(
-            "no version is named, and with `--namespace` alone not all that are imported can be seen",
+            "name a version: with `--namespace` alone, the list of imported versions may be incomplete",
         ));
     };
     let kept = &arguments.kept;
     if let Then::Write(_) = kept.planning.choices().then {
         return Err(Failure::usage(
-            "a plan for `--namespace` alone is applied at once, and not written to a file",
+            "cannot write the plan to a file with `--namespace` alone",
         ));
     }
     let solution = &arguments.solution;

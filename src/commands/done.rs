@@ -76,7 +76,7 @@ impl State {
             let doing = match change {
                 ReleaseChange::Installing => "installing",
                 ReleaseChange::Upgrading => "upgrading",
-                ReleaseChange::RollingBack(_) => "taking back",
+                ReleaseChange::RollingBack(_) => "rolling back",
                 ReleaseChange::Uninstalling => "uninstalling",
             };
             self.release = format!("{doing} {release}");
@@ -133,8 +133,10 @@ impl State {
     fn sentence(&self) -> String {
         let release = &self.release;
         let while_ = match self.helm {
-            Some(Helm::HalfDone) => &format!(" while helm was {release}, which stands half done"),
-            Some(Helm::InTime) => &format!(" while helm was {release}, and helm has ended in time"),
+            Some(Helm::HalfDone) => {
+                &format!(" while helm was {release}; that operation is incomplete")
+            }
+            Some(Helm::InTime) => &format!(" while helm was {release}; helm ended in time"),
             None => self.stage.words(),
         };
         let changes = &self.changes;

@@ -11,12 +11,12 @@ impl Cli {
         let refused = match self.output {
             Format::Table | Format::Json | Format::Yaml => return Ok(()),
             Format::Sarif | Format::Junit => (!self.command.has_findings()).then_some((
-                "SARIF and JUnit are formats of findings, and there are none here",
-                "`solution validate` and `solution pack` have some; give `--output json`, or leave it out",
+                "cannot use SARIF or JUnit here: these are formats of findings",
+                "use `--output json`, or omit it; `solution validate` and `solution pack` report findings",
             )),
             Format::Metrics => (!matches!(self.command, Command::Status(_))).then_some((
-                "metrics are a format of a status, and there is none here",
-                "`solution status` has one; give `--output json`, or leave it out",
+                "cannot use metrics here: this is a format of the status",
+                "use `--output json`, or omit it; `solution status` reports metrics",
             )),
         };
         if let Some((what, hint)) = refused {

@@ -9,12 +9,12 @@ use crate::args::Output;
 use crate::failure::Outcome;
 use crate::render;
 
-/// What keeps something from being removed. Nothing was.
+/// The blockers of a removal. Nothing was removed.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct RefusedRemoval<'a> {
-    /// What is in the way, in one line.
+    /// The error in one line.
     error: String,
-    /// There are none beside the obstacles.
+    /// Always empty: the blockers are the causes.
     causes: [&'a str; 0],
     /// The fix of each obstacle.
     #[schemars(length(min = 1))]
@@ -22,10 +22,10 @@ pub(crate) struct RefusedRemoval<'a> {
     /// Always `no`.
     #[schemars(extend("const" = "no"))]
     answer: &'static str,
-    /// What is in the way.
+    /// The blockers.
     #[schemars(length(min = 1))]
     obstacles: &'a [InTheWay],
-    /// Every object that uses what was to go.
+    /// Every object that uses what the command would remove.
     uses: &'a [Use],
 }
 

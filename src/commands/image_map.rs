@@ -71,8 +71,8 @@ impl<'a> Mapping<'a> {
     ) -> Result<Vec<NodeFile>, Failure> {
         let mirrors = Mirrors::of(self.id, &self.images, registry, placement)?;
         if !mirrors.without.is_empty() {
-            let words = "cannot write `hosts.toml`: the registry has no mirrors of these images";
-            return Err(Failure::no(anyhow::anyhow!(words)).hint("`--mirrors` creates them"));
+            let words = "cannot write `hosts.toml`: the registry has no mirror repositories of these images";
+            return Err(Failure::no(anyhow::anyhow!(words)).hint("create them with `--mirrors`"));
         }
         let ca = registries::authorities(self.reach);
         let files = mirrors.files(Format::Containerd, self.reach.plain_http, ca.as_deref());
@@ -86,7 +86,7 @@ impl<'a> Mapping<'a> {
 pub(crate) struct ShownMap {
     /// Where nodes find each image.
     image_map: ImageMap,
-    /// The same as the format asked for has it.
+    /// The same content in the requested format.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     image_map_files: Vec<NodeFile>,
     #[serde(skip)]
@@ -125,7 +125,7 @@ impl ShownMap {
         let without: Vec<String> = without.map(|image| image.image.to_string()).collect();
         if self.format != MapFormat::Helm && !without.is_empty() {
             let images = render::list(without);
-            render::note!("warning: {images}: no `ref`, so no name by which this can be told");
+            render::note!("warning: {images}: no `ref`, so this format cannot map them");
         }
     }
 

@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     for path in [&secret, &public] {
         if path.exists() {
             return Err(Failure::no(anyhow!("`{}` exists", path.display()))
-                .hint("keys are never overwritten: choose another name"));
+                .hint("choose another name: keys are never overwritten"));
         }
     }
     let key = SecretKey::generate().map_err(Failure::unknown)?;
@@ -93,7 +93,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         let keep = choose(made.encrypted, encrypted, "keep it secret");
         let (secret, public) = (made.secret.display(), made.public.display());
         render::line!("secret key  {secret}   ({keep})");
-        render::line!("public key  {public}   (give it to those who check)");
+        render::line!("public key  {public}   (give it to those who verify)");
         render::line!("key id      {}", made.key_id);
     }))
 }

@@ -64,7 +64,7 @@ pub(crate) struct LoggedIn {
     /// The host that checked the login for the registry.
     #[serde(skip_serializing_if = "Option::is_none")]
     token_server: Option<String>,
-    /// Whether the registry asked for the login.
+    /// Whether the registry requested the login.
     checked: bool,
 }
 
@@ -110,7 +110,7 @@ fn show(logged_in: &LoggedIn) {
         render::line!("checked by    {server}, the registry's token server");
     }
     if !logged_in.checked {
-        render::note!("{registry} asks for no login, so this one was not checked");
+        render::note!("{registry} does not require a login, so this one was not checked");
     }
 }
 
@@ -149,7 +149,7 @@ fn password(arguments: &Arguments) -> Result<Secret, Failure> {
     match str::from_utf8(&bytes) {
         Ok(text) if (1..=most).contains(&text.len()) => Ok(Secret::new(text.to_owned())),
         _ => Err(Failure::no(anyhow!(
-            "a password is text of 1 to {most} bytes"
+            "a password must have 1 to {most} bytes of text"
         ))),
     }
 }
@@ -165,6 +165,6 @@ fn from_stdin() -> Result<Zeroizing<Vec<u8>>, Failure> {
 }
 
 fn no_terminal() -> Failure {
-    Failure::usage("there is no terminal to ask for the login")
-        .hint("give it with `--username NAME --password-stdin`")
+    Failure::usage("cannot ask for the login: there is no terminal")
+        .hint("pass it with `--username NAME --password-stdin`")
 }

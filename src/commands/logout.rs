@@ -46,7 +46,7 @@ pub(crate) struct LoggedOut {
     /// The credential helper that had them.
     #[serde(skip_serializing_if = "Option::is_none")]
     helper: Option<String>,
-    /// Other files that hold a login, which counts from now on.
+    /// Other files that have a login, which is used from now on.
     also_in: Vec<PathBuf>,
 }
 
@@ -80,8 +80,8 @@ fn of_one(arguments: &Arguments, registry: &RegistryAddress) -> Result<LoggedOut
     let none = anyhow!("there is no login for `{registry}`");
     let looked = paths.iter().map(|path| path.display());
     Err(Failure::no(none)
-        .because(format!("looked into {}", render::list(looked)))
-        .hint("name the file with `--authfile` if it is another one"))
+        .because(format!("searched {}", render::list(looked)))
+        .hint("name another file with `--authfile`"))
 }
 
 fn of_all(arguments: &Arguments) -> Result<LoggedOut, Failure> {
@@ -112,7 +112,7 @@ fn show(logged_out: &LoggedOut) {
     }
     for path in &logged_out.also_in {
         render::note!(
-            "{0} still holds a login, which counts now: `--authfile {0}` removes it too",
+            "{0} also has a login, which is used now: remove it with `--authfile {0}`",
             path.display()
         );
     }

@@ -77,7 +77,7 @@ impl ImagesAt {
         }
         let record = match importer::imported_or_newest(cluster, id).await {
             Err(Error::Refused(obstacle @ Obstacle::NothingImported { .. })) => {
-                let hint = "say with `--registry` where it would be pushed";
+                let hint = "name the target registry with `--registry`";
                 return Err(Failure::unknown(obstacle).hint(hint));
             }
             found => found?,

@@ -14,7 +14,7 @@ use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, registries, render};
 
-/// What nodes are told.
+/// The mirror configuration of nodes.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ShownMirrors<'a> {
@@ -23,7 +23,7 @@ pub(crate) struct ShownMirrors<'a> {
     /// The Solutions whose images have a `ref`, and that were imported without mirrors.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     without_mirrors: &'a [String],
-    /// The files that tell it to nodes; none if no image has a `ref`.
+    /// The configuration files for nodes; none if no image has a `ref`.
     files: Vec<NodeFile>,
 }
 
@@ -62,9 +62,11 @@ fn mirrors(arguments: &Arguments, output: Output) -> Result<Option<Mirrors>, Fai
 fn show(shown: &ShownMirrors<'_>, runtime: Runtime) {
     if !shown.without_mirrors.is_empty() {
         let without = render::list(shown.without_mirrors);
-        render::note!("warning: {without}: the registry has no mirrors of these images");
+        render::note!(
+            "warning: {without}: the registry has no mirror repositories of these images"
+        );
     } else if shown.files.is_empty() {
-        return render::note("no image has a `ref`, so nodes need nothing");
+        return render::note("no image has a `ref`, so nodes need no mirror configuration");
     }
     let lines = shown.files.iter().flat_map(NodeFile::lines);
     lines.for_each(render::line);

@@ -72,7 +72,7 @@ impl FromArgMatches for ParameterArguments {
 }
 
 fn twice(name: &ParameterName, flag: &str) -> String {
-    format!("the parameter `{name}` is both given with `{flag}` and taken back with `--unset`")
+    format!("cannot use both `{flag}` and `--unset` for the parameter `{name}`")
 }
 
 impl GivenParameters {
@@ -126,9 +126,7 @@ pub(crate) fn read(path: &Path) -> Result<ParameterValues, Failure> {
 }
 
 fn assignment(word: &str) -> Result<(ParameterName, String), String> {
-    let (name, value) = word
-        .split_once('=')
-        .ok_or("there is no `=` between a name and a value")?;
+    let (name, value) = word.split_once('=').ok_or("expected NAME=VALUE")?;
     Ok((parsed(name)?, value.to_owned()))
 }
 
@@ -179,7 +177,7 @@ pub(crate) mod tests {
     #[test]
     fn what_is_no_assignment_and_no_map_is_refused() {
         let refused = asked(&["--set", "size"]).unwrap_err();
-        assert!(refused.contains("there is no `=`"), "{refused}");
+        assert!(refused.contains("expected NAME=VALUE"), "{refused}");
         let refused = asked(&["--set", "1=x"]).unwrap_err();
         assert!(refused.contains("parameter name"), "{refused}");
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -203,10 +201,10 @@ pub(crate) mod tests {
             "size=1",
         ];
         let refused = asked(&words).unwrap_err();
-        let both = "`size` is both given with `--set` and taken back with `--unset`";
+        let both = "cannot use both `--set` and `--unset` for the parameter `size`";
         assert!(refused.contains(both), "{refused}");
         let refused = asked(&["--unset", "host", "--values", file]).unwrap_err();
-        let both = "`host` is both given with `--values` and taken back with `--unset`";
+        let both = "cannot use both `--values` and `--unset` for the parameter `host`";
         assert!(refused.contains(both), "{refused}");
     }
 }

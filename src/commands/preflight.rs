@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let archive = match &arguments.archive {
         Some(archive) => {
             let (trust, allow) = arguments.signatures.judging();
-            let follows = "the registry was not asked";
+            let follows = "the registry was not checked";
             let Some(found) = accept_by(archive, trust, allow, follows, output)? else {
                 return Ok(Outcome::No);
             };

@@ -116,15 +116,15 @@ fn done(receipt: &PushReceipt, registry: &ImageRegistry) {
         return;
     }
     let waiting = render::list(&plan.needs_cluster);
-    render::line!("nothing was deployed; what needs a cluster: {waiting}");
+    render::line!("nothing was deployed; these parts need a cluster: {waiting}");
     let again = choose(
         plan.repository_layout != PathLayout::Ref,
-        ", and pushes nothing twice",
+        " without pushing again",
         "",
     );
     let is_flat = plan.repository_layout == PathLayout::Flat;
     let layout = choose(is_flat, " --repository-layout flat", "");
     render::note!(
-        "hint: `solution import ARCHIVE --registry {registry}{layout} --environment ENV` deploys it{again}"
+        "hint: run `solution import ARCHIVE --registry {registry}{layout} --environment ENV` to deploy it{again}"
     );
 }

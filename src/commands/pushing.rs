@@ -77,7 +77,7 @@ impl Pushing {
                 size,
             } if human => {
                 let [from, size] = [*from, *size].map(render::bytes);
-                let note = format!("{digest} goes on in {repository} at {from} of {size}");
+                let note = format!("{digest} resumes in {repository} at {from} of {size}");
                 self.bar.suspend(|| render::note(note));
             }
             Event::JournalIgnored { reason } => {
@@ -117,10 +117,10 @@ impl PushingState {
         let (blobs, bytes) = (render::count(blobs, "blob"), render::bytes(bytes));
         let cluster = match self.goal {
             Goal::Registry => "",
-            Goal::Cluster => ", and nothing of it was written to the cluster",
+            Goal::Cluster => ", and the cluster was not changed",
         };
         format!(
-            "interrupted while pushing {solution}: {blobs} ({bytes}) {are} in place{cluster}; running the same command again goes on from there"
+            "interrupted while pushing {solution}: {blobs} ({bytes}) {are} in the registry{cluster}; run the same command again to resume"
         )
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         match arguments.charts.rendered(archive, &wanted.within)? {
             Ok(charts) => wanted.charts = charts,
             Err(why) if output == Output::Human => render::note!(
-                "note: the rights of its charts are left out, as they cannot be rendered: {why}"
+                "note: the rights of its charts are missing, because the charts cannot be rendered: {why}"
             ),
             Err(_) => {}
         }
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     Ok(give(output, &list, |list| show(&list.items)))
 }
 
-/// A List of Kubernetes. kubectl takes it as it is and passes over `schemaVersion`, which is of no item.
+/// A Kubernetes List that kubectl accepts; kubectl ignores `schemaVersion`.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RightsList {
@@ -94,7 +94,7 @@ impl Arguments {
             return Ok(wanted);
         }
         Err(Failure::usage(
-            "with `--namespace` alone the verbs are deploy, undeploy and status: others reach beyond a namespace",
+            "use only the verbs deploy, undeploy and status with `--namespace` alone: others have effects outside the namespace",
         ))
     }
 }
@@ -110,7 +110,7 @@ fn imported(
     let solution = solution.ok_or_else(|| {
         let shown = name.display();
         Failure::usage(format!(
-            "`{shown}` is no name of a Solution, and a version follows it"
+            "`{shown}` is not the name of a Solution, but a version follows it"
         ))
     })?;
     cluster::block_on(async {

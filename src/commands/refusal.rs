@@ -15,12 +15,12 @@ use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
 use crate::render;
 
-/// What would be done, and what is in the way of it.
+/// The plan and its blockers.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Refused<P> {
-    /// What would be done.
+    /// The plan.
     plan: P,
-    /// What is in the way.
+    /// The blockers.
     #[schemars(length(min = 1))]
     obstacles: Vec<InTheWay>,
 }
@@ -32,15 +32,15 @@ impl<P> Refused<P> {
     }
 }
 
-/// Something in the way.
+/// A blocker.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[schemars(rename = "Obstacle")]
 pub(crate) struct InTheWay {
-    /// What is the case, and where.
+    /// The problem and its place.
     pub(super) message: String,
-    /// How to get it out of the way.
+    /// How to resolve it.
     pub(super) fix: String,
-    /// The same as data. It is missing where what is in the way has no id.
+    /// The same as data. It is missing if the blocker has no id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) obstacle: Option<Box<Obstacle>>,
 }

@@ -71,7 +71,7 @@ pub(crate) struct Arguments {
     cluster: ReadArguments,
 }
 
-/// What is imported, and what runs where.
+/// The imported versions and the deployments.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ShownStatus<'a> {
     /// The imported versions.
@@ -80,24 +80,24 @@ pub(crate) struct ShownStatus<'a> {
     environments: &'a [EnvironmentNamespace],
     /// The operators that are deployed.
     operators: Vec<Hinted<'a>>,
-    /// The changes of which a part may be there, the oldest first: they go on, were interrupted, or failed, and none
-    /// since has made up for it.
+    /// Incomplete changes, the oldest first: they are running, were interrupted or failed, and no later change
+    /// completed them.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     incomplete: &'a [ChangeReceipt],
-    /// What is said of environments in the cluster, and is not so.
+    /// Notes on records of environments that do not match the cluster.
     notes: &'a [String],
-    /// What this user may not see.
+    /// Objects that this user may not read.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unseen: &'a [Unseen],
 }
 
-/// An operator, and what to do where it does not run as it should.
+/// An operator, with a hint if it is not ready.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "HintedOperator")]
 pub(crate) struct Hinted<'a> {
     #[serde(flatten)]
     operator: &'a OperatorStatus,
-    /// What to do where it does not run as it should.
+    /// How to fix it if it is not ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<&'static str>,
 }

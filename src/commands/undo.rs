@@ -50,7 +50,7 @@ impl UseArguments {
     pub(super) fn choice(&self, name: &str) -> Result<EvenIfUsed, Failure> {
         match &self.even_if_used {
             Some(other) if other != name => Err(Failure::usage(format!(
-                "`--even-if-used {other}` does not name what goes: {name}"
+                "`--even-if-used {other}` does not name the Solution to remove: {name}"
             ))),
             given => {
                 let (allow, refuse) = (EvenIfUsed::Allow, EvenIfUsed::Refuse);
@@ -71,7 +71,7 @@ pub(super) fn undo<E>(
 where
     Failure: From<E>,
 {
-    let question = "remove all of this?";
+    let question = "remove these objects?";
     let is_same = |shown: &Undone, now: &Undone| shown.differs(now).is_none();
     let removal = remove_confirmed(arguments, output, question, show_plan, is_same, undo)?;
     Ok(match removal {
@@ -106,7 +106,7 @@ pub(super) fn show(undone: &Undone, done: &str, run: Run) {
 /// Shows what would be removed and what would be kept.
 fn show_plan(undone: &Undone) {
     for object in &undone.applied {
-        render::line!("{object} would be applied first, and awaited");
+        render::line!("{object} would be applied first");
     }
     for object in &undone.removed {
         render::line!("{object} would be removed");
@@ -119,7 +119,7 @@ fn show_plan(undone: &Undone) {
 
 fn show_kept(undone: &Undone) {
     for used in &undone.uses {
-        render::line!("note: {used} used it");
+        render::line!("note: used by {used}");
     }
     render::lines("note: ", &undone.notes);
 }

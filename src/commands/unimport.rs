@@ -12,9 +12,9 @@ use crate::environment;
 use crate::failure::{Failure, Outcome};
 
 /// How space at a registry becomes free.
-pub(super) const COLLECT: &str = "blobs go when the registry collects its garbage (docker-registry: `docker-registry garbage-collect CONFIG`, while nobody pushes; then restart it)";
+pub(super) const COLLECT: &str = "blobs are deleted by the registry's garbage collection (docker-registry: run `docker-registry garbage-collect CONFIG` while no push is running, then restart it)";
 /// What would have deleted the images.
-const NOT_FREED: &str = "`--images` deletes them there as well, as long as the version is imported; `solution registry prune` does so later";
+const NOT_FREED: &str = "to delete them there too, use `--images` while the version is imported, or `solution registry prune` later";
 
 /// Forget an imported version that is deployed nowhere and not active
 #[derive(Args, Debug)]
@@ -60,10 +60,10 @@ pub(crate) struct Arguments {
 
 impl Arguments {
     pub(crate) fn run(&self, output: Output) -> Result<Outcome, Failure> {
-        let done = format!("{} {} is forgotten", self.solution, self.version);
+        let done = format!("{} {} is unimported", self.solution, self.version);
         let id = format!("{}-{}", self.solution, self.version);
         let even_if_used = self.uses.choice(&id)?;
-        let forced = format!("`--even-if-used {id}` forgets it all the same");
+        let forced = format!("to unimport it anyway, use `--even-if-used {id}`");
         undo(
             &self.removal,
             output,

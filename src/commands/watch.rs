@@ -120,7 +120,7 @@ fn awaited(standing: &Standing) -> String {
 fn moved(crd: &ObjectRef, done: usize, total: usize) -> String {
     let percent = done.saturating_mul(100) / total.max(1);
     let objects = render::count(total, "object");
-    format!("storing {objects} of {crd} anew: {percent} % done")
+    format!("migrating {objects} of {crd}: {percent} % done")
 }
 
 /// The lines that tell of an event, if it is worth any.
@@ -134,11 +134,11 @@ fn lines_of(event: &Event) -> Vec<String> {
         Event::Removed { object } => vec![format!("  {object} removed")],
         Event::Behind { pod, restart } => match restart {
             Restart::Done => vec![format!(
-                "  {pod} deleted: it is of the version that failed, and its StatefulSet waits for it"
+                "  {pod} deleted: it belongs to the failed version, and its StatefulSet waits for it"
             )],
             Restart::NotAllowed => vec![
                 format!(
-                    "  {pod} is of the version that failed, its StatefulSet waits for it, and you may not delete it"
+                    "  cannot delete {pod}, for which its StatefulSet waits: you lack the right; it belongs to the failed version"
                 ),
                 delete_hint(pod, "StatefulSet"),
             ],
@@ -147,7 +147,7 @@ fn lines_of(event: &Event) -> Vec<String> {
             Restart::Done => vec![format!("  {pod} restarted: it was waiting for its image")],
             Restart::NotAllowed => vec![
                 format!(
-                    "  {pod} is waiting for its image with the pull secrets it was created with, and you may not delete it"
+                    "  cannot recreate {pod}, which waits for its image with outdated pull secrets: you lack the right to delete it"
                 ),
                 delete_hint(pod, "Deployment"),
             ],
@@ -156,18 +156,20 @@ fn lines_of(event: &Event) -> Vec<String> {
             architecture,
             detail,
         } => vec![format!(
-            "  not proven that nodes of {architecture} can pull the image: {detail}"
+            "  cannot test whether nodes of {architecture} can pull the image: {detail}"
         )],
         Event::Release { release, change } => vec![match change {
             ReleaseChange::Installing => format!("  helm installs {release}"),
             ReleaseChange::Upgrading => format!("  helm upgrades {release}"),
             ReleaseChange::RollingBack(revision) => {
-                format!("  helm takes {release} back to revision {revision}")
+                format!("  helm rolls {release} back to revision {revision}")
             }
             ReleaseChange::Uninstalling => format!("  helm uninstalls {release}"),
         }],
         Event::Refused { release, why } => {
-            vec![format!("  helm was refused, of {release}: {why}")]
+            vec![format!(
+                "  a request of helm for {release} was rejected: {why}"
+            )]
         }
         Event::RollingBack { version } => vec![format!("  restoring version {version}")],
         Event::Push(_)
@@ -188,7 +190,7 @@ fn delete_hint(pod: &ObjectRef, maker: &str) -> String {
     let namespace = pod.namespace.as_deref().unwrap_or_default();
     let name = &pod.name;
     format!(
-        "hint: have it deleted, and its {maker} creates another: `kubectl --namespace {namespace} delete pod {name}`"
+        "hint: ask the cluster administrator to delete it with `kubectl --namespace {namespace} delete pod {name}`: its {maker} then recreates it"
     )
 }
 
@@ -203,12 +205,11 @@ mod tests {
             "CustomResourceDefinition",
             "apps.test",
         );
-        let words = "storing 1000 objects of CustomResourceDefinition apps.test anew: 30 % done";
+        let words = "migrating 1000 objects of CustomResourceDefinition apps.test: 30 % done";
         assert_eq!(moved(&crd, 300, 1000), words);
         assert!(
-            moved(&crd, 1, 1).ends_with(
-                "storing 1 object of CustomResourceDefinition apps.test anew: 100 % done"
-            )
+            moved(&crd, 1, 1)
+                .ends_with("migrating 1 object of CustomResourceDefinition apps.test: 100 % done")
         );
         assert!(moved(&crd, 0, 0).ends_with(" 0 % done"));
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What was written.
+/// The written files.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Files {
     /// The files that were written.

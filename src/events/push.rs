@@ -19,7 +19,7 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// The shortest time that says something of the speed: the first bytes only fill buffers on the way.
 const SHORTEST: Duration = Duration::from_secs(1);
 
-/// What is told beside the events of the push itself.
+/// Events in addition to those of the push itself.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "event")]
 pub(crate) enum PushSaid<'a> {
@@ -43,7 +43,7 @@ pub(crate) enum PushSaid<'a> {
 pub(crate) struct PushStep<'a, T> {
     #[serde(flatten)]
     said: &'a T,
-    /// Bytes that were sent, of those that this push has to send. They never become fewer within a push.
+    /// Bytes sent so far. The number never decreases within a push.
     bytes_done: u64,
     /// Bytes that this push has to send.
     bytes_total: u64,

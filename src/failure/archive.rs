@@ -11,16 +11,16 @@ use rules::catalogue::advice;
 use super::{Answer, Failure, Judge, NO, Outcome, UNKNOWN, no, unknown};
 use crate::args::choose;
 
-const VALIDATE: &str = "`solution validate` says what is wrong with it, and what to do";
-const ALTERED: &str = "find out who changed what the registry keeps, then import the archive once more from its medium";
-const WHOLE_FILES: &str =
-    "every file that has its name is whole; the same command again writes what is missing";
-const REPLACE: &str = "`--overwrite` replaces files; or name another directory with `--to`";
-const MOVE: &str = "move it away, or name another directory with `--to`; links are never followed";
-const ROOM: &str = "make room, or name another directory with `--to`; every file that has its name is whole, and the same command again writes what is missing";
+const VALIDATE: &str = "run `solution validate` on it to see each problem and its fix";
+const ALTERED: &str =
+    "find out who changed the content of the registry, then import the archive again from its ISO";
+const WHOLE_FILES: &str = "run the same command again to write the missing files; files with their final name are complete";
+const REPLACE: &str = "replace the files with `--overwrite`, or name another directory with `--to`";
+const MOVE: &str = "move it, or name another directory with `--to`; links are never followed";
+const ROOM: &str = "free space or name another directory with `--to`, then run the same command again to write the missing files; files with their final name are complete";
 /// How many things in the way are named.
 const NAMED: usize = 10;
-const OTHERS: &str = "remove the file, or get the one that belongs to this archive; `solution sign --detached` writes it";
+const OTHERS: &str = "remove the file, or get the one that belongs to this archive: `solution sign --detached` writes it";
 
 /// An archive could not be read.
 pub(crate) fn reading(path: &Path, error: OpenError) -> Failure {
@@ -61,12 +61,12 @@ pub(crate) fn extracting(archive: &Path, error: ExtractError) -> Failure {
 /// An archive could not be mounted, or could no longer be.
 pub(crate) fn mounting(error: MountError) -> Failure {
     let hint = match &error {
-        MountError::Directory { .. } => "name a directory that is there",
+        MountError::Directory { .. } => "name a directory that exists",
         MountError::Mount { .. } => {
-            "FUSE takes /dev/fuse (`modprobe fuse`), and `fusermount3` (package fuse3) for whoever is not root; `solution archive extract` takes neither"
+            "load FUSE with `modprobe fuse` (it needs /dev/fuse), and install `fusermount3` (package fuse3) unless you are root; `solution archive extract` needs neither"
         }
         MountError::Serve { .. } | MountError::Unmount { .. } => {
-            "see what uses it with `fuser -vm`; `umount` takes it away, or `fusermount3 -u` for whoever is not root"
+            "see which processes use it with `fuser -vm`, then unmount it with `umount`, or with `fusermount3 -u` if you are not root"
         }
     };
     Failure::unknown(error).hint(hint)
@@ -120,12 +120,12 @@ fn answer(error: &OpenError) -> Answer {
             ) =>
         {
             unknown(
-                "`--detached` only reads the archive and writes beside it; where that is not possible either, sign a copy of its statement.dsse.json",
+                "use `--detached`, which writes the signature to a file next to the archive; if that directory is read-only too, sign a copy of the archive's statement.dsse.json",
             )
         }
-        OpenError::StatementAlone(_) => Answer(Outcome::Usage, Some("leave `--detached` out")),
+        OpenError::StatementAlone(_) => Answer(Outcome::Usage, Some("omit `--detached`")),
         OpenError::WrongSignature => no(
-            "sign the file that `--payload-out` writes, not its hash, and give the public key that belongs to the signing key",
+            "sign the file that `--payload-out` writes, not its hash, and pass the public key of the signing key",
         ),
         // The archive is good, and has the signature already.
         OpenError::Sign(_) => NO,

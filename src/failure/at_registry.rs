@@ -12,28 +12,29 @@ use crate::{hints, render};
 
 /// How many missing contents are named.
 const NAMED: usize = 10;
-const BRING_BACK: &str = "import the archive once more from its medium, which pushes what is missing, or get it from another site; bytes that the registry keeps though they are damaged have to be removed from its storage first";
-const DAMAGED: &str = "this is not what was signed: damaged or altered. Copy the archive again from the source; if it fails again, treat it as tampering";
-const KEPT: &str = "the registry does not give what was imported: find out who changed it, then import the archive once more from its medium";
-const NONE_KEPT: &str = "check the registry with its prefix, the name and the version; an archive is kept where it was imported to, but for `--repository-layout ref`";
-const KEEPS_MUCH: &str = "nothing is deleted as long as not all of it can be looked at; the registry's administrator can delete what nobody needs";
-const FROM_MEDIUM: &str =
-    "import the archive once more from its medium: only what is missing is pushed";
-const SERVE_IT: &str = "serve this very archive there with `solution registry serve`; without `serve://`, what is missing is pushed";
-const OTHER_TAG: &str =
-    "find out who pushed it; `--replace` moves the tag, another prefix in `--registry` avoids it";
-pub(super) const SAME: &str = "ask the publisher for an archive in which each has its own";
-const ONE_PREFIX: &str = "name one Solution, or import all into one registry under one prefix";
-const BY_SOLUTION: &str = "`--repository-layout solution` gives each image a place of its own, and `solution registry mirrors` tells nodes of them";
-const PATHS: &str = "use `--repository-layout solution`, with `--no-mirrors` and a prefix of few levels if the registry limits the levels of names";
-const BY_ADDRESS: &str = "use the addresses that `--image-map` prints, or `--repository-layout solution`; CRI-O, k3s and OpenShift can be told of these names";
-const BY_HAND: &str = "`--image-map table` and `--image-map helm` have all images";
-const ALLOW: &str = "have deleting allowed in the registry's configuration (docker-registry: `storage.delete.enabled: true`), then run the same command again";
-const GRANT: &str = "ask the registry's administrator for the right to delete there, or log in as somebody who has it; then run the same command again";
-const REPAIR: &str = "bring its head back with `solution registry verify ARCHIVE --repair` or another import; if nobody needs the version and nobody has its archive, have the registry's administrator delete its repositories";
-const OTHER_CLUSTER: &str = "check that it is the right cluster, with `--kubeconfig` and `--context`; what really nobody needs is deleted by its name and version";
-const NEWER: &str = "use a newer version of this program, such as the one that pushed the images";
-const AGAIN: &str = "run the same command again, and read what it shows";
+const BRING_BACK: &str = "import the archive again from its ISO to push the missing content, or get the archive from another site; if the registry stores damaged blobs, remove them from its storage first";
+const DAMAGED: &str = "copy the archive again from its source: it is damaged or altered; if it fails again, treat it as tampering";
+const KEPT: &str =
+    "find out who changed the content of the registry, then import the archive again from its ISO";
+const NONE_KEPT: &str = "check the registry, its prefix, the name and the version; an import stores the archive in the same registry and prefix, except with `--repository-layout ref`";
+const KEEPS_MUCH: &str = "ask the registry's administrator to delete unneeded content: nothing is deleted while some of it cannot be inspected";
+const FROM_MEDIUM: &str = "import the archive again from its ISO: only missing content is pushed";
+const SERVE_IT: &str = "serve this archive there with `solution registry serve`, or omit `serve://` to push the missing content";
+const OTHER_TAG: &str = "find out who pushed it, then move the tag with `--replace` or use another prefix in `--registry`";
+pub(super) const SAME: &str =
+    "ask the publisher for an archive in which each image has its own reference";
+const ONE_PREFIX: &str =
+    "name one Solution, or import all of them to one registry under one prefix";
+const BY_SOLUTION: &str = "use `--repository-layout solution`, which gives each image its own repository; `solution registry mirrors` prints the mirror configuration for nodes";
+const PATHS: &str = "use `--repository-layout solution`; if the registry limits the levels of repository names, add `--no-mirrors` and use a shorter prefix";
+const BY_ADDRESS: &str = "use the addresses that `--image-map` prints, or `--repository-layout solution`; CRI-O, k3s and OpenShift can also be configured for these names";
+const BY_HAND: &str = "use `--image-map table` or `--image-map helm`, which list all images";
+const ALLOW: &str = "ask the registry's administrator to enable deletion (docker-registry: `storage.delete.enabled: true`), then run the same command again";
+const GRANT: &str = "ask the registry's administrator for the right to delete there, or log in as a user who has it; then run the same command again";
+const REPAIR: &str = "restore its head with `solution registry verify ARCHIVE --repair` or another import; if the version is not needed and its archive is lost, ask the registry's administrator to delete its repositories";
+const OTHER_CLUSTER: &str = "check `--kubeconfig` and `--context`: this may be the wrong cluster; to delete a version that is not needed, name it and its version";
+const NEWER: &str = "use a newer version of `solution`, such as the one that pushed the images";
+const AGAIN: &str = "run the same command again and review its output";
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Self {
@@ -64,11 +65,11 @@ impl From<Error> for Failure {
             Error::KeepsNone { .. } => Self::no(error).hint(NONE_KEPT),
             Error::KeepsSeveral { archives, .. } => {
                 let ids: Vec<String> = archives.iter().map(ToString::to_string).collect();
-                let failure = Self::no(error).hint("`--archive-id` says which one");
+                let failure = Self::no(error).hint("choose one with `--archive-id`");
                 ids.into_iter().fold(failure, Self::because)
             }
             Error::OtherSolution { .. } => {
-                Self::no(error).hint("name the Solution and version whose archive this is")
+                Self::no(error).hint("name the Solution and the version of this archive")
             }
             Error::KeepsMuch { .. } => Self::no(error).hint(KEEPS_MUCH),
             Error::UnreadHead { .. } => Self::no(error).hint(REPAIR),
@@ -103,7 +104,7 @@ pub(super) fn way_out(obstacle: &RegistryObstacle) -> String {
         RegistryObstacle::OtherTag { .. } => OTHER_TAG,
         RegistryObstacle::OtherLayout { found, .. } => {
             return format!(
-                "use `--repository-layout {found}`; another layout needs another prefix in `--registry`, or first `solution unimport --images` or `solution registry prune`"
+                "use `--repository-layout {found}`; to use another layout, choose another prefix in `--registry`, or first run `solution unimport --images` or `solution registry prune`"
             );
         }
         RegistryObstacle::OperatorNeedsPaths { .. } => PATHS,
@@ -130,12 +131,10 @@ pub(crate) fn unprunable(why: &Unprunable) -> String {
     hints::fit(match why {
         Unprunable::Needed { id, .. } => {
             let (name, version) = (id.name(), id.version());
-            format!(
-                "`solution unimport {name} {version} --images` deletes it, once nothing uses it"
-            )
+            format!("run `solution unimport {name} {version} --images` once nothing uses it")
         }
         Unprunable::Absent { registry, .. } => {
-            format!("`solution registry prune --registry {registry}` lists what it keeps")
+            format!("run `solution registry prune --registry {registry}` to list its versions")
         }
         Unprunable::Unread { .. } => REPAIR.to_owned(),
         Unprunable::NoRecord { .. } => OTHER_CLUSTER.to_owned(),
@@ -197,7 +196,7 @@ fn causes(failure: &PushFailure) -> Vec<String> {
     }
     let told = causes.into_iter().map(|(words, _, more)| match more {
         0 => words,
-        more => format!("{words} (and {more} more with the same reason)"),
+        more => format!("{words} (and {more} more for the same reason)"),
     });
     told.collect()
 }
@@ -227,7 +226,7 @@ pub(super) fn not_pushed(failure: &PushFailure, consequence: &str) -> Failure {
     }
     let sent = render::bytes(failure.pushed.uploaded.bytes);
     ended.hint(format!(
-        "run the same command again: it sends only what is missing ({sent} were sent already)"
+        "run the same command again: it sends only missing content ({sent} already sent)"
     ))
 }
 
@@ -285,7 +284,7 @@ mod tests {
         let causes = causes(&failure);
         assert_eq!(causes.len(), 1, "{causes:?}");
         assert!(
-            causes[0].ends_with("no medium (and 4 more with the same reason)"),
+            causes[0].ends_with("no medium (and 4 more for the same reason)"),
             "{causes:?}"
         );
     }
@@ -298,7 +297,8 @@ mod tests {
             offset: 0,
             source: std::io::Error::other("no medium"),
         };
-        let medium = "check the medium: copy the archive again, or try another drive".to_owned();
+        let medium =
+            "copy the archive again, or try another drive: the media may be damaged".to_owned();
         assert_eq!(
             pushed([read(), read()]),
             (Outcome::Unknown, vec![medium.clone()])

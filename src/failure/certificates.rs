@@ -7,9 +7,9 @@ use sources::CertificatesError;
 
 use super::{Answer, Judge, NO, UNKNOWN, no};
 
-const EXPOSED: &str = "whoever can write there decides who is believed to be the registry: leave that to root and yourself (`chown`, `chmod go-w`), or name another directory with `--cert-dir`";
+const EXPOSED: &str = "remove write access for other users (`chown`, `chmod go-w`), or name another directory with `--cert-dir`: every user with write access there can impersonate the registry";
 
-const NO_CERTIFICATE: &str = "give a PEM file that begins with -----BEGIN CERTIFICATE-----";
+const NO_CERTIFICATE: &str = "use a PEM file that begins with -----BEGIN CERTIFICATE-----";
 
 impl Judge for AuthorityError {
     fn answer(&self) -> Answer {
@@ -28,12 +28,14 @@ impl Judge for CertificatesError {
             | Self::File(OwnedError::Io { .. })
             | Self::Io { .. } => UNKNOWN,
             Self::Several(_) => {
-                no("leave one pair there, or name a directory with one by `--cert-dir`")
+                no("keep one pair there, or name a directory with one pair with `--cert-dir`")
             }
-            Self::Half(_) => {
-                no("a client certificate is NAME.cert, its key NAME.key; an authority is NAME.crt")
+            Self::Half(_) => no(
+                "name a client certificate NAME.cert, its key NAME.key, and a certificate authority NAME.crt",
+            ),
+            Self::Missing(_) => {
+                no("pass the directory that directly contains the files to `--cert-dir`")
             }
-            Self::Missing(_) => no("`--cert-dir` names the directory that has the files itself"),
             Self::Path(OwnershipError::Links(_) | OwnershipError::NotADirectory(_))
             | Self::File(OwnedError::Link(_) | OwnedError::Kind(_) | OwnedError::Size { .. })
             | Self::Many(_) => NO,

@@ -14,22 +14,22 @@ use super::registry::OTHER_CLOCK;
 use super::{Answer, Failure, Judge, NO, Outcome, fix, no, pulls, unknown};
 use crate::{environment, holder};
 
-const AGAIN: &str = "import the version that should run into this environment again";
-const UNSERVED: &str = "it refuses nothing until then; see what should write it (a Job, cert-manager) and the log of its pods, then run the same command again";
+const AGAIN: &str = "import the version that should run in this environment again";
+const UNSERVED: &str = "check the component that should write it (a Job, cert-manager) and the logs of its pods, then run the same command again; until then the webhook rejects nothing";
 const NEWER_PROGRAM: &str =
-    "a newer `solution` wrote it: use that one, or a newer one, with this cluster from now on";
-const HELM: &str = "`helm history RELEASE --namespace NAMESPACE` shows what became of it; once the cause is mended, the same command again completes it";
-const STORED: &str = "`helm history RELEASE --namespace NAMESPACE` shows whether Helm can read it; find out who wrote that Secret";
+    "use the version of `solution` that wrote it, or a newer one, with this cluster";
+const HELM: &str = "check the state of the release with `helm history RELEASE --namespace NAMESPACE`, fix the cause, then run the same command again";
+const STORED: &str = "check with `helm history RELEASE --namespace NAMESPACE` whether Helm can read it, and find out who wrote that Secret";
 const SCALED: &str = "scale it up again with `kubectl scale`";
 const UNSETTLED: &str =
-    "`kubectl describe` of it and of its pods, and their logs, say what it waits for";
-const CARRIED_SECURITY: &str = "set another level on the namespace (label pod-security.kubernetes.io/enforce), or give the pod a security context that the level allows by a patch in the site's file (`solution site`)";
-const NEVER_SERVED: &str = "see what should have written it (a Job, cert-manager) and why its pods did not start, then deploy the version again";
-const NO_PASSWORD: &str = "create the Secret before, and name it with `--pull-secret`";
+    "find the cause with `kubectl describe` of it and of its pods, and in their logs";
+const CARRIED_SECURITY: &str = "set another level on the namespace (label pod-security.kubernetes.io/enforce), or add a patch to the site configuration (`solution site`) that gives the pod a security context that the level allows";
+const NEVER_SERVED: &str = "check the component that should have written it (a Job, cert-manager) and why its pods did not start, then deploy the version again";
+const NO_PASSWORD: &str = "create the Secret first, and name it with `--pull-secret`";
 const NO_SENSITIVE: &str =
-    "deploy once with the value, and without a file of the plan: then the environment keeps it";
-const NO_SECRET_VALUE: &str = "put it into a Secret of the release's namespace, and name that in `valuesFrom` of the site's file; or deploy once without a file of the plan";
-const UNSCHEDULABLE: &str = "check free resources, taints and the node selector: `kubectl describe pod` says why no node fits, and `nodeSelector` and `tolerations` are in the site's file (`solution site`)";
+    "deploy once with the value and without a plan file: the environment then keeps the value";
+const NO_SECRET_VALUE: &str = "put it into a Secret in the release's namespace and name the Secret in `valuesFrom` of the site configuration; or deploy once without a plan file";
+const UNSCHEDULABLE: &str = "check with `kubectl describe pod` why no node fits: free resources, taints or the node selector; set `nodeSelector` and `tolerations` in the site configuration (`solution site`)";
 /// Words of the scheduler (of Kubernetes 1.36), and what to do.
 const SCHEDULER: [(&[&str], &str); 6] = [
     (
@@ -48,26 +48,26 @@ const SCHEDULER: [(&[&str], &str); 6] = [
             "pods anti-affinity",
             "topology spread",
         ],
-        "the pod's (anti-)affinity or topology spread allows no node: add nodes, or choose fewer replicas or another affinity in the chart's values or the site's file (`solution site`)",
+        "add nodes, or choose fewer replicas or another affinity in the chart's values or the site configuration (`solution site`): the pod's (anti-)affinity or topology spread allows no node",
     ),
     (
         &["free ports"],
-        "another pod uses the host port that the pod asks for: choose another port, or a node where it is free",
+        "choose another port, or a node where it is free: another pod uses the host port that the pod requests",
     ),
     (
         &["insufficient", "too many pods"],
-        "the nodes have too few free resources: free some, add nodes, or choose smaller `resources` in the site's file (`solution site`) or the chart's values",
+        "free resources on the nodes, add nodes, or choose smaller `resources` in the site configuration (`solution site`) or the chart's values",
     ),
     (
         &["node affinity", "node selector"],
-        "no node has the labels that the pod asks for: label a node (`kubectl label node`), or correct `nodeSelector` in the site's file (`solution site`) or the affinity in the chart's values",
+        "label a node (`kubectl label node`), or correct `nodeSelector` in the site configuration (`solution site`) or the affinity in the chart's values: no node has the labels that the pod requires",
     ),
     (
         &["taint"],
-        "all nodes that would fit have taints: add `tolerations` in the site's file (`solution site`) or the chart's values, or remove the taint (`kubectl taint node`)",
+        "add `tolerations` to the site configuration (`solution site`) or the chart's values, or remove the taint (`kubectl taint node`): all nodes that would fit have taints",
     ),
 ];
-const OTHER_PLATFORM: &str = "use an archive for the node's platform, or keep the pod off that node with `nodeSelector` in the site's file (`solution site`)";
+const OTHER_PLATFORM: &str = "use an archive for the node's platform, or keep the pod off that node with `nodeSelector` in the site configuration (`solution site`)";
 
 impl Judge for Error {
     fn answer(&self) -> Answer {
@@ -76,23 +76,23 @@ impl Judge for Error {
             Self::Unsettled(unsettled) => unsettled.answer(),
             Self::Pull(failure) => of_seen(&failure.stuck, &failure.detail),
             Self::NodesNotReady { .. } => unknown(
-                "see what keeps them with `kubectl describe node`; what brings their network has to come first: let the rest need it, or list it first. `--wait-for-cluster=SECONDS` waits longer",
+                "find the cause with `kubectl describe node`; the Solution that provides their network must be deployed first: make the others need it, or list it first. To wait longer, use `--wait-for-cluster=SECONDS`",
             ),
             Self::StillThere { .. } => unknown(
-                "see what holds them, then run the same command again; `--timeout` waits longer",
+                "check their finalizers, then run the same command again, with `--timeout` to wait longer",
             ),
             Self::Untrusted {
                 reason: CertificateReason::Dates(_),
                 ..
             } => unknown(
-                "have the API server's certificate renewed, or correct the clock of this machine (`date`)",
+                "renew the API server's certificate, or correct the clock of this machine (`date`)",
             ),
             Self::Untrusted { .. } => unknown(
                 "check `server`, `certificate-authority` and `tls-server-name` of the cluster in the kubeconfig",
             ),
             // By the rule by which the deployer itself asks again.
             other if other.is_temporary() => unknown(
-                "check that the API server and its admission webhooks answer, then run the same command again: it completes what was begun",
+                "check that the API server and its admission webhooks respond, then run the same command again to complete the change",
             ),
             _ => NO,
         }
@@ -113,30 +113,30 @@ impl Judge for Stuck {
     fn answer(&self) -> Answer {
         match self {
             Self::Pull(problem) => problem.answer(),
-            Self::Configuration => no("create what is missing, or correct its name in the pod"),
-            Self::Crash { .. } => no("read the end of its log: it says why the program stops"),
+            Self::Configuration => no("create the missing object, or correct its name in the pod"),
+            Self::Crash { .. } => no("read the end of its log to see why the program stops"),
             Self::OutOfMemory => no(
-                "raise its memory limit: `resources` in the site's file (`solution site`), or the namespace's LimitRange",
+                "raise its memory limit: `resources` in the site configuration (`solution site`), or the namespace's LimitRange",
             ),
             Self::WrongMachine => no(OTHER_PLATFORM),
             Self::NoProgram => no("check the command in the manifest against the image's content"),
             Self::Node => no(
-                "read the message: the node lacks what the container asks of it, a mount or a device",
+                "read the message: the node lacks a mount or a device that the container requires",
             ),
             Self::Quota => no(
-                "raise the namespace's ResourceQuota, or choose smaller `resources` in the site's file (`solution site`)",
+                "raise the namespace's ResourceQuota, or choose smaller `resources` in the site configuration (`solution site`)",
             ),
             Self::PodSecurity => no(
-                "give the pod a security context that the level allows in the site's file (`solution site`), or set another level on the namespace (label pod-security.kubernetes.io/enforce)",
+                "give the pod a security context that the level allows in the site configuration (`solution site`), or set another level on the namespace (label pod-security.kubernetes.io/enforce)",
             ),
             Self::PodRefused => no(
-                "read the message: an admission rule or a missing ServiceAccount refuses the pods",
+                "read the message: an admission rule rejects the pods, or their ServiceAccount is missing",
             ),
             Self::Unschedulable => unknown(UNSCHEDULABLE),
             Self::NotReady => unknown("check the readiness probe and the container's log"),
-            Self::NoCause => {
-                unknown("check that the cluster's controllers and nodes work, or allow more time")
-            }
+            Self::NoCause => unknown(
+                "check that the cluster's controllers and nodes work, or wait longer with `--timeout`",
+            ),
         }
     }
 }
@@ -173,29 +173,29 @@ impl Judge for PullProblem {
                 "install the registry's CA on every node (containerd: certs.d/<registry>/hosts.toml with `ca`)",
             ),
             Self::Certificate => {
-                no("renew the registry's certificate, or use a name that it contains")
+                no("renew the registry's certificate, or use a host name that it contains")
             }
             Self::PlainHttp => no(
-                "give the registry a certificate, or tell every node to use plain HTTP for it (containerd: certs.d/<registry>/hosts.toml with `server = \"http://...\"`)",
+                "give the registry a certificate, or configure every node to use plain HTTP for it (containerd: certs.d/<registry>/hosts.toml with `server = \"http://...\"`)",
             ),
             Self::Unauthorized => no(
                 "name a Secret of type kubernetes.io/dockerconfigjson with `--pull-secret`, or correct its credentials",
             ),
             Self::NotFound => no(
-                "import the archive again: the nodes' registry lacks the image; also check `--pull-registry`",
+                "import the archive again, and check `--pull-registry`: the image is missing from the registry that nodes pull from",
             ),
             Self::Platform => no(OTHER_PLATFORM),
             Self::BadReference => {
                 no("check the image reference in the manifest and `--pull-registry`")
             }
             Self::SecretUnread => unknown(
-                "check that the pull secret is in the namespace; a node that was merely slow to read it tries again by itself",
+                "check that the pull secret is in the namespace; if the node was only slow to read it, it retries by itself",
             ),
             Self::Refused => unknown(
                 "check that the registry runs and that nodes can reach its address and port",
             ),
             Self::NoSuchHost => unknown(
-                "make the registry's name resolve on the nodes, or set `--pull-registry` to one that does",
+                "make the registry's host name resolve on the nodes, or set `--pull-registry` to a name that resolves",
             ),
             Self::TimedOut => unknown("check the network between the nodes and the registry"),
             Self::Other => unknown("read the message, and check with `crictl pull` on the node"),
@@ -236,7 +236,7 @@ pub(crate) fn unusable(error: Error) -> Failure {
         return failure;
     }
     failure.hint(
-        "try `kubectl version` with the same context; `--kubeconfig` and `--context` choose another",
+        "check access with `kubectl version` in the same context, or choose another with `--kubeconfig` and `--context`",
     )
 }
 
@@ -245,20 +245,20 @@ fn of_client_certificate(error: &Error) -> Option<&'static str> {
     match error {
         Error::Identity(problem) => Some(match problem {
             IdentityError::NoCertificate | IdentityError::NoKey => {
-                "`client-certificate` and `client-key` in the kubeconfig name PEM files; `client-certificate-data` and `client-key-data` hold them in base64"
+                "set `client-certificate` and `client-key` in the kubeconfig to PEM files, or `client-certificate-data` and `client-key-data` to their content in base64"
             }
             IdentityError::Encrypted => {
-                "kubectl cannot use an encrypted key either: remove the passphrase with `openssl pkey -in FILE.key -out NEW.key`, and name the new file in `client-key`"
+                "remove the passphrase with `openssl pkey -in FILE.key -out NEW.key`, and name the new file in `client-key`; kubectl cannot use an encrypted key either"
             }
             IdentityError::OtherKey => {
-                "name the key that the certificate was issued for: `openssl x509 -pubkey -noout -in FILE.crt` and `openssl pkey -pubout -in FILE.key` must print the same"
+                "name the key of the certificate: `openssl x509 -pubkey -noout -in FILE.crt` and `openssl pkey -pubout -in FILE.key` must print the same"
             }
             IdentityError::Unsupported => {
-                "have a certificate issued for a key of RSA (2048 bits or more), ECDSA (P-256, P-384) or Ed25519"
+                "get a certificate for an RSA (2048 bits or more), ECDSA (P-256, P-384) or Ed25519 key"
             }
         }),
         Error::Expiry(ExpiryError::Expired { .. }) => Some(
-            "renew the client certificate (`kubeadm certs renew` on a control plane of kubeadm), or correct this machine's clock",
+            "renew the client certificate (kubeadm: `kubeadm certs renew` on a control-plane node), or correct the clock of this machine",
         ),
         Error::Expiry(ExpiryError::NotYetValid { .. }) => Some(OTHER_CLOCK),
         _ => None,
@@ -319,7 +319,7 @@ impl From<importer::Error> for Failure {
                 previous, source, ..
             } => {
                 let whole = format!(
-                    "`solution deploy NAME {previous} --environment ENV` brings version {previous} back as a whole; the same command goes on with the new one"
+                    "run `solution deploy NAME {previous} --environment ENV` to restore version {previous}, or run the same command again to continue with the new version"
                 );
                 match source.as_ref() {
                     E::Cluster(cause) => {
@@ -352,9 +352,7 @@ impl From<importer::Error> for Failure {
 /// The way out where somebody else holds the Lease, which ends in this time.
 fn free_in(time: Duration) -> String {
     let free = time.as_secs() + 1;
-    format!(
-        "wait for them with `--wait`; if their process has died, the cluster is free in {free} s"
-    )
+    format!("wait with `--wait`; if that process has died, its lock expires in {free} s")
 }
 
 /// Why a version did not come up, with the end of a log if that says it.
@@ -434,7 +432,7 @@ mod tests {
                 "the registry runs",
             ),
             (Stuck::Quota, Outcome::No, "ResourceQuota"),
-            (Stuck::NoCause, Outcome::Unknown, "allow more time"),
+            (Stuck::NoCause, Outcome::Unknown, "wait longer"),
         ] {
             let (found, hints) = rollout(stuck.clone());
             assert_eq!((found, hints.len()), (outcome, 1), "{stuck:?}");
@@ -461,7 +459,7 @@ mod tests {
             of_carried(&Stuck::PodSecurity, ""),
         ];
         assert_eq!(operators.0, carried.0);
-        let by_patch = |answer: &Answer| answer.1.unwrap().contains("by a patch");
+        let by_patch = |answer: &Answer| answer.1.unwrap().contains("a patch to");
         assert!(!by_patch(&operators) && by_patch(&carried));
     }
 
@@ -537,7 +535,7 @@ mod tests {
             (
                 vec![unready(pending(), None)],
                 Outcome::Unknown,
-                "more time",
+                "wait longer",
             ),
             (
                 vec![unready(pending(), None), unready(pending(), not_found)],

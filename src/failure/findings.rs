@@ -6,7 +6,7 @@ use validator::{JudgingFault, UnusablePolicy};
 
 use super::{Failure, Outcome};
 
-const WARNINGS: &str = "only warnings can be judged, and none of the groups signature, integrity and container; `docs/reference/findings.md` lists every id";
+const WARNINGS: &str = "choose an id from docs/reference/findings.md: only warnings can be ignored, and none of the groups signature, integrity and container";
 
 /// A flag asks for what there is not, or for what nothing may judge.
 pub(crate) fn misjudged(flag: &'static str) -> impl FnOnce(JudgingFault) -> Failure {
@@ -19,10 +19,12 @@ pub(crate) fn findings_policy(path: &Path, error: UnusablePolicy) -> Failure {
         UnusablePolicy::Faults(problems) => problems.iter().map(ToString::to_string).collect(),
         UnusablePolicy::Document(_) | UnusablePolicy::Lines(_) => Vec::new(),
     };
-    let failure = Failure::new(Outcome::Usage, error)
-        .context(format!("cannot judge by `{}`", path.display()));
+    let failure = Failure::new(Outcome::Usage, error).context(format!(
+        "cannot use the findings policy `{}`",
+        path.display()
+    ));
     let hint = if problems.is_empty() {
-        "correct the file; `solution schema findings-policy` prints what it can hold"
+        "correct the file: `solution schema findings-policy` prints its schema"
     } else {
         WARNINGS
     };

@@ -11,75 +11,73 @@ use crate::hints;
 
 const AGAIN: &str = "run the same command again";
 const NO_CRD: &str =
-    "install what brings the CRD first: another Solution, or whoever runs the cluster";
-const LABELS: &str = "if what runs there can live with it, give the namespace that value yourself with `kubectl label --overwrite`";
-pub(super) const SKIP_REMOVE_SETS: &str = "mend what is wrong and run the same command again; `--skip-remove-sets` removes it without cleaning up first";
+    "install the CRD first, with the Solution that includes it, or ask the cluster administrator";
+const LABELS: &str = "if the workloads there tolerate it, set that value on the namespace with `kubectl label --overwrite`";
+pub(super) const SKIP_REMOVE_SETS: &str =
+    "fix the cause and run the same command again, or skip the cleanup with `--skip-remove-sets`";
 const OTHER_NAMESPACE: &str = "choose another namespace with `--namespace`";
 const ADOPT_NAMESPACE: &str =
-    "choose another with `--namespace`, or take it over with `--adopt namespace`";
-const HAVE_IT_GRANTED: &str = "have it granted: `solution site rbac` prints the roles, and `solution import --dry-run --missing-rights FILE` writes those that are missing; or use another context with `--context`";
-const NO_PODS: &str =
-    "have it granted (`solution site rbac` prints the roles); `--no-pull-proof` deploys without";
-const HOLD_IT: &str = "have it granted (`solution site rbac ARCHIVE` prints the roles), or import as a user who may `escalate` and `bind` roles";
-const SHORTER: &str = "remove versions that nobody needs with `solution unimport`, or have the publisher shorten the manifest";
-const UNSIGNED: &str = "ask the publisher for a signed archive; `--forget-signers` accepts this one, and forgets who signed before";
-const OTHER_SIGNERS: &str = "ask the publisher, through another channel, whether the keys changed; `--change-signers` accepts the new ones";
-const NO_LOGIN: &str =
-    "write one with `solution registry login HOST --authfile FILE`, with the host as nodes know it";
-const DROPPED: &str = "objects and operators that use it would break: import a version that still serves it, or store its objects anew and let it go with `solution crds activate NAME VERSION --migrate`";
-const MIGRATE: &str = "`solution crds activate NAME VERSION --migrate` stores the objects anew first; versions that need what goes cannot be returned to then";
-const FIXED: &str = "ask the publisher; `solution crds deactivate` removes the CRD once no object of its kind is left";
-const LOSES: &str = "change these objects so that they fit, or delete them; an older version can also be deployed with newer CRDs that serve what it needs";
-const NEEDED: &str = "upgrade it there to the version whose CRDs are active, or undeploy it; then run the same command again";
+    "choose another namespace with `--namespace`, or adopt this one with `--adopt namespace`";
+const HAVE_IT_GRANTED: &str = "ask the cluster administrator for the right: `solution site rbac` prints the roles, and `solution import --dry-run --missing-rights FILE` writes the missing ones; or use another context with `--context`";
+const NO_PODS: &str = "ask the cluster administrator for the right (`solution site rbac` prints the roles), or skip the test pull with `--no-pull-proof`";
+const HOLD_IT: &str = "ask the cluster administrator for the right (`solution site rbac ARCHIVE` prints the roles), or import as a user who may `escalate` and `bind` roles";
+const SHORTER: &str = "remove unneeded versions with `solution unimport`, or ask the publisher to shorten the manifest";
+const UNSIGNED: &str = "ask the publisher for a signed archive; to accept this one and forget the previous signers, use `--forget-signers`";
+const OTHER_SIGNERS: &str = "ask the publisher, through another channel, whether the keys changed; if so, accept the new keys with `--change-signers`";
+const NO_LOGIN: &str = "create the file with `solution registry login HOST --authfile FILE`, with the host name that nodes use";
+const DROPPED: &str = "import a version that still serves it, or migrate the stored objects and drop it with `solution crds activate NAME VERSION --migrate`: objects and operators that use it would break";
+const MIGRATE: &str = "run `solution crds activate NAME VERSION --migrate` to migrate the stored objects first; you cannot return to Solution versions that need the dropped API version";
+const FIXED: &str = "ask the publisher; to remove the CRD, delete all objects of its kind, then run `solution crds deactivate`";
+const LOSES: &str = "change these objects to match the CRD, or delete them; an older version can also be deployed with newer CRDs that serve the API versions that it needs";
+const NEEDED: &str = "upgrade it there to the version whose CRDs are active, or undeploy it, then run the same command again";
 const NO_CRDS: &str =
-    "deploy it in an environment with `solution deploy`: it does not need to be active";
-const ONLY_NEWER: &str = "an older version can be deployed with newer CRDs that serve what it needs; `solution crds deactivate` removes them once nothing uses them";
-const OLDER: &str = "operators rarely understand newer data: `--allow-downgrade` deploys it anyway";
-const NOT_OURS: &str = "choose another namespace with `--namespace`, or remove the object if nobody needs it; `--adopt objects` takes over one that the archive carries as it is";
-const ELSEWHERE: &str = "only one environment can have objects of these names: deploy there, or undeploy it there first";
+    "deploy it to an environment with `solution deploy`: it does not need to be active";
+const ONLY_NEWER: &str = "deploy the older version with the newer CRDs, if they serve the API versions that it needs; to remove the newer CRDs, run `solution crds deactivate` once nothing uses them";
+const OLDER: &str =
+    "deploy it anyway with `--allow-downgrade`; operators rarely understand data of newer versions";
+const NOT_OURS: &str = "choose another namespace with `--namespace`, delete the object if it is not needed, or adopt it with `--adopt objects` if the archive includes it as a plain object";
+const ELSEWHERE: &str = "deploy to that environment, or undeploy it there first: only one environment can have objects with these names";
 const LEFT_BEHIND: &str =
-    "find out whether anybody needs it there; `--adopt objects` takes it over, with its data";
-const LABELLED: &str = "find out who made it, and remove it; `--adopt objects` takes it over, with whatever else is in it";
-const HELM: &str = "if that is another environment's, choose a value of the chart that makes none, or one of another name; else remove the release with `helm uninstall`, and its pods and data may go with it";
+    "find out whether it is still needed, then adopt it with its data with `--adopt objects`";
+const LABELLED: &str = "find out who created it, then delete it, or adopt it with all its content with `--adopt objects`";
+const HELM: &str = "if it belongs to another environment, choose chart values that do not create it or that give it another name; otherwise remove the release with `helm uninstall`, which may also delete its pods and data";
 const FIELDS_OWNED: &str =
-    "find out who set them, and why; `--force-conflicts` takes these fields over";
-const CLUSTER_RULES: &str =
-    "the cluster's own rules refuse it: see its message, or ask whoever runs the cluster";
-const POD_RULES: &str = "give the operator what the namespace asks for (`resources`, `securityContext`) in the site's file, see `solution site init`, or change the namespace's PodSecurity level or quota";
+    "find out who set these fields and why, then take them over with `--force-conflicts`";
+const CLUSTER_RULES: &str = "read the API server's message or ask the cluster administrator: an admission rule of the cluster rejects it";
+const POD_RULES: &str = "set the operator's `resources` and `securityContext` in the site configuration as the namespace requires (see `solution site init`), or change the namespace's PodSecurity level or quota";
 const PODS_RULES: &str = "make its pods comply with the namespace's PodSecurity level and quota (of a chart, with `--chart-values`), or change the level or the quota";
 const DELETE_FIRST: &str =
-    "delete them yourself first, or `--delete-resources` deletes them with their namespaces";
+    "delete them first, or delete them with their namespaces with `--delete-resources`";
 const OWN_LOGIN: &str =
-    "import or deploy that one again, with `--pull-secret` or `--pull-login` of its own";
-const NOTHING_BEFORE: &str = "`solution status` lists what is imported, and `solution deploy NAME VERSION --allow-downgrade` runs an older version";
-const REVISIONS: &str = "`solution history NAME --environment NAME` shows what was deployed there; `solution deploy NAME VERSION` runs any imported version";
-const IMPORTED_ANEW: &str = "import the archive that ran with `--replace`; or `solution deploy NAME VERSION --allow-downgrade` runs the one that is imported now";
-const NO_HELM: &str = "install helm 4, and name it with `--helm FILE` or `HELM` where it is not on the path; `--use-included-helm` runs one that the archive includes (`solution inspect`); or leave out `--environment`: the registry then offers each chart as `oci://`";
-const NO_INCLUDED_HELM: &str = "install helm 4 here, and leave `--use-included-helm` out; a publisher includes one with `solution pack --include-helm`";
-const UNSIGNED_HELM: &str = "ask the publisher for a signed archive, or install helm 4 from elsewhere and name it with `--helm`";
-const RENDERING: &str = "see whether the chart is for this version of Kubernetes; `helm template` with the files in the archive's `charts/` (`solution archive cat`) shows the same";
-const CHART_VALUES: &str = "give others with `--chart-set RELEASE:PATH=VALUE`, or in the site's file; `solution archive values ARCHIVE` shows what the chart offers, and `values.schema.json` lies in its `chart.tgz` (`solution archive cat`)";
-const NOT_CARRIED: &str = "the publisher has to pack the chart with these images; `solution pack --add-images` finds them, and `render` names further values";
-const TURNED_ON: &str = "choose another value, or have the publisher pack the chart with the images that this one needs (`render` names such values)";
-const FORBIDDEN: &str = "ask the publisher to leave it out, or to turn it off by a value of the chart; `solution inspect` says who that is";
-const RELEASE_TAKEN: &str = "`helm history` shows whose it is; `--adopt=objects` takes it over, after `--dry-run --diff` has shown what would change";
-const NOT_RECORDED: &str = "whoever may write Secrets in its namespace may have made it, and what it sends would be sent with your rights: `helm get manifest` and `helm get hooks` show that. Take it over with `--accept ID`, or delete its Secret";
-const NOT_OF_RELEASE: &str =
-    "`--adopt=objects` has the release take it over, and with it go; else remove it or rename it";
-const HELD_BY_HOOK: &str = "choose another namespace with `--namespace`, or ask the publisher to make it as an object of the chart and not as a hook";
-const NO_VALUE: &str = "give one with `--set NAME=VALUE`, in a file with `--values FILE` if it is sensitive, or in the site's file for all that comes";
-const ALL_PARAMETERS: &str = "`solution inspect ARCHIVE` shows what each parameter takes";
-const PATCH: &str = "change or remove it in the site's file (`solution site set`); `--dry-run --diff` without it shows the objects as the release has them";
+    "import or deploy that Solution again with its own `--pull-secret` or `--pull-login`";
+const NOTHING_BEFORE: &str = "list imported versions with `solution status`, then run an older one with `solution deploy NAME VERSION --allow-downgrade`";
+const REVISIONS: &str = "list deployed versions with `solution history NAME --environment NAME`, then run an imported version with `solution deploy NAME VERSION`";
+const IMPORTED_ANEW: &str = "import the earlier archive again with `--replace`, or run the one that is imported now with `solution deploy NAME VERSION --allow-downgrade`";
+const NO_HELM: &str = "install helm 4, and name it with `--helm FILE` or `HELM` if it is not on the path; if the archive includes helm (`solution inspect`), use it with `--use-included-helm`; or omit `--environment` and install each chart from the registry as `oci://`";
+const NO_INCLUDED_HELM: &str = "install helm 4 here and omit `--use-included-helm`; a publisher includes helm with `solution pack --include-helm`";
+const UNSIGNED_HELM: &str = "ask the publisher for a signed archive, or install helm 4 from another source and name it with `--helm`";
+const RENDERING: &str = "check that the chart supports this version of Kubernetes; to reproduce the error, run `helm template` with the files in the archive's `charts/` (`solution archive cat`)";
+const CHART_VALUES: &str = "set other values with `--chart-set RELEASE:PATH=VALUE` or in the site configuration; list the chart's values with `solution archive values ARCHIVE`, and see `values.schema.json` in its `chart.tgz` (`solution archive cat`)";
+const NOT_CARRIED: &str = "ask the publisher to pack the chart with these images: `solution pack --add-images` finds them, and `render` lists further values";
+const TURNED_ON: &str = "choose another value, or ask the publisher to pack the chart with the images that this value needs (`render` lists such values)";
+const FORBIDDEN: &str = "ask the publisher to leave it out or to disable it with a chart value; `solution inspect` shows the publisher's key";
+const RELEASE_TAKEN: &str = "check with `helm history` who owns it and with `--dry-run --diff` what would change, then adopt it with `--adopt=objects`";
+const NOT_RECORDED: &str = "check it with `helm get manifest` and `helm get hooks`, then adopt it with `--accept ID` or delete its Secret: any user who may write Secrets in its namespace may have created it, and its objects would be sent with your rights";
+const NOT_OF_RELEASE: &str = "adopt it with `--adopt=objects`, and it will be removed with the release; otherwise delete or rename it";
+const HELD_BY_HOOK: &str = "choose another namespace with `--namespace`, or ask the publisher to create it as an object of the chart instead of a hook";
+const NO_VALUE: &str = "set it with `--set NAME=VALUE`, in a file with `--values FILE` if it is sensitive, or permanently in the site configuration";
+const ALL_PARAMETERS: &str =
+    "run `solution inspect ARCHIVE` to see the type and format of each parameter";
+const PATCH: &str = "change or remove it in the site configuration (`solution site set`); to see the objects without it, use `--dry-run --diff`";
 const SEEN: &str =
-    "write it into a file that only you can read, and give that with `--values FILE`";
-const NOT_RECREATED: &str = "leave it out: only objects of sets are made anew, neither those of charts nor an operator's own";
-const LOST: &str = "give the same value again with `--values FILE`; `--unset NAME` does without it, and generates another one where the archive asks for that";
-const SITE_FILE: &str =
-    "change the site's file (`solution site set`), or have the cluster get what it names";
-const CONVERTED: &str =
-    "delete these objects first, while their webhook is there: without it nobody could read them";
+    "write it to a file that only you can read, and pass the file with `--values FILE`";
+const NOT_RECREATED: &str =
+    "omit it: only objects of sets can be recreated, not objects of charts or of the operator";
+const LOST: &str = "pass the same value again with `--values FILE`, or drop it with `--unset NAME`, which generates a new value if the archive says so";
+const SITE_FILE: &str = "change the site configuration (`solution site set`), or create the missing objects in the cluster";
+const CONVERTED: &str = "delete these objects first, while their conversion webhook is present: without it they cannot be read";
 const PLAN_AGAIN: &str =
-    "run the same command again: it makes a new plan, and nothing has to be pushed twice";
+    "run the same command again: it creates a new plan and pushes only missing content";
 
 /// How to get it out of the way, by the verb in use or another one.
 pub(crate) fn fix(obstacle: &O) -> String {
@@ -93,7 +91,9 @@ pub(crate) fn fix(obstacle: &O) -> String {
 fn way_out(obstacle: &O) -> String {
     let words = match obstacle {
         O::KubernetesTooOld { oldest_minor, .. } => {
-            return format!("importing needs 1.{oldest_minor} or newer");
+            return format!(
+                "upgrade the cluster: an import requires Kubernetes 1.{oldest_minor} or newer"
+            );
         }
         O::UnknownEnvironment { near, .. } => return unknown_environment(near.as_ref()),
         O::NoPullSecret {
@@ -127,7 +127,9 @@ fn way_out(obstacle: &O) -> String {
         O::ProofDenied { .. } => NO_PODS,
         O::GrantNotHeld { .. } => HOLD_IT,
         O::RecordTooLarge { .. } => SHORTER,
-        O::OtherArchive { .. } => "ask the publisher which is right; `--replace` accepts this one",
+        O::OtherArchive { .. } => {
+            "ask the publisher which archive is correct, then accept this one with `--replace`"
+        }
         O::NoSigners { .. } => UNSIGNED,
         O::OtherSigners { .. } => OTHER_SIGNERS,
         O::SameName { .. } => at_registry::SAME,
@@ -138,21 +140,21 @@ fn way_out(obstacle: &O) -> String {
         O::CrdFixed { .. } => FIXED,
         O::CrdLoses { .. } => LOSES,
         O::CrdOnlyNewer { .. } => ONLY_NEWER,
-        O::CrdOwned { .. } => "two Solutions cannot own one CRD: remove the other Solution first",
-        O::CrdUnowned { .. } => "find out who installed it; `--adopt crds` takes it over",
+        O::CrdOwned { .. } => "remove the other Solution first: two Solutions cannot own one CRD",
+        O::CrdUnowned { .. } => "find out who installed it, then adopt it with `--adopt crds`",
         O::NoCrds { .. } => NO_CRDS,
-        O::NoOperator { .. } => "leave out `--environment`: the images become available without it",
+        O::NoOperator { .. } => "omit `--environment`: the images become available without it",
         O::NoEnvironment { .. } | O::OtherNamespace { .. } => {
             "`solution environment list` shows all"
         }
         O::SeveralNamespaces { .. } => "choose one with `--namespace`",
         O::NamespaceReserved { .. } | O::NamespaceTaken { .. } => OTHER_NAMESPACE,
-        O::NamespaceGoing { .. } => "wait until it is gone, then run the same command again",
+        O::NamespaceGoing { .. } => "wait until it is deleted, then run the same command again",
         O::NamespaceReplaced { .. } | O::NamespaceUnowned { .. } => ADOPT_NAMESPACE,
         O::NoPriorityClass { .. } | O::NoNode { .. } | O::ImageVariable { .. } => SITE_FILE,
-        O::OtherLogin { .. } => "also give `--pull-registry`, as nodes know it",
+        O::OtherLogin { .. } => "add `--pull-registry` with the address that nodes use",
         O::NoLogin { .. } => NO_LOGIN,
-        O::PushLogin { .. } => "have a login created that may only pull",
+        O::PushLogin { .. } => "ask the registry's administrator for a login that may only pull",
         O::OlderVersion { .. } => OLDER,
         O::NotUpgradable { .. } => "import a version in that range first",
         O::Unfit(unfit) => return fitting(unfit),
@@ -162,17 +164,19 @@ fn way_out(obstacle: &O) -> String {
         O::PodRefused { .. } => POD_RULES,
         O::PodsRefused { .. } => PODS_RULES,
         O::Above(above) => return ask(above),
-        O::NotDeployed { .. } => "`solution status` shows what is deployed where",
+        O::NotDeployed { .. } => {
+            "run `solution status` to see which Solutions are deployed in which environments"
+        }
         O::NothingBefore { .. } => NOTHING_BEFORE,
         O::NoRevision { .. } | O::OtherRevision { .. } | O::RevisionFailed { .. } => REVISIONS,
         O::ImportedAnew { .. } => IMPORTED_ANEW,
         O::NotImported { .. } | O::NothingImported { .. } => {
-            "`solution status` lists what is imported"
+            "run `solution status` to list imported versions"
         }
-        O::NotActive { .. } => "`solution status` shows what is active",
+        O::NotActive { .. } => "run `solution status` to list active CRDs",
         O::ServesNothing { .. } => "serve a version again, or delete the CRD yourself",
-        O::InUse { .. } => "deleting the CRD would delete them: delete them yourself first",
-        O::Used { .. } => "remove what uses it first",
+        O::InUse { .. } => "delete them first: deleting the CRD would delete them",
+        O::Used { .. } => "remove the objects that use it first",
         O::WouldDelete { .. } => DELETE_FIRST,
         O::LoginUsed { .. } => OWN_LOGIN,
     };
@@ -213,28 +217,26 @@ fn meeting(unmet: &Unmet) -> String {
             return deploy(solution, environment);
         }
         Unmet::NeededReady { .. } => {
-            "`solution status` says how it does; run the same command again once it is ready"
+            "check it with `solution status`, and run the same command again once it is ready"
         }
         Unmet::NeededKubernetes { .. } => {
-            "upgrade the cluster, or ask the publisher for a version that is for it"
+            "upgrade the cluster, or ask the publisher for a version that supports it"
         }
         Unmet::NeededApi { .. } => NO_CRD,
         Unmet::NeededStorageClass { .. } => {
-            "have whoever runs the cluster make it; `kubectl get storageclass` shows those that there are"
+            "ask the cluster administrator to create it; list the existing ones with `kubectl get storageclass`"
         }
         Unmet::NeededRoom { .. } | Unmet::NeededNodes { .. } => {
-            "add nodes, or remove what is not needed; nodes that are cordoned, not Ready or tainted do not count"
+            "add nodes, or remove unneeded workloads; cordoned, tainted and not-ready nodes do not count"
         }
-        Unmet::NeededInCircle { .. } => {
-            "ask the publishers: one of them has to do without the other"
-        }
+        Unmet::NeededInCircle { .. } => "ask the publishers to remove one of the two requirements",
         Unmet::NeededBy {
             needed_by,
             environment,
             ..
         } => {
             return format!(
-                "`solution undeploy {needed_by} --environment {environment}` first, or upgrade it to a version that needs something else"
+                "run `solution undeploy {needed_by} --environment {environment}` first, or upgrade it to a version without this requirement"
             );
         }
     };
@@ -257,11 +259,13 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::NoRelease { near, .. } => return no_release(near.as_ref()),
         Unfit::ValuesLost { release } => {
             return format!(
-                "choose them again with `--chart-values {release}=FILE`, or take them back with `--unset {release}:`"
+                "pass them again with `--chart-values {release}=FILE`, or remove them with `--unset {release}:`"
             );
         }
         Unfit::ValuesSource { .. } => SITE_FILE,
-        Unfit::ValueUnnamed { .. } => "choose what it lies in, or have the site's file say it",
+        Unfit::ValueUnnamed { .. } => {
+            "set the parent value instead, or set the value in the site configuration"
+        }
         Unfit::NoKind { found, .. } => other_kind(found),
         Unfit::NoHelm | Unfit::HelmUnusable { .. } => NO_HELM,
         Unfit::NoIncludedHelm { .. } => NO_INCLUDED_HELM,
@@ -277,14 +281,14 @@ fn fitting(unfit: &Unfit) -> String {
         Unfit::HeldByHook { .. } => HELD_BY_HOOK,
         Unfit::NoValue { .. } => NO_VALUE,
         Unfit::ValueRefused { .. } => ALL_PARAMETERS,
-        Unfit::NoStorageClass { .. } => "`kubectl get storageclass` shows those that there are",
+        Unfit::NoStorageClass { .. } => "run `kubectl get storageclass` to list the existing ones",
         Unfit::ValueSeen { .. } => SEEN,
         Unfit::PatchUnfit { .. } => PATCH,
         Unfit::ValueLost { .. } => LOST,
         Unfit::ValuesTooLarge { .. } => {
-            "give large texts in objects of your own, which the release names"
+            "put large texts into your own objects, and reference them in the release's values"
         }
-        Unfit::LabelGiven { .. } => "deploy one of them in another environment",
+        Unfit::LabelGiven { .. } => "deploy one of them to another environment",
         Unfit::LabelSet { .. } => LABELS,
         Unfit::CleanupLost { .. } => SKIP_REMOVE_SETS,
         Unfit::ConversionNeeded { .. } => CONVERTED,
@@ -302,21 +306,21 @@ fn other_kind(found: &KindIn) -> &'static str {
     match (cluster.as_slice(), archive.as_slice(), release.as_slice()) {
         ([], [], []) => NO_CRD,
         (_, _, [_, ..]) => {
-            "ask the publisher to have the CRD in the chart's `crds/`, or in a chart that this one `needs`"
+            "ask the publisher to put the CRD into the chart's `crds/`, or into a chart that this one `needs`"
         }
-        (_, [_, ..], []) => "ask the publisher: the archive's objects and its CRD do not fit",
+        (_, [_, ..], []) => "ask the publisher: the archive's objects do not match its CRD",
         _ => {
-            "import an archive for a version that the cluster serves, or have what brings the CRD upgraded"
+            "import an archive for a version that the cluster serves, or upgrade the component that installed the CRD"
         }
     }
 }
 
 fn recreated(recreate: &Recreate) -> String {
     let pods = match recreate.kind.as_str() {
-        "StatefulSet" => "; its pods stay, and are replaced one by one",
+        "StatefulSet" => "; its pods are kept and replaced one by one",
         _ => "",
     };
-    format!("`--recreate {recreate}` removes it and makes it anew{pods}")
+    format!("delete and recreate it with `--recreate {recreate}`{pods}")
 }
 
 fn is_definition(object: &ObjectRef) -> bool {
@@ -333,38 +337,40 @@ fn deleted_first(object: &ObjectRef, maker: &str) -> String {
     let place = object.namespace.as_ref();
     let place = place.map_or_else(String::new, |it| format!(" --namespace {it}"));
     let (orphan, pods) = match kind.as_str() {
-        "statefulset" => (" --cascade=orphan", "; its pods stay"),
+        "statefulset" => (" --cascade=orphan", "; its pods are kept"),
         _ => ("", ""),
     };
     let name = &object.name;
     format!(
-        "`kubectl delete {kind}{group}/{name}{place}{orphan}`, then run the same command again: {maker} makes what is missing{pods}"
+        "run `kubectl delete {kind}{group}/{name}{place}{orphan}`, then run the same command again: {maker} recreates it{pods}"
     )
 }
 
 fn make_namespace(namespace: &str) -> String {
     format!(
-        "create it before, with `kubectl create namespace {namespace}`, if whoever runs the cluster agrees; or ask the publisher for a chart that stays in its own"
+        "create it first with `kubectl create namespace {namespace}` if the cluster administrator agrees, or ask the publisher for a chart that uses only its own namespace"
     )
 }
 
 /// What who administers the cluster is to be asked for.
 fn ask(above: &Above) -> String {
     let what = match above {
-        Above::CrdInactive { .. } => "activate this version: `solution crds activate NAME VERSION`",
+        Above::CrdInactive { .. } => {
+            "activate this version with `solution crds activate NAME VERSION`"
+        }
         Above::CarriesObjects { .. } | Above::ClusterObject { .. } => {
-            "deploy it: `solution deploy NAME VERSION --environment NAME`"
+            "deploy it with `solution deploy NAME VERSION --environment NAME`"
         }
         Above::DeployedByOthers { .. } => "change it, with `--environment`",
         Above::NamespaceUnassigned { .. } => {
-            "make it one's: `solution environment create NAME --namespace NAMESPACE --adopt namespace`"
+            "adopt the namespace with `solution environment create NAME --namespace NAMESPACE --adopt namespace`"
         }
     };
-    format!("have who administers the cluster {what}")
+    format!("ask the cluster administrator to {what}")
 }
 
 fn undeploy_first(solution: &SolutionName, environment: &EnvironmentName) -> String {
-    format!("`solution undeploy {solution} --environment {environment}` first")
+    format!("run `solution undeploy {solution} --environment {environment}` first")
 }
 
 fn deactivate_first(solution: &SolutionName) -> String {
@@ -374,12 +380,12 @@ fn deactivate_first(solution: &SolutionName) -> String {
 }
 
 fn accept(id: &str) -> String {
-    format!("read them in the plan; `--accept {id}` accepts them")
+    format!("review them in the plan, then accept them with `--accept {id}`")
 }
 
 fn accept_reads(id: &str) -> String {
     format!(
-        "`--accept {id}` lets the templates read these objects; then the plan shows what they make of them"
+        "use `--accept {id}` to let the templates read these objects; the plan then shows the rendered result"
     )
 }
 
@@ -392,13 +398,13 @@ pub(super) fn create_secret(
 ) -> String {
     let first = create_first(environment, namespace);
     format!(
-        "{first}`kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={host} --docker-username=… --docker-password=…`, or `--pull-login FILE` to have one created"
+        "{first}create the Secret with `kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={host} --docker-username=… --docker-password=…` or `--pull-login FILE`"
     )
 }
 
 fn create_first(environment: Option<&EnvironmentName>, namespace: &Namespace) -> String {
     environment.map_or(String::new(), |environment| {
-        format!("`solution environment create {environment} --namespace {namespace}`, then ")
+        format!("create the environment with `solution environment create {environment} --namespace {namespace}`, then ")
     })
 }
 
@@ -412,7 +418,7 @@ fn no_parameter(near: Option<&ParameterName>, release: Option<&ReleaseName>) -> 
 
 fn no_release(near: Option<&ReleaseName>) -> String {
     let meant = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
-    format!("{meant}`solution inspect` shows the charts of a version")
+    format!("{meant}run `solution inspect` to list the charts of a version")
 }
 
 /// How a site's file comes to fit an archive.
@@ -421,18 +427,20 @@ pub(crate) fn site_problem(problem: &SiteProblem) -> String {
         SiteProblem::Unknown { near, .. } => {
             let meant = near.as_ref();
             let meant = meant.map_or(String::new(), |name| format!("did you mean `{name}`? "));
-            format!("{meant}`solution inspect ARCHIVE` shows what there is")
+            format!("{meant}run `solution inspect ARCHIVE` to list the sets and their workloads")
         }
         SiteProblem::Parameter { unfit, .. } => fitting(unfit),
         SiteProblem::Values { release, .. } => format!(
-            "`solution archive values ARCHIVE` shows what the chart offers; `values.schema.json` lies in charts/{release}/chart.tgz (`solution archive cat`)"
+            "list the chart's values with `solution archive values ARCHIVE`; `values.schema.json` is in charts/{release}/chart.tgz (`solution archive cat`)"
         ),
     })
 }
 
 fn unknown_environment(near: Option<&EnvironmentName>) -> String {
     let meant = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
-    format!("{meant}`--create-environment` creates it; `solution environment list` shows all")
+    format!(
+        "{meant}create it with `--create-environment`, or list all with `solution environment list`"
+    )
 }
 
 #[cfg(test)]
@@ -450,7 +458,8 @@ mod tests {
                 near,
             })
         };
-        let make = "`--create-environment` creates it; `solution environment list` shows all";
+        let make =
+            "create it with `--create-environment`, or list all with `solution environment list`";
         assert_eq!(unknown(None), make);
         assert_eq!(
             unknown(Some("test")),
@@ -467,9 +476,9 @@ mod tests {
         };
         let set = ObjectRef::namespaced("apps/v1", "StatefulSet", "prod", "db");
         let set = fix(set);
-        let command = "`kubectl delete statefulset.apps/db --namespace prod --cascade=orphan`";
+        let command = "run `kubectl delete statefulset.apps/db --namespace prod --cascade=orphan`";
         assert!(
-            set.starts_with(command) && set.ends_with("its pods stay"),
+            set.starts_with(command) && set.ends_with("its pods are kept"),
             "{set}"
         );
         assert!(!set.contains("--recreate"), "{set}");
@@ -479,7 +488,7 @@ mod tests {
             "fast",
         ));
         assert!(
-            class.starts_with("`kubectl delete storageclass.storage.k8s.io/fast`"),
+            class.starts_with("run `kubectl delete storageclass.storage.k8s.io/fast`"),
             "{class}"
         );
     }
@@ -499,7 +508,7 @@ mod tests {
         ));
         assert_eq!(
             operator,
-            "`kubectl delete deployment.apps/web-operator --namespace prod`, then run the same command again: the import makes what is missing"
+            "run `kubectl delete deployment.apps/web-operator --namespace prod`, then run the same command again: the import recreates it"
         );
         let kind = "CustomResourceDefinition";
         let definition = fix(ObjectRef::cluster_scoped(
@@ -523,9 +532,9 @@ mod tests {
                 host: "pull.test:5000".to_owned(),
             })
         };
-        let make = "`kubectl --namespace prod-ns create secret docker-registry login --docker-server=pull.test:5000 --docker-username=… --docker-password=…`, or `--pull-login FILE` to have one created";
+        let make = "create the Secret with `kubectl --namespace prod-ns create secret docker-registry login --docker-server=pull.test:5000 --docker-username=… --docker-password=…` or `--pull-login FILE`";
         assert_eq!(missing(None), make);
-        let first = "`solution environment create prod --namespace prod-ns`, then ";
+        let first = "create the environment with `solution environment create prod --namespace prod-ns`, then ";
         assert_eq!(missing(Some("prod")), format!("{first}{make}"));
     }
 }

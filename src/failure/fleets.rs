@@ -14,14 +14,14 @@ pub(crate) fn member(error: MemberError) -> Failure {
     match error {
         MemberError::Cluster(error) => importer::Error::from(error).into(),
         MemberError::Missing(_) => Failure::no(error)
-            .hint("correct the name in the fleet's file, or wait until Cluster API has made it"),
-        MemberError::NoKubeconfig(_) => Failure::no(error)
-            .hint("wait until Cluster API has made it, or name a `kubeconfig` in the fleet's file"),
-        MemberError::NoUid(_) => {
-            Failure::no(error).hint("it is no object that an API server has stored: look at it")
-        }
+            .hint("correct the name in the fleet's file, or wait until Cluster API has created it"),
+        MemberError::NoKubeconfig(_) => Failure::no(error).hint(
+            "wait until Cluster API has created it, or name a `kubeconfig` in the fleet's file",
+        ),
+        MemberError::NoUid(_) => Failure::no(error)
+            .hint("inspect the object: objects that an API server stores always have a UID"),
         MemberError::Other { .. } => Failure::no(error)
-            .hint("if the cluster was made anew, take its `uid` out of the file and pin it again"),
+            .hint("if the cluster was recreated, remove its `uid` from the file and pin it again"),
     }
 }
 
@@ -35,7 +35,7 @@ pub(crate) fn identity(conflict: IdentityConflict) -> Failure {
 /// How a cluster becomes the one that its name stands for.
 pub(crate) fn repin(name: &ClusterName) -> String {
     format!(
-        "correct how `{name}` is reached; if this is the cluster that you mean, run `solution fleet check FILE --repin {name}`"
+        "correct the context or kubeconfig of `{name}`; if this is the intended cluster, run `solution fleet check FILE --repin {name}`"
     )
 }
 
@@ -43,13 +43,13 @@ pub(crate) fn repin(name: &ClusterName) -> String {
 pub(crate) fn not_for_others(why: &NotForOthers) -> &'static str {
     match why {
         NotForOthers::Sensitive { .. } => {
-            "deploy it by `solution fleet apply`; the publisher can have it read the value from a Secret"
+            "deploy it with `solution fleet apply`, or ask the publisher to read the value from a Secret"
         }
         NotForOthers::Read { .. } => {
-            "deploy it by `solution fleet apply`, or turn the reading off by a value of the chart"
+            "deploy it with `solution fleet apply`, or disable the lookup with a chart value"
         }
         NotForOthers::Random { .. } => {
-            "choose the value that is generated, in `secrets` or `site` of the fleet's file, or deploy it by `solution fleet apply`"
+            "set the generated value in `secrets` or `site` of the fleet's file, or deploy it with `solution fleet apply`"
         }
     }
 }
@@ -58,17 +58,17 @@ pub(crate) fn not_for_others(why: &NotForOthers) -> &'static str {
 pub(crate) fn hub(error: HubError) -> Failure {
     match error {
         HubError::Cluster(error @ deployer::Error::Forbidden { .. }) => Failure::no(error)
-            .hint("`solution site rbac --verb fleet-hub` prints the roles of who uses it"),
+            .hint("ask the cluster administrator for the roles that `solution site rbac --verb fleet-hub` prints"),
         HubError::Cluster(error) => importer::Error::from(error).into(),
         HubError::Unprepared => {
-            Failure::no(error).hint("`solution fleet init --hub CONTEXT` puts its CRD there")
+            Failure::no(error).hint("install its CRD with `solution fleet init --hub CONTEXT`")
         }
         HubError::Changed(_) => Failure::unknown(error).hint("run the same command again"),
         HubError::Unreadable { .. } | HubError::TooLarge(_) => Failure::no(error).hint(
-            "correct it, or delete it: pauses, approvals and soak times are then asked for anew",
+            "correct or delete it; if you delete it, pauses, approvals and soak times start over",
         ),
         HubError::Other { .. } => {
-            Failure::no(error).hint("give one of the two fleets another name, or another hub")
+            Failure::no(error).hint("give one of the two fleets another name or another hub")
         }
     }
 }
@@ -77,50 +77,48 @@ pub(crate) fn hub(error: HubError) -> Failure {
 pub(crate) fn fleet_fix(fault: &F) -> String {
     let fix = match fault {
         F::Twice { .. } => "give one of them another name",
-        F::Unreachable { .. } => {
-            "name its `context`, its `kubeconfig`, or its object of Cluster API"
-        }
-        F::TwoWays { .. } => "leave one of them out",
-        F::SameCluster { .. } => "one entry for each cluster: leave one of them out",
-        F::PullSecretTwice { .. } => "leave the one in `site` out",
+        F::Unreachable { .. } => "set its `context`, its `kubeconfig` or its Cluster API object",
+        F::TwoWays { .. } => "remove one of them",
+        F::SameCluster { .. } => "remove one of them: each cluster has one entry",
+        F::PullSecretTwice { .. } => "remove the one in `site`",
         F::UnknownGroup { near, .. } => {
-            return meant(near.as_ref(), "`groups` has those that there are");
+            return meant(near.as_ref(), "choose one of those in `groups`");
         }
         F::UnknownSolution { near, .. } => {
-            return meant(near.as_ref(), "`solutions` has those that the file deploys");
+            return meant(near.as_ref(), "choose one of those in `solutions`");
         }
         F::UnknownCluster { near, .. } => {
-            return meant(near.as_ref(), "`clusters` has those that there are");
+            return meant(near.as_ref(), "choose one of those in `clusters`");
         }
-        F::EmptyWave { .. } => "name groups or clusters in it, or leave it out",
-        F::NoWave { .. } => "add it, or a group that it is in, to a wave",
-        F::TwoWaves { .. } => "leave it out of one: name other groups there, or single clusters",
+        F::EmptyWave { .. } => "name groups or clusters in it, or remove it",
+        F::NoWave { .. } => "add it or one of its groups to a wave",
+        F::TwoWaves { .. } => "remove it from one wave: name other groups or single clusters there",
         F::DeployedTwice { .. } => {
             "give the entries other groups, or one of them another environment"
         }
         F::Disagreement { .. } => {
-            "choose it in one of them alone, or in a group of its own; what a cluster chooses does not settle it, since the next one in both would be left"
+            "set it in only one of them, or in a separate group; a value of the cluster itself does not resolve this, since the next cluster in both groups would conflict again"
         }
         F::UnknownField { near, .. } => {
             return meant(
                 near.as_ref(),
-                "there are `parameters`, `charts`, `workloads`, `patches` and `pullSecret`",
+                "use `parameters`, `charts`, `workloads`, `patches` or `pullSecret`",
             );
         }
         F::Key { .. } => {
-            "only values have expressions; one that gives a map is the value of the key above"
+            "use expressions only as values; to compute keys, set the parent key to an expression that returns a map"
         }
         F::Expression { source, .. } => return expression(source),
         F::UnknownFact { near, .. } => {
             let known = fleet::FACTS.join("`, `");
-            let known = format!("there are `{known}`, and `facts.NAME` of what `facts` asks for");
+            let known = format!("use `{known}`, or `facts.NAME` for a name in `facts`");
             return meant(near.as_ref(), &known);
         }
         F::Value { .. } => {
-            "it is read as in the `spec` of a site's file, where a text that looks like a number is quoted; `solution site init` explains every field"
+            "write it as in the `spec` of a site configuration, and quote a string that looks like a number; `solution site init` explains every field"
         }
         F::ClustersField { field, .. } => {
-            return format!("set `{field}` beside the name of each cluster");
+            return format!("set `{field}` next to the name of each cluster");
         }
     };
     fix.to_owned()
@@ -132,20 +130,20 @@ fn expression(error: &ExpressionError) -> String {
     let fix = match error {
         E::Open | E::Syntax(_) => "write CEL between `${` and `}`; `$${` stands for `${` itself",
         E::Long | E::Deep | E::Large | E::Nested | E::Exhausted | E::Result | E::Facts => {
-            "simplify it, or have a fact bring what it computes"
+            "simplify it, or provide the result as a fact"
         }
         E::Function { near, .. } => {
             return meant(
                 near.as_ref(),
-                "there are CEL's own functions, `split`, `join` and `replace`",
+                "use a standard CEL function, `split`, `join` or `replace`",
             );
         }
         E::Failed(_) | E::Number(_) => "change it so that it has a value for every cluster",
-        E::Type(_) => "have it give a text, a number, a boolean, a list or a map",
+        E::Type(_) => "make it return a string, a number, a boolean, a list or a map",
         E::NotText(_) => {
-            "make it the whole text, or turn what it gives into one: `string(…)`, `join(',')`"
+            "make the expression the whole value, or convert its result to a string: `string(…)`, `join(',')`"
         }
-        E::Room(_) => "run the same command again with more memory",
+        E::Room(_) => "give the process more memory, then run the same command again",
         E::Broken => "write it in another way",
     };
     fix.to_owned()
@@ -171,9 +169,9 @@ mod tests {
         };
         let meant = fix(Some("parameters"));
         assert!(
-            meant.starts_with("did you mean `parameters`? there are"),
+            meant.starts_with("did you mean `parameters`? use"),
             "{meant}"
         );
-        assert!(fix(None).starts_with("there are `parameters`"));
+        assert!(fix(None).starts_with("use `parameters`"));
     }
 }

@@ -9,28 +9,28 @@ impl Judge for HelmfileError {
         use HelmfileProblem as Problem;
         match self.problem {
             Problem::Releases(_) => no(
-                "choose a part of them with `--helmfile-selector`, and make several Solutions of it",
+                "select some of the releases with `--helmfile-selector`, and create multiple Solutions",
             ),
             Problem::Fields(_) => no(
-                "write what these set as `values`, and leave out what only says how Helmfile runs; a hook that the application needs goes into its chart",
+                "write these settings as `values`, and remove those that only configure Helmfile; put a hook that the application needs into its chart",
             ),
             Problem::Twice => no(
-                "give each a name of its own; of two releases, one can be left out by `installed: false`",
+                "give each its own name, or leave one of two releases out with `installed: false`",
             ),
             Problem::Version(_) => no(
-                "write the version that was tested; `helm search repo --versions` lists those of a repository",
+                "write the tested version; list the versions in a repository with `helm search repo --versions`",
             ),
             Problem::Chart(_) => no(
-                "list its repository with its `url`; or download the chart, with its dependencies in it, and write its path: `./DIR` or a `.tgz`",
+                "list its repository with its `url`, or download the chart with its dependencies and write its path: `./DIR` or a `.tgz`",
             ),
-            Problem::Login => no(
-                "take it out of there; `solution registry login` writes it where it is looked for",
-            ),
-            Problem::Values(_) => no("name each file by its path, after downloading it"),
+            Problem::Login => {
+                no("remove it from there, and store it with `solution registry login`")
+            }
+            Problem::Values(_) => no("download each file, and write its path"),
             Problem::Secret => no(
-                "an archive must hold no secrets: have the chart use a Secret that is made at the site, and take these values out, for example in an environment of their own, which `--helmfile-environment` names",
+                "remove these values, for example with a separate environment for `--helmfile-environment`, and let the chart use a Secret that is created at the site: an archive must not contain secrets",
             ),
-            Problem::Need(_) => no("add the release, choose it too, or take it out of `needs`"),
+            Problem::Need(_) => no("add the release, select it too, or remove it from `needs`"),
             Problem::Condition(_) => no("write `installed: true` or `installed: false` instead"),
             Problem::Yaml(_) | Problem::Form(_) | Problem::Empty | Problem::Name(..) => NO,
         }

@@ -10,7 +10,7 @@ use super::{Failure, UNKNOWN, no};
 pub(crate) fn key(path: &Path, error: KeyError) -> Failure {
     let answer = match &error {
         KeyError::Passphrase => no(
-            "if the passphrase is right, the key file is damaged: check it with `openssl pkey -in KEY`",
+            "check the key file with `openssl pkey -in KEY`: if the passphrase is right, the file is damaged",
         ),
         KeyError::Encryption(_) | KeyError::Work => {
             no("encrypt it again: `openssl pkcs8 -topk8 -in KEY -out NEW-KEY`")
@@ -26,10 +26,9 @@ pub(crate) fn key(path: &Path, error: KeyError) -> Failure {
         | KeyError::Algorithm(_)
         | KeyError::Malformed
         | KeyError::Weak => {
-            no("make one with `solution keygen`, or with `openssl genpkey -algorithm ed25519`")
+            no("create one with `solution keygen` or `openssl genpkey -algorithm ed25519`")
         }
         KeyError::Random(_) => UNKNOWN,
     };
-    Failure::judged(answer, error)
-        .context(format!("`{}` is not a key to sign with", path.display()))
+    Failure::judged(answer, error).context(format!("`{}` is not a signing key", path.display()))
 }

@@ -7,10 +7,10 @@ use registry::CredentialsError;
 
 use super::{Answer, Failure, Judge, no, unknown};
 
-const EXPOSED: &str = "whoever can write there can read or replace your logins: leave that to root and yourself (`chown`, `chmod go-w`), or name another file with `--authfile`";
+const EXPOSED: &str = "remove write access for other users (`chown`, `chmod go-w`), or name another file with `--authfile`: every user with write access there can read or replace your logins";
 const CORRECT: &str =
-    "nothing was changed: correct the file, or name another one with `--authfile`";
-const HELPER: &str = "the login file names it in `credHelpers` or `credsStore`: see whether it works by itself, or remove it there";
+    "correct the file, or name another one with `--authfile`: nothing was changed";
+const HELPER: &str = "check the credential helper by itself, or remove it from `credHelpers` or `credsStore` of the login file";
 
 impl Judge for CredentialsError {
     fn answer(&self) -> Answer {

@@ -107,7 +107,7 @@ struct Attached {
     also: Vec<Obstacle>,
 }
 
-/// What became of a push that is not complete.
+/// The state of an incomplete push.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "FailedPush")]
@@ -116,7 +116,7 @@ pub(crate) struct PushJson {
     pub(crate) pushed: Pushed,
     /// The images that are not in place, as `REPOSITORY:TAG`.
     pub(crate) images: Vec<String>,
-    /// What was tried and is not in place.
+    /// The content that could not be pushed.
     pub(crate) failed: Vec<UnpushedJson>,
 }
 
@@ -132,37 +132,37 @@ pub(crate) struct UnpushedJson {
     pub(crate) why: String,
 }
 
-/// Why a command did not do what it was asked.
+/// The reason why a command failed.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FailureJson<'a> {
-    /// What went wrong.
+    /// The error.
     error: String,
     /// Why, the nearest cause first.
     causes: Vec<String>,
-    /// What to do next.
+    /// The next steps.
     hints: &'a [String],
-    /// What is to be written on every node.
+    /// The files to write on every node.
     #[serde(skip_serializing_if = "<[NodeFile]>::is_empty")]
     // Each has a place on the node.
     #[schemars(extend("items" = { "$ref": "#/$defs/NodeFile", "required": ["path"] }))]
     files: &'a [NodeFile],
-    /// What others wrote.
+    /// Quoted text of other programs, such as logs.
     #[serde(skip_serializing_if = "<[Quote]>::is_empty")]
     quotes: &'a [Quote],
-    /// What became of a push that is not complete.
+    /// The state of an incomplete push.
     #[serde(skip_serializing_if = "Option::is_none")]
     push: Option<&'a PushJson>,
-    /// What was in the way, as data. It is missing where it failed for another reason.
+    /// The blocker as data. It is missing if the command failed for another reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     obstacle: Option<Obstacle>,
-    /// What else is in the way, as data.
+    /// Further blockers as data.
     #[serde(skip_serializing_if = "<[Obstacle]>::is_empty")]
     also: &'a [Obstacle],
-    /// What the failure answers.
+    /// The answer that the failure stands for.
     answer: FailureAnswer,
 }
 
-/// What a failure answers.
+/// The answer that a failure stands for.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum FailureAnswer {
@@ -174,10 +174,10 @@ pub(crate) enum FailureAnswer {
     Unknown,
 }
 
-/// What others wrote.
+/// Quoted text of other programs, such as logs.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct Quote {
-    /// What it is.
+    /// A description of the text.
     pub(crate) what: &'static str,
     /// Their words, in as many lines as they wrote.
     pub(crate) text: String,
@@ -366,7 +366,7 @@ impl Failure {
     /// What to do next.
     pub(crate) fn next_step(&self) -> String {
         if self.hints.is_empty() {
-            return "run the same command again once that has changed".to_owned();
+            return "fix this, then run the same command again".to_owned();
         }
         self.hints.join("; ")
     }

@@ -12,7 +12,7 @@ use sources::{CacheError, SourceError};
 use super::{Answer, Judge, NO, UNKNOWN, no, unknown};
 
 /// What to do with a release that is no operator as imports run them.
-const BY_HAND: &str = "leave `--as operator` out, and the release is carried as it is; or write an operator by hand, from the tree that `solution init DIR` makes";
+const BY_HAND: &str = "omit `--as operator` to package the release unchanged, or write an operator manually, starting with the source tree that `solution init DIR` creates";
 
 impl Judge for PackError {
     fn answer(&self) -> Answer {
@@ -22,24 +22,26 @@ impl Judge for PackError {
             Self::Write(error) => error.answer(),
             Self::Cached { .. } | Self::Check(_) | Self::Init { .. } => UNKNOWN,
             Self::NoHelm => no(
-                "install Helm 4, or name it with `--helm` or HELM; `--no-render` packs without looking for the images that charts need",
+                "install Helm 4, or name it with `--helm` or HELM; to pack without checking which images charts need, use `--no-render`",
             ),
             Self::Helm(error) | Self::Verifier(error) => error.answer(),
             Self::NoVerifier => no("install Helm 4, or name it with `--helm` or HELM"),
             Self::NoSyft => no("install syft, or name it with `--syft` or SYFT"),
             Self::Syft(error) | Self::Sbom { source: error, .. } => error.answer(),
             Self::NoExecutable(_) => {
-                no("give the program itself, for Linux, as its project publishes it, unpacked")
+                no("pass the unpacked Linux program as its project publishes it")
             }
             Self::IncludedProgram { source, .. } => included(source),
             Self::NoProgramVersion(_) => no(
-                "say which version it is (`VERSION=FILE` instead of FILE), or include the one for this machine too: both are of one version",
+                "name its version (`VERSION=FILE` instead of FILE), or also include the program of the same version for this machine",
             ),
-            Self::ProgramVersion { .. } => no("include programs of one version, and say no other"),
-            Self::ProgramTwice { .. } | Self::HelmWithoutCharts => no("leave one flag out"),
+            Self::ProgramVersion { .. } => {
+                no("include programs of one version only, and name that version")
+            }
+            Self::ProgramTwice { .. } | Self::HelmWithoutCharts => no("omit one of the flags"),
             Self::Render { source, .. } => source.answer(),
-            Self::Unwritten(_) => no("add the lines by hand"),
-            Self::NoSource(_) => no("`solution init` writes one to start from"),
+            Self::Unwritten(_) => no("add the lines manually"),
+            Self::NoSource(_) => no("create one with `solution init`"),
             Self::OtherName(_) => no("rename it to `solution.yaml`"),
             Self::NotADirectory(_) => no("name the directory that holds `solution.yaml`"),
             Self::RefusedSource(_)
@@ -58,7 +60,9 @@ impl Judge for PackError {
 /// What to do about a program that is to be included.
 fn included(error: &HelmError) -> Answer {
     match error {
-        HelmError::NotHelm4 { .. } | HelmError::Failed { .. } => no("give the program of Helm 4"),
+        HelmError::NotHelm4 { .. } | HelmError::Failed { .. } => {
+            no("pass the program `helm` of version 4")
+        }
         error => error.answer(),
     }
 }
@@ -69,10 +73,10 @@ impl Judge for HelmError {
             Self::Missing(_) | Self::NotHelm4 { .. } => {
                 no("install Helm 4, or name it with `--helm` or HELM")
             }
-            Self::NotSolution(_) => no("give the program `solution`"),
+            Self::NotSolution(_) => no("pass the program `solution`"),
             Self::TooMuch { .. } | Self::Altered { .. } => NO,
             Self::Failed { .. } => no(
-                "values that the chart cannot do without go into spec.charts.values; what it says can be tried with `helm template`",
+                "put the values that the chart requires into spec.charts.values; reproduce the error with `helm template`",
             ),
             Self::Run { .. }
             | Self::Printed { .. }
@@ -88,28 +92,28 @@ impl Judge for ReleaseError {
         match self {
             Self::Manifests(error) => error.answer(),
             Self::Helmfile(error) => error.answer(),
-            Self::OtherBytes(_) => {
-                no("give one of the charts another version, or have both releases use one")
-            }
+            Self::OtherBytes(_) => no(
+                "give one of the charts another version, or let both releases use the same chart",
+            ),
             Self::Bundle(_) => no(
-                "give the manifests that its project publishes for clusters without OLM; or write an operator by hand, from the tree that `solution init DIR` makes",
+                "use the manifests that its project publishes for clusters without OLM, or write an operator manually, starting with the source tree that `solution init DIR` creates",
             ),
             Self::NoOperator | Self::Workload { .. } => no(BY_HAND),
             Self::NoSuchOperator { .. } | Self::Ambiguous(_) => {
                 no("choose one with `--deployment`")
             }
-            Self::NoName { .. } => no("give one with `--name`"),
-            Self::NoVersion { .. } => no("give one with `--version`"),
-            Self::Id(_) => no("give a shorter one with `--name`"),
+            Self::NoName { .. } => no("set one with `--name`"),
+            Self::NoVersion { .. } => no("set one with `--version`"),
+            Self::Id(_) => no("set a shorter one with `--name`"),
             Self::Write { .. } | Self::Git { .. } => UNKNOWN,
             Self::NotMade(_) => no(
-                "give the directory that `init --from` made; renew one of `--as operator` by hand, beside a new one",
+                "name a directory that `init --from` created; update one created with `--as operator` manually, with a new one next to it",
             ),
             Self::Unresolved(_) => no(
-                "edit each until no line begins with `<<<<<<<`, `=======` or `>>>>>>>`, and try again",
+                "resolve each conflict until no line begins with `<<<<<<<`, `=======` or `>>>>>>>`, then run the same command again",
             ),
             Self::NoGit(_) => no(
-                "install git, or make a tree of the release in another directory and compare the two",
+                "install git, or create a source tree of the release in another directory and compare the two",
             ),
             // It may well be the user's own chart: no advice to empty it.
             Self::NotEmpty(_) => {
@@ -125,15 +129,15 @@ impl Judge for UpstreamError {
         match self {
             Self::Release(error) => error.answer(),
             Self::Packed => no(
-                "`solution import` takes it as it is; its publisher has the source tree that it was made from",
+                "import it directly with `solution import`, or ask its publisher for its source tree",
             ),
             Self::Product => no(
-                "ask its publisher for a version for MetalK8s 2.5.1 or newer; or write a tree by hand, from the one that `solution init DIR` makes",
+                "ask its publisher for a version for MetalK8s 2.5.1 or newer, or write a source tree manually, starting with the one that `solution init DIR` creates",
             ),
-            Self::Names => no("ask its publisher for an image with full names"),
-            Self::CutShort(_) | Self::Damaged { .. } | Self::Overlap(_) => no(
-                "copy the archive again from where it came from, and compare it with its SHA256SUM",
-            ),
+            Self::Names => no("ask its publisher for an ISO with full file names"),
+            Self::CutShort(_) | Self::Damaged { .. } | Self::Overlap(_) => {
+                no("copy the archive again from its source, and compare it with its SHA256SUM")
+            }
             Self::Image(_)
             | Self::NoManifest
             | Self::Yaml(_)
@@ -170,21 +174,21 @@ impl Judge for SourceError {
             Self::Engine(error) => error.answer(),
             Self::Cache(error) => error.answer(),
             Self::Certificates(error) => error.answer(),
-            Self::UnpackSpace { .. } => unknown(
-                "free some space there, or keep the cache on a larger disk with `--cache-dir`",
-            ),
+            Self::UnpackSpace { .. } => {
+                unknown("free space there, or move the cache to a larger disk with `--cache-dir`")
+            }
             Self::UnpackLimit { .. } => {
-                no("if it is what you expect, allow more with `--unpack-limit`")
+                no("if you expect this size, raise the limit with `--unpack-limit`")
             }
             Self::NoEngine => no("name the socket with DOCKER_HOST=unix://PATH"),
             Self::Artifact { .. } => {
-                no("give the repository and version to which `helm push` wrote the chart")
+                no("use the repository and version to which `helm push` wrote the chart")
             }
             Self::Index { .. } => {
-                no("`helm search repo --versions` lists what a repository of charts has")
+                no("list the charts in a repository with `helm search repo --versions`")
             }
             Self::ChartDigest { .. } => no(
-                "the repository, or a proxy in front of it, holds another chart than it lists: have it put in order there",
+                "ask the repository's administrator to correct its index: the repository, or a proxy in front of it, contains another chart than it lists",
             ),
             Self::ChartName(_) | Self::Logins { .. } => NO,
             // A disk, the runtime or an end before its time.
@@ -214,7 +218,7 @@ impl Judge for CacheError {
             | Self::Io { .. }
             | Self::Crowded(_) => UNKNOWN,
             Self::Exposed { .. } => no(
-                "use a folder that only you can write to (`--cache-dir`), or take write access from others (`chmod go-w`)",
+                "use a directory that only you can write to (`--cache-dir`), or remove write access for other users (`chmod go-w`)",
             ),
         }
     }

@@ -7,14 +7,13 @@ use signing::{TrustError, VerifyError};
 
 use super::Failure;
 
-const AGAIN: &str =
-    "make a new plan with the command that made this one, and have that one approved";
+const AGAIN: &str = "create a new plan with the same command, and have it approved";
 
 /// A file is not that of a plan.
 pub(crate) fn no_plan(path: &Path, error: anyhow::Error) -> Failure {
     Failure::no(error)
-        .context(format!("`{}` cannot be a plan file", path.display()))
-        .hint("`--plan-out FILE` of `solution import`, `deploy`, `activate`, `fleet apply` and `fleet rollback` writes one")
+        .context(format!("`{}` is not a plan file", path.display()))
+        .hint("write one with `--plan-out FILE` of `solution import`, `deploy`, `crds activate`, `fleet apply` or `fleet rollback`")
 }
 
 /// The keys that must have signed a plan make no sense.
@@ -33,19 +32,19 @@ pub(crate) fn not_approved(path: &Path, error: &VerifyError) -> Failure {
     let path = path.display();
     let (words, hint) = match error {
         VerifyError::Unsigned => (
-            format!("nobody signed the plan in `{path}`"),
-            "have it read and signed: `solution inspect FILE`, `solution sign FILE --key KEY`",
+            format!("the plan in `{path}` is not signed"),
+            "have it reviewed with `solution inspect FILE` and signed with `solution sign FILE --key KEY`",
         ),
         VerifyError::Wrong(key) => (
             format!("the plan in `{path}` is not the one that key {key} signed"),
-            "it was changed after it was signed: find out by whom",
+            "find out who changed it after it was signed",
         ),
         VerifyError::TooFew { signers, needed } => (
             format!(
                 "the plan in `{path}` is signed by {} of the {needed} keys that must have signed it",
                 signers.trusted.len()
             ),
-            "have it signed with the keys that are missing: `solution sign FILE --key KEY`",
+            "have it signed with the missing keys: `solution sign FILE --key KEY`",
         ),
     };
     Failure::no(anyhow::anyhow!(words)).hint(hint)
@@ -54,8 +53,8 @@ pub(crate) fn not_approved(path: &Path, error: &VerifyError) -> Failure {
 /// What to do about a plan that does not hold any more.
 pub(crate) fn replan(moved: &Moved) -> &'static str {
     match moved {
-        Moved::Cluster(_) => "choose the cluster that it was made for with `--context`",
-        Moved::Archive(..) => "give the archive that it was made for, or make a new plan",
+        Moved::Cluster(_) => "choose the plan's cluster with `--context`",
+        Moved::Archive(..) => "name the plan's archive, or create a new plan",
         Moved::Objects(_) | Moved::Records(_) | Moved::Told(_) | Moved::Otherwise => AGAIN,
     }
 }
@@ -63,12 +62,14 @@ pub(crate) fn replan(moved: &Moved) -> &'static str {
 /// What to do about the plan of a fleet that does not hold any more.
 pub(crate) fn replan_fleet(moved: &FleetMoved) -> &'static str {
     match moved {
-        FleetMoved::Fleet(_) => "give the fleet's file that it was made for",
+        FleetMoved::Fleet(_) => "name the plan's fleet file",
         FleetMoved::Cluster(_) => {
-            "choose clusters of the plan with `--cluster`, or make a new plan"
+            "choose clusters of the plan with `--cluster`, or create a new plan"
         }
-        FleetMoved::Change(_) => "carry it out with the verb of `solution fleet` that made it",
-        FleetMoved::Uid(_) => "let the fleet's file lead to the cluster that it was made for",
+        FleetMoved::Change(_) => "apply it with the `solution fleet` command that created it",
+        FleetMoved::Uid(_) => {
+            "correct the context or kubeconfig of the cluster in the fleet's file"
+        }
         FleetMoved::Deployment(_, moved) => replan(moved),
         FleetMoved::Waves | FleetMoved::Wave(..) | FleetMoved::Added(_) | FleetMoved::Left(_) => {
             AGAIN

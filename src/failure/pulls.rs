@@ -9,8 +9,8 @@ use super::fixes::create_secret;
 /// The Secret that a hint makes.
 const LOGIN: &str = "registry-login";
 const WHERE_READ: &str =
-    "containerd reads it at the next pull, if its `config_path` is /etc/containerd/certs.d";
-const WITHOUT: &str = "`--no-pull-proof` deploys without such a pod";
+    "containerd reads it at the next pull if its `config_path` is /etc/containerd/certs.d";
+const WITHOUT: &str = "skip the test pull with `--no-pull-proof`";
 
 /// What to do, where the file that nodes lack is shown behind it; `usual` is what helps any pod.
 pub(super) fn hints(unpulled: &Unpulled, usual: Option<&str>) -> Vec<String> {
@@ -35,10 +35,10 @@ fn authority(unpulled: &Unpulled) -> String {
     let host = &unpulled.host;
     let beside = match unpulled.authorities {
         Some(_) => "",
-        None => ", with the registry's certificate authority (PEM) beside it as site-ca.crt",
+        None => ", with the registry's certificate authority (PEM) next to it as site-ca.crt",
     };
     format!(
-        "write this on every node{beside} ({WHERE_READ}); k3s takes the authority as `tls` of {host} in /etc/rancher/k3s/registries.yaml, CRI-O in /etc/containers/certs.d/{host}"
+        "write this on every node{beside} ({WHERE_READ}); k3s reads the authority from `tls` of {host} in /etc/rancher/k3s/registries.yaml, CRI-O in /etc/containers/certs.d/{host}"
     )
 }
 
@@ -49,12 +49,12 @@ fn login(unpulled: &Unpulled) -> String {
     } = unpulled;
     if let Some(secret) = &unpulled.secret {
         return format!(
-            "correct the login for {host} in Secret {secret}: `kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={host} --docker-username=… --docker-password=… --dry-run=client -o yaml | kubectl apply -f -`, or `--pull-login FILE` to have one created"
+            "correct the login for {host} in Secret {secret} with `kubectl --namespace {namespace} create secret docker-registry {secret} --docker-server={host} --docker-username=… --docker-password=… --dry-run=client -o yaml | kubectl apply -f -` or `--pull-login FILE`"
         );
     }
     let secret: KubernetesName = LOGIN.parse().expect("the name of a Secret");
     let create = create_secret(&secret, namespace, None, host);
-    format!("{create}; then `--pull-secret {secret}`")
+    format!("{create}; then use `--pull-secret {secret}`")
 }
 
 #[cfg(test)]
@@ -89,19 +89,20 @@ mod tests {
             unknown.starts_with("write this on every node, with the"),
             "{unknown}"
         );
-        let create = "`kubectl --namespace prod create secret docker-registry";
+        let create =
+            "create the Secret with `kubectl --namespace prod create secret docker-registry";
         let none = hint(pull(PullProblem::Unauthorized), None);
         assert!(
             none.starts_with(&format!("{create} registry-login ")),
             "{none}"
         );
         assert!(
-            none.ends_with("; then `--pull-secret registry-login`"),
+            none.ends_with("; then use `--pull-secret registry-login`"),
             "{none}"
         );
         let wrong = hint(pull(PullProblem::Unauthorized), Some("login"));
-        let correct = format!("correct the login for r.test:5000 in Secret login: {create} login ");
-        assert!(wrong.starts_with(&correct), "{wrong}");
+        let correct = "correct the login for r.test:5000 in Secret login with `kubectl --namespace prod create secret docker-registry login ";
+        assert!(wrong.starts_with(correct), "{wrong}");
         assert_eq!(hint(pull(PullProblem::NoSuchHost), None), "as usual");
         assert_eq!(hint(Stuck::Quota, None), format!("as usual | {WITHOUT}"));
     }

@@ -11,37 +11,35 @@ const QUAY: &str = "quay.io";
 const MAY_NOT_PUSH: &str =
     "ask the registry's administrator for the right to push there, or to create the project";
 /// Where somebody may not delete.
-const MAY_NOT_DELETE: &str = "ask the registry's administrator for the right to delete there, or log in as somebody who has it; without `--images` the content stays";
-const KEEPS_ALL: &str = "have deleting allowed in the registry's configuration (docker-registry: `storage.delete.enabled: true`), then run the same command again; without `--images` the content stays";
+const MAY_NOT_DELETE: &str = "ask the registry's administrator for the right to delete there, or log in as a user who has it; to keep the content, omit `--images`";
+const KEEPS_ALL: &str = "ask the registry's administrator to enable deletion (docker-registry: `storage.delete.enabled: true`), then run the same command again; to keep the content, omit `--images`";
 /// Where nobody says which repositories there are.
-const NO_CATALOG: &str = "have the registry's administrator let this login list all repositories (`/v2/_catalog`); `solution unimport NAME VERSION --images` deletes a version that a cluster has a record of without that list";
+const NO_CATALOG: &str = "ask the registry's administrator for the right to list all repositories (`/v2/_catalog`); a version that a cluster has a record of can be deleted without that list: `solution unimport NAME VERSION --images`";
 /// Where nothing more may be stored.
-pub(super) const QUOTA: &str = "have the quota raised, or free some of it: `solution unimport --images` removes versions that nobody needs, and the registry's garbage collector what they leave";
-const MAKE_IT: &str = "have the registry's administrator create the repository, or allow this login to create repositories by pushing";
-pub(super) const LEVELS: &str = "name a prefix with fewer levels in `--registry`, or none; `--no-mirrors` leaves out the names below `mirror/`, and `--repository-layout flat` gives each image one level below the prefix; `--repository-layout ref` of `solution registry push` gives images the paths of their references";
-const TAG_KEPT: &str = "the tag was pushed by someone else, and the registry is configured never to move a tag: find out whose it is, or choose another prefix in `--registry`";
-const TAG_HIDDEN: &str = "have the registry's administrator give this login the right to pull from the repository as well, then run the same command again: the tag was not moved, and only what is missing is pushed";
-const READ_ONLY: &str = "wait for the end of the registry's maintenance, or name a registry in `--registry` that takes images: a cache of another registry does not";
+pub(super) const QUOTA: &str = "ask the registry's administrator to raise the quota, or delete unneeded versions with `solution unimport --images` and run the registry's garbage collection";
+const MAKE_IT: &str = "ask the registry's administrator to create the repository, or to allow this login to create repositories by pushing";
+pub(super) const LEVELS: &str = "use a prefix with fewer levels in `--registry`, or none; `--no-mirrors` omits the names below `mirror/`, `--repository-layout flat` puts each image one level below the prefix, and `--repository-layout ref` of `solution registry push` uses the paths of the image references";
+const TAG_KEPT: &str = "find out who pushed the tag, or choose another prefix in `--registry`: the registry is configured never to move a tag";
+const TAG_HIDDEN: &str = "ask the registry's administrator for the right to pull from the repository as well, then run the same command again: the tag was not moved, and only missing content is pushed";
+const READ_ONLY: &str = "wait for the end of the registry's maintenance, or name a registry in `--registry` that accepts pushes: a pull-through cache does not";
 const READ_ITS_LOG: &str =
     "check the registry's log for the reason, and the name and prefix in `--registry`";
-const WHAT_IT_TAKES: &str = "`solution registry check --registry HOST[/PREFIX]` shows what the registry takes, and its log why it refused this";
-const PULL_AGAIN: &str = "run the same command again: only what is missing is downloaded";
-const DELETE_AGAIN: &str = "run the same command again: what is left is deleted then";
-const PUSH_AGAIN: &str = "run the same command again: only what is missing is pushed";
-const ROOM: &str = "free some space, or choose another place for downloads";
-const WITH_TLS: &str =
-    "write `https://`, or allow it with `--plain-http` if the server really has no HTTPS";
-const NO_FILE: &str =
-    "check the address of the repository of charts, and that the file is still there";
-const NO_IMAGE: &str =
-    "check the name and the tag; some registries also say this of what your login may not see";
-const NO_IDENTITY: &str = "have the registry's administrator give you a certificate and its key, and put them into a directory as NAME.cert and NAME.key: /etc/containers/certs.d/HOST[:PORT], or any that you name with `--cert-dir`";
-const OTHER_IDENTITY: &str = "have the registry's administrator give you a new certificate and key: `openssl x509 -in NAME.cert -noout -dates -issuer -ext extendedKeyUsage` shows what the one in use is good for";
-const RENEW_IDENTITY: &str = "have the registry's administrator renew the client certificate, or correct this machine's clock";
+const WHAT_IT_TAKES: &str = "check the registry with `solution registry check --registry HOST[/PREFIX]`, and read its log for the reason";
+const PULL_AGAIN: &str = "run the same command again: only missing content is downloaded";
+const DELETE_AGAIN: &str = "run the same command again to delete the rest";
+const PUSH_AGAIN: &str = "run the same command again: only missing content is pushed";
+const ROOM: &str = "free space, or choose another directory for downloads";
+const WITH_TLS: &str = "write `https://`, or use `--plain-http` if the server has no HTTPS";
+const NO_FILE: &str = "check the address of the chart repository, and that the file still exists";
+const NO_IMAGE: &str = "check the name, the tag and your login: some registries report an image as missing if the login may not read it";
+const NO_IDENTITY: &str = "get a certificate and its key from the registry's administrator, and put them as NAME.cert and NAME.key into /etc/containers/certs.d/HOST[:PORT] or into the directory that `--cert-dir` names";
+const OTHER_IDENTITY: &str = "get a new certificate and key from the registry's administrator; check the current one with `openssl x509 -in NAME.cert -noout -dates -issuer -ext extendedKeyUsage`";
+const RENEW_IDENTITY: &str = "ask the registry's administrator to renew the client certificate, or correct the clock of this machine";
 pub(super) const OTHER_CLOCK: &str =
     "correct the clock of this machine or of the one that issued the certificate";
-const ECR_RIGHTS: &str = "the key in `AWS_ACCESS_KEY_ID` needs the right `ecr:CreateRepository`; or create the repository yourself and run the same command again";
-const TAMPERED: &str = "copy again from the source; if it fails again, treat it as tampering";
+const ECR_RIGHTS: &str = "give the key in `AWS_ACCESS_KEY_ID` the right `ecr:CreateRepository`, or create the repository and run the same command again";
+const TAMPERED: &str =
+    "copy the content again from its source; if it fails again, treat it as tampering";
 
 impl Judge for Error {
     /// Refused credentials or certificates are an answer, an unreachable host is not.
@@ -60,35 +58,35 @@ impl Judge for Error {
                 ExpiryError::NotYetValid { .. } => OTHER_CLOCK,
             }),
             Self::Unreachable { .. } => unknown(
-                "check the host name, the port, the firewall between here and the registry, and the proxy that `https_proxy` and `no_proxy` choose",
+                "check the host name, the port, firewalls between this machine and the registry, and the proxy that `https_proxy` and `no_proxy` set",
             ),
             Self::Tls { .. } => unknown(
-                "check that the port is the registry's HTTPS port, and what stands between here and it: `openssl s_client -connect HOST:PORT` shows what it answers",
+                "check that the port is the registry's HTTPS port, and check the TLS handshake with `openssl s_client -connect HOST:PORT`",
             ),
             Self::TooSlow { .. } => unknown(
-                "check the connection to the registry and the load on it, then run the same command again: what is in place is kept",
+                "check the connection to the registry and its load, then run the same command again: completed uploads are kept",
             ),
             Self::Untrusted { .. } => no(
-                "give the authority that signed the registry's certificate with `--ca-file`, and use a host name that the certificate contains",
+                "name the authority that signed the registry's certificate with `--ca-file`, and use a host name that the certificate contains",
             ),
             Self::Expired { .. } => no(
-                "have the registry's administrator renew the certificate, or correct the clock of this machine (`date`)",
+                "ask the registry's administrator to renew the certificate, or correct the clock of this machine (`date`)",
             ),
             Self::PlainHttpAnswer { .. } => {
-                no("use the registry's HTTPS port, or `--plain-http` if it really has none")
+                no("use the registry's HTTPS port, or `--plain-http` if it has none")
             }
             Self::PlainHttpAsked { .. } => no(WITH_TLS),
             Self::NotARegistry { .. } => {
-                no("check the host and the port: an OCI registry answers below /v2/")
+                no("check the host and the port: an OCI registry responds below /v2/")
             }
             Self::LoginRequired { .. } => no(
-                "log in with `solution registry login`, `docker login` or `podman login`, or name the file that holds the login",
+                "log in with `solution registry login`, `docker login` or `podman login`, or name the login file",
             ),
             Self::LoginRefused { .. } => {
                 no("log in again: the user name, password or token is wrong or has expired")
             }
             Self::Denied { operation, .. } if operation.is_pull() => no(
-                "ask the registry's administrator for the right to pull from there, or log in as somebody who has it",
+                "ask the registry's administrator for the right to pull from there, or log in as a user who has it",
             ),
             Self::Denied { operation, .. } if operation.is_deletion() => no(MAY_NOT_DELETE),
             Self::Denied { .. } => no(MAY_NOT_PUSH),
@@ -104,10 +102,10 @@ impl Judge for Error {
             Self::Missing { operation } if operation.is_site() => no(NO_FILE),
             Self::Missing { .. } => no(NO_IMAGE),
             Self::Full { .. } => unknown(
-                "free space in the registry's storage, or give it more, then run the same command again: only what is missing is pushed",
+                "free or add space in the registry's storage, then run the same command again: only missing content is pushed",
             ),
             Self::Busy { .. } if self.is_storing() => unknown(
-                "the registry failed while storing: check its log and its free space, then run the same command again: only what is missing is pushed",
+                "check the registry's log and its free space, then run the same command again: only missing content is pushed",
             ),
             Self::Busy { operation, .. }
             | Self::Interrupted { operation, .. }
@@ -120,7 +118,7 @@ impl Judge for Error {
                 PUSH_AGAIN
             }),
             Self::Refused { status: 413, .. } => no(
-                "raise the maximum body size of the proxy in front of the registry (nginx: `client_max_body_size`); `solution registry check` shows what it takes",
+                "raise the maximum body size of the proxy in front of the registry (nginx: `client_max_body_size`); `solution registry check` shows the limit",
             ),
             Self::Refused { operation, .. } if !operation.is_pull() && !operation.is_deletion() => {
                 no(WHAT_IT_TAKES)
@@ -129,21 +127,21 @@ impl Judge for Error {
                 "correct `https_proxy`, `http_proxy` or `all_proxy`: URLs such as http://proxy.site:3128",
             ),
             Self::LoginUnsupported { .. } => no(
-                "log in with a user name and a password, by `solution registry login`; if the registry's token server is at fault, tell its administrator",
+                "log in with a user name and a password with `solution registry login`; if the registry's token server is at fault, inform its administrator",
             ),
             Self::BadAnswer { .. } => no(
-                "tell the registry's administrator: a proxy in front of it often changes addresses, and must pass on `Host` and `X-Forwarded-Proto`",
+                "inform the registry's administrator: a proxy in front of it must pass on `Host` and `X-Forwarded-Proto`, otherwise addresses in responses are wrong",
             ),
             Self::Damaged { .. } | Self::ManifestDamaged { .. } => no(TAMPERED),
             Self::NotKept { .. } => no(
-                "run the same command again; if it fails again, check the registry: restart it if its garbage collector has run since it was started; and see whether its disk is full, whether a policy removes or quarantines new images, whether replicas behind one address share their storage, and whether a proxy or cache in front answers for it",
+                "run the same command again; if it fails again, check the registry: restart it if its garbage collection has run since it was started, and check whether its disk is full, whether a policy deletes or quarantines new images, whether all replicas share their storage, and whether a proxy or cache answers in its place",
             ),
             Self::Store { .. } => unknown(ROOM),
             Self::OtherSize { .. } | Self::OtherDigest { .. } => no(
-                "the registry, or a proxy in front of it, holds other content: push the image there again",
+                "push the image to the registry again: the registry, or a proxy in front of it, has other content",
             ),
             Self::Read { .. } => {
-                unknown("check the medium: copy the archive again, or try another drive")
+                unknown("copy the archive again, or try another drive: the media may be damaged")
             }
             Self::Refused { .. } | Self::Setup(_) | Self::AnswerTooLong { .. } => NO,
         }
@@ -160,7 +158,7 @@ pub(super) fn taking(why: Refusal, host: &str, repository: &str) -> String {
         Refusal::Other => READ_ITS_LOG.to_owned(),
         Refusal::Denied if host == DOCKER_HUB && repository.matches('/').count() > 1 => {
             // Docker Hub: "Create a repository"; what it answers to longer names is that access is denied.
-            "Docker Hub has repositories of two levels only, USER/NAME: choose another registry"
+            "choose another registry: Docker Hub has only repositories of two levels, USER/NAME"
                 .to_owned()
         }
         Refusal::Denied => MAY_NOT_PUSH.to_owned(),
@@ -172,13 +170,13 @@ fn make_repository(host: &str, repository: &str) -> String {
     if let Some(ecr) = registry::EcrEndpoint::of_registry(host) {
         let region = ecr.region();
         return format!(
-            "`--create-repositories` creates it, or `aws ecr create-repository --region {region} --repository-name {repository}`"
+            "create it with `--create-repositories`, or with `aws ecr create-repository --region {region} --repository-name {repository}`"
         );
     }
     let namespace = repository.split('/').next().unwrap_or(repository);
     match host {
         QUAY => format!(
-            "create the organization `{namespace}` at https://quay.io/organizations/new; the login needs its right to create repositories"
+            "create the organization `{namespace}` at https://quay.io/organizations/new; the login needs the right to create repositories in it"
         ),
         _ => MAKE_IT.to_owned(),
     }
@@ -187,7 +185,7 @@ fn make_repository(host: &str, repository: &str) -> String {
 /// Where a project is made. Only Harbor says that one is missing.
 pub(super) fn make_project(host: &str, project: &str) -> String {
     format!(
-        "create the project `{project}` at https://{host}/harbor/projects, and make the login a developer of it or more"
+        "create the project `{project}` at https://{host}/harbor/projects, and give the login at least the role Developer in it"
     )
 }
 
@@ -195,19 +193,19 @@ impl Judge for IdentityError {
     fn answer(&self) -> Answer {
         no(match self {
             Self::NoCertificate => {
-                "NAME.cert must hold the certificate in PEM: `openssl x509 -inform der -outform pem` converts from DER"
+                "write the certificate to NAME.cert in PEM: `openssl x509 -inform der -outform pem` converts from DER"
             }
             Self::NoKey => {
-                "NAME.key must hold the certificate's private key in PEM: `openssl pkcs12 -nodes` takes both out of a .p12 file"
+                "write the certificate's private key to NAME.key in PEM: `openssl pkcs12 -nodes` extracts both from a .p12 file"
             }
             Self::Encrypted => {
-                "remove the passphrase with `openssl pkey -in NAME.key -out NEW.key`, and let nobody but yourself read the new file"
+                "remove the passphrase with `openssl pkey -in NAME.key -out NEW.key`, and restrict access to the new file with `chmod 600 NEW.key`"
             }
             Self::OtherKey => {
-                "give NAME.cert the key that it was issued for: `openssl x509 -pubkey -noout -in NAME.cert` and `openssl pkey -pubout -in NAME.key` must print the same"
+                "put the key of NAME.cert into NAME.key: `openssl x509 -pubkey -noout -in NAME.cert` and `openssl pkey -pubout -in NAME.key` must print the same"
             }
             Self::Unsupported => {
-                "have a certificate issued for a key of RSA (2048 bits or more), ECDSA (P-256, P-384) or Ed25519"
+                "get a certificate for an RSA (2048 bits or more), ECDSA (P-256, P-384) or Ed25519 key"
             }
         })
     }
@@ -218,14 +216,14 @@ impl Judge for EngineError {
         match self {
             Self::Unreachable { source, .. } if source.kind() == ErrorKind::PermissionDenied => {
                 unknown(
-                    "use an engine of your own (`systemctl --user start podman.socket`), or join the group that owns the socket",
+                    "use a rootless engine (`systemctl --user start podman.socket`), or join the group that owns the socket",
                 )
             }
             Self::Unreachable { .. } => unknown(
                 "start the engine (`systemctl --user start podman.socket`, or Docker's service), or name its socket with DOCKER_HOST=unix://PATH",
             ),
             Self::NoSuchImage { .. } => no(
-                "`docker images` or `podman images` lists what is there; rootless engines and root's hold different images",
+                "list the images with `docker images` or `podman images`; rootless engines and the engine of root have different images",
             ),
             Self::TooLong { .. } => NO,
             Self::Store(_) => unknown(ROOM),
@@ -256,7 +254,7 @@ mod tests {
             assert_eq!(fix(Refusal::NoRepository, host), MAKE_IT);
         }
         let deep = taking(Refusal::Denied, DOCKER_HUB, "user/shop-1.0.0/web");
-        assert!(deep.contains("two levels"), "{deep}");
+        assert!(deep.contains("of two levels"), "{deep}");
         assert_eq!(fix(Refusal::Denied, DOCKER_HUB), MAY_NOT_PUSH);
     }
 }

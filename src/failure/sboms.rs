@@ -8,10 +8,10 @@ impl Judge for SbomError {
     fn answer(&self) -> Answer {
         match self {
             Self::Missing(_) | Self::OtherProgram { .. } => no(
-                "install it, or name it: syft with `--syft` or SYFT, grype with `--grype` or GRYPE",
+                "install it, or name it: syft with `--syft` or SYFT, and grype with `--grype` or GRYPE",
             ),
             Self::Failed { .. } => unknown(
-                "it unpacks below TMPDIR, which may be full; what it says can be tried with the program itself",
+                "check the free space below TMPDIR, where it unpacks, and run the program directly to reproduce the error",
             ),
             Self::Read(error) => error.answer(),
             Self::TooMuch { .. } | Self::Document(_) => NO,

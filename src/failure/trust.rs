@@ -8,7 +8,7 @@ use signing::{PolicyError, TrustError};
 
 use super::{Answer, Failure, Judge, Outcome};
 
-const EXPOSED: &str = "whoever can write there, or replace it, decides what is trusted: leave that to root and yourself (`chown`, `chmod go-w`), or choose another folder with HOME or XDG_CONFIG_HOME";
+const EXPOSED: &str = "remove write access for other users (`chown`, `chmod go-w`), or choose another directory with HOME or XDG_CONFIG_HOME: every user with write access there decides which keys are trusted";
 
 fn usage(hint: &'static str) -> Answer {
     Answer(Outcome::Usage, Some(hint))
@@ -34,15 +34,15 @@ impl Judge for PolicyError {
             | Self::Count { .. }
             | Self::Policies(_)
             | Self::Name(_)
-            | Self::Pattern { .. } => usage("nothing was changed"),
+            | Self::Pattern { .. } => usage("correct the policy: nothing was changed"),
         }
     }
 }
 
 /// Nobody's signature can be trusted, where no key is given and no policy stands.
 pub(crate) fn nobody_trusted() -> Failure {
-    Failure::usage("no public key is given or trusted on this machine, so no signature can be trusted")
-        .hint("give the publisher's key with `--key`, or trust it with `solution trust add`; `validate --skip-signature` checks everything else")
+    Failure::usage("cannot verify signatures: no public key is given, and this machine trusts none")
+        .hint("pass the publisher's key with `--key`, or trust it with `solution trust add`; to check everything else, use `validate --skip-signature`")
 }
 
 /// A folder of policies cannot be read, or is not to be believed.
@@ -55,13 +55,13 @@ pub(crate) fn policies(error: anyhow::Error) -> Failure {
     failure.hint(if exposed {
         EXPOSED
     } else {
-        "nothing is trusted while one policy is invalid: correct it or remove it"
+        "correct or remove the policy: no key is trusted while a policy is invalid"
     })
 }
 
 /// Policies cannot stand beside each other.
 pub(crate) fn together(error: PolicyError) -> Failure {
-    Failure::no(error).hint("`solution trust list` shows the files")
+    Failure::no(error).hint("run `solution trust list` to see the files")
 }
 
 /// A policy without one of its keys would be none.
@@ -70,6 +70,6 @@ pub(crate) fn without_key(path: &Path, error: PolicyError) -> Failure {
         "without this key `{}` is not a valid policy",
         path.display()
     );
-    let hint = "remove the policy as a whole by its name, or edit the file";
+    let hint = "remove the whole policy by its name, or edit the file";
     Failure::no(error).context(context).hint(hint)
 }

@@ -123,6 +123,6 @@ fn an_archive_that_is_not_in_order_is_shown_without_what_it_defines() {
     let shown = desk.solution(&["inspect", "small.iso"]);
     assert_eq!(shown.code, 0, "{shown:?}");
     assert!(shown.stdout.contains("demo"), "{shown:?}");
-    let words = "what it defines and may do is not shown: `solution validate` says what is wrong";
+    let words = "CRDs and rights cannot be shown: run `solution validate` to see the problems";
     assert!(shown.stderr.contains(words), "{shown:?}");
 }

@@ -159,7 +159,7 @@ fn what_only_olm_understands_is_refused_with_what_to_do() {
         "{said}"
     );
     assert!(
-        said.contains("hint: give the manifests that its project publishes"),
+        said.contains("hint: use the manifests that its project publishes"),
         "{said}"
     );
     assert_eq!(desk.names(), [""; 0], "something was written");
@@ -171,7 +171,7 @@ fn a_deployment_is_chosen_only_for_an_operator() {
     let file = release("cert-keeper.yaml");
     let choice = ["init", "--from", &file, "--deployment", "cert-keeper"];
     let said = desk.solution(&choice).failure(2);
-    assert!(said.contains("give `--as operator` too"), "{said}");
+    assert!(said.contains("add `--as operator`"), "{said}");
     assert_eq!(desk.names(), [""; 0], "something was written");
 }
 
@@ -554,7 +554,8 @@ fn conflicts_are_told_to_people_too() {
     let conflict = format!("conflict {}", file("next.yaml"));
     assert!(said.stdout.lines().any(|line| line == conflict), "{said:?}");
     assert!(
-        said.stderr.contains("edit it until no line begins"),
+        said.stderr
+            .contains("resolve each conflict until no line begins"),
         "{said:?}"
     );
     let merged = text(&desk, &file("next.yaml"));
@@ -696,11 +697,14 @@ fn an_update_is_for_a_tree_that_carries_a_release() {
     let file = release("cert-keeper.yaml");
     let from = ["init", "--from", &file, "--update"];
     let said = desk.solution(&from).failure(2);
-    assert!(said.contains("renews a tree, and none is given"), "{said}");
+    assert!(
+        said.contains("requires the directory of a source tree"),
+        "{said}"
+    );
     let operator = [&from[..], &["cert-keeper", "--as", "operator"]].concat();
     let said = desk.solution(&operator).failure(2);
     assert!(
-        said.contains("renews a tree that carries a release as it is"),
+        said.contains("updates only source trees of unchanged releases"),
         "{said}"
     );
     desk.solution(&["init", "cert-keeper", "--update"])

@@ -55,7 +55,7 @@ fn a_chart_is_packed_checked_and_shown() {
     let desk = desk("");
     let packed = desk.solution(&[&PACK[..], &["--output", "json"]].concat());
     assert_eq!(packed.code, 0, "{packed:?}");
-    let words = "warning: charts are not rendered, so nobody looks for the images that they need\n";
+    let words = "warning: charts are not rendered, so the images that they need are not checked\n";
     assert_eq!(packed.stderr, words);
     let listed = stages::list(&desk.path("out.iso"));
     let requires = &listed.statement().predicate.requires;
@@ -97,7 +97,7 @@ fn a_chart_is_packed_checked_and_shown() {
   CRDs      1 file
   namespace web
   needs     db
-  strategy  installed once, then left alone
+  strategy  installed once, never upgraded
   timeout   10m
 chart       db  shop 1.2.3+b
 ";

@@ -178,7 +178,7 @@ fn what_is_no_chart_makes_no_tree() {
         (
             &["--chart", "chart", "--values", "bad.yaml"],
             1,
-            "`bad.yaml` cannot be the values",
+            "`bad.yaml` does not contain values",
         ),
         (
             &["--chart", "chart", "--values", "none.yaml"],
@@ -194,7 +194,7 @@ fn what_is_no_chart_makes_no_tree() {
             "cannot be used with",
         ),
         (&["--values", "one.yaml", "x"], 2, "--chart"),
-        (&["--plain-http", "x"], 2, "and none is given"),
+        (&["--plain-http", "x"], 2, "require a chart with `--chart`"),
     ] {
         let said = desk
             .solution(&[&["init"], arguments].concat())

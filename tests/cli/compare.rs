@@ -50,10 +50,7 @@ fn the_same_archive_does_not_differ() {
     let text = desk
         .solution(&["compare", "example.iso", "example.iso"])
         .success();
-    assert!(
-        text.ends_with("nothing of what is compared differs\n"),
-        "{text}"
-    );
+    assert!(text.ends_with("no differences\n"), "{text}");
 }
 
 #[test]
@@ -87,7 +84,7 @@ fn images_and_their_bytes_are_compared() {
         .failure(1);
     for line in [
         "before      example-1.0.0  signed by ",
-        "brings      ",
+        "includes    ",
         "image       ",
     ] {
         assert!(text.contains(line), "`{line}` is not in: {text}");
@@ -139,7 +136,7 @@ fn definitions_are_judged_as_an_import_does() {
     let text = desk
         .solution(&["compare", "example.iso", "changed.iso"])
         .failure(1);
-    assert!(text.contains("! an import would refuse it: "), "{text}");
+    assert!(text.contains("! an import would reject it: "), "{text}");
 }
 
 #[test]

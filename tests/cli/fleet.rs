@@ -39,12 +39,12 @@ fn a_fleet_is_shown_in_the_order_of_its_waves() {
     let desk = Desk::new();
     desk.write("fleet.yaml", FLEET);
     let shown = desk.solution(&["fleet", "check", "fleet.yaml"]).success();
-    let expected = "wave canary: 1 cluster, good for 10m before the next wave
+    let expected = "wave canary: 1 cluster, soak time 10m
   lab (test): shop 1.1.0 in test
-wave rest: 2 clusters, 2 at a time, 1 may fail, begins when it is approved
+wave rest: 2 clusters, 2 at a time, 1 may fail, needs approval
   paris (prod): shop 1.0.0 in prod
   lyon (prod): shop 1.0.0 in prod
-`fleet.yaml` can be used as a fleet's file
+`fleet.yaml` is a valid fleet file
 ";
     assert_eq!(shown, expected);
     let answer = desk.solution(&["fleet", "check", "fleet.yaml", "--output", "json"]);
@@ -64,9 +64,9 @@ fn all_that_is_wrong_with_a_fleet_is_said_with_its_line_and_what_to_do() {
     for words in [
         "error: line 8: the cluster `lab` is in no wave\nhint: add it,",
         "error: line 13: the entry for `shop` in the environment `prod` names the group `prd`, which does not exist\nhint: did you mean `prod`?",
-        "error: line 17: the cluster `paris` is in two waves, `canary` and `rest`\nhint: leave it out",
+        "error: line 17: the cluster `paris` is in two waves, `canary` and `rest`\nhint: remove it",
         "note: the entry for `shop` in the environment `prod` selects no cluster",
-        "3 obstacles in the way",
+        "3 blockers found",
     ] {
         assert!(refused.contains(words), "{words}\n{refused}");
     }
@@ -100,7 +100,7 @@ fn differences_that_cannot_be_told_are_neither_none_nor_some() {
         assert_eq!(answer.code, code, "{answer:?}");
         answer
     };
-    let words = "0 of 2 clusters differ from the file; cannot be told of: paris, lyon\n";
+    let words = "0 of 2 clusters differ from the file; cannot compare: paris, lyon\n";
     assert_eq!(read("diff", 3).stdout, words);
     let rendered = read("render", 3);
     assert_eq!(rendered.stdout, "", "{rendered:?}");
@@ -124,7 +124,7 @@ fn what_a_tool_does_not_have_is_not_exported_for_it() {
     let to = |tool: &str| desk.solution(&[&export[..], &["--to", tool]].concat());
     let refused = to("argocd").failure(2);
     assert!(
-        refused.contains("`--login-secret` is for Flux"),
+        refused.contains("cannot use `--login-secret` with"),
         "{refused}"
     );
     to("helm").failure(2);
@@ -139,7 +139,7 @@ fn what_is_no_fleet_is_refused_and_what_cannot_be_read_is_not() {
     );
     let refused = desk.solution(&["fleet", "check", "fleet.yaml"]).failure(1);
     for words in [
-        "`fleet.yaml` cannot be used",
+        "`fleet.yaml` is not a valid fleet file",
         "`contexts`",
         "line 7",
         "`solution fleet init`",

@@ -66,7 +66,7 @@ fn a_script_has_no_json_form() {
     let desk = Desk::new();
     let answer = desk.solution(&["completion", "bash", "--output", "json"]);
     assert_eq!(answer.code, 2, "{answer:?}");
-    assert_eq!(answer.json()["error"], "a script has no JSON form");
+    assert_eq!(answer.json()["error"], "cannot write a script as JSON");
 }
 
 #[test]

@@ -64,8 +64,8 @@ fn what_is_ignored_is_counted_and_its_reason_kept() {
         lines[..3],
         [
             "note: 1 finding ignored by apps/source/solution.policy.yaml",
-            "note: apps/source/solution.policy.yaml ignores `practice.latest`, and nothing of it was found",
-            "note: apps/source/solution.policy.yaml ignored `practice.template` until 2020-01-31, which is over: it counts again",
+            "note: apps/source/solution.policy.yaml ignores `practice.latest`, but there is no such finding",
+            "note: apps/source/solution.policy.yaml ignored `practice.template` until 2020-01-31; this has expired, so it is reported again",
         ],
         "{answer:?}"
     );
@@ -87,7 +87,7 @@ fn what_is_ignored_is_counted_and_its_reason_kept() {
     assert!(
         answer
             .failure(2)
-            .contains("cannot judge by `apps/source/solution.policy.yaml`")
+            .contains("cannot use the findings policy `apps/source/solution.policy.yaml`")
     );
     std::fs::remove_file(desk.path(POLICY)).unwrap();
     let answer = run(&desk, &check, &["--findings-policy", "none.yaml"]);
@@ -134,10 +134,7 @@ fn nobody_judges_an_error_or_a_signature() {
             ["--ignore", "integrity.damaged=x"],
             "--ignore: `integrity.damaged` is about the origin",
         ),
-        (
-            ["--ignore", "practice.latest"],
-            "there is no `=` with a reason",
-        ),
+        (["--ignore", "practice.latest"], "expected ID=REASON"),
         (
             ["--select", "practise.latest"],
             "did you mean `practice.latest`?",

@@ -131,6 +131,6 @@ fn a_login_that_cannot_be_asked_for_or_tried_is_not_written() {
     assert!(text.contains("--username"), "{text}");
     login(&["localhost:1", "--username", "a:b", "--password-stdin"]).failure(2);
     let text = login(&["localhost:1", "--username", "me", "--password-stdin"]).failure(1);
-    assert!(text.contains("a password is text of 1 to "), "{text}");
+    assert!(text.contains("a password must have 1 to "), "{text}");
     assert!(desk.names().is_empty(), "{:?}", desk.names());
 }

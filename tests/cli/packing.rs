@@ -337,7 +337,7 @@ fn images_that_objects_run_are_missed_before_packing_and_added_on_demand() {
     let said = desk
         .solution(&["pack", "source", "--add-images"])
         .failure(0);
-    assert!(said.contains("nothing was missing"), "{said}");
+    assert!(said.contains("nothing to add"), "{said}");
     assert_eq!(desk.read("source/solution.yaml"), after.as_bytes());
     // What else is wrong is told where it stands then.
     let known = DEPLOYMENT.replace("example/server:1.0.0", "example/third:3.0");
@@ -381,7 +381,7 @@ fn all_that_is_wrong_with_a_tree_is_said_at_once() {
     let said = desk.solution(&PACK).failure(1);
     let words = "error[operator.crd-kind]: operator/deploy/crds/versionservers_crd.yaml:2: holds ";
     assert!(said.contains(words), "{said}");
-    let end = "refused: `out.iso` was not written, since the source tree has errors\n";
+    let end = "refused: `out.iso` was not written, because the source tree has errors\n";
     assert!(said.ends_with(end), "{said}");
     assert!(!desk.path("out.iso").exists());
 }
@@ -431,13 +431,13 @@ fn a_mirror_is_asked_for_images_of_the_registry_that_it_is_for() {
     for (mirrors, words) in [
         (
             &["docker.io=a.test", "index.docker.io=b.test"][..],
-            "registry `docker.io` has two mirrors",
+            "`--registry-mirror` sets two mirrors of the registry `docker.io`",
         ),
         (
             &["docker.io/library=a.test"],
             "a mirror is for a whole registry",
         ),
-        (&["a.test"], "it is not HOST=MIRROR[/PREFIX]"),
+        (&["a.test"], "expected HOST=MIRROR[/PREFIX]"),
         (&["docker.io=https://a.test"], "a.test"),
     ] {
         let text = pack(mirrors).failure(2);

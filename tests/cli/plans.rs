@@ -76,7 +76,10 @@ fn what_is_for_archives_says_nothing_of_a_plan() {
     let desk = desk();
     for flags in [&["--files"][..], &["--registry", "registry.test/apps"]] {
         let refused = desk.solution(&[&["inspect", "plan.json"], flags].concat());
-        let words = format!("`plan.json` is a plan, and `{}` is for archives", flags[0]);
+        let words = format!(
+            "cannot use `{}` with `plan.json`: it is a plan, not an archive",
+            flags[0]
+        );
         let refused = refused.failure(2);
         assert!(refused.contains(&words), "{refused}");
     }
@@ -125,7 +128,10 @@ fn a_plan_that_was_edited_after_it_was_signed_is_refused() {
         edited.add(signed.signatures().next().unwrap()).unwrap();
         desk.write("plan.json", edited.to_bytes());
         let text = refused(&desk, &["--approved-by", "alice.pub"], 1);
-        assert!(text.contains("changed after it was signed"), "{text}");
+        assert!(
+            text.contains("who changed it after it was signed"),
+            "{text}"
+        );
     }
 }
 
@@ -179,7 +185,7 @@ fn only_the_plan_that_was_looked_at_is_signed_and_where_plans_are_signed() {
     let key = ["sign", "plan.json", "--key", "alice.key"];
     let other = [&key[..], &["--expect", &zero]].concat();
     let text = desk.solution(&other).failure(1);
-    assert!(text.contains("not the one that was expected"), "{text}");
+    assert!(text.contains("not the expected one"), "{text}");
     let beside = [&key[..], &["--detached"]].concat();
     let text = desk.solution(&beside).failure(2);
     assert!(text.contains("--detached"), "{text}");
@@ -215,7 +221,7 @@ fn what_is_no_plan_file_is_said_to_be_none() {
     ] {
         let text = desk.solution(&["apply", "--plan", file]).failure(1);
         assert!(
-            text.contains("cannot be a plan file") && text.contains(words),
+            text.contains("is not a plan file") && text.contains(words),
             "{text}"
         );
     }

@@ -157,7 +157,7 @@ fn what_to_know_is_said_at_once() {
 #[test]
 fn what_is_no_such_operator_is_refused_with_what_to_do() {
     let desk = Desk::new();
-    let hint = "hint: leave `--as operator` out, and the release is carried as it is; or write an operator by hand";
+    let hint = "hint: omit `--as operator` to package the release unchanged, or write an operator manually";
     for (file, words, hint) in [
         (
             "cert-keeper.yaml",
@@ -167,7 +167,7 @@ fn what_is_no_such_operator_is_refused_with_what_to_do() {
         (
             "database-operator-bundle",
             "is an OLM bundle's ClusterServiceVersion",
-            "hint: give the manifests that its project publishes",
+            "hint: use the manifests that its project publishes",
         ),
     ] {
         let file = release(file);

@@ -150,7 +150,7 @@ fn what_cannot_be_rendered_is_said() {
     let refused = render(&desk, &["--registry", "push.test"]).failure(1);
     assert!(refused.contains("PodMonitor"), "{refused}");
     let refused = render(&desk, &[]).failure(2);
-    assert!(refused.contains("no registry is named"), "{refused}");
+    assert!(refused.contains("no registry is set"), "{refused}");
     let name = [&["render", "example"], &PLACE[..]].concat();
     let refused = desk.solution(&name).failure(2);
     assert!(

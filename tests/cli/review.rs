@@ -191,7 +191,7 @@ fn only_verbs_that_find_something_show_it_so() {
     ] {
         let answer = desk.solution(arguments);
         assert_eq!((answer.code, answer.stdout.as_str()), (2, ""), "{answer:?}");
-        let said = "error: SARIF and JUnit are formats of findings, and there are none here";
+        let said = "error: cannot use SARIF or JUnit here: these are formats of findings";
         assert!(answer.stderr.starts_with(said), "{answer:?}");
     }
     // Help and completion offer them where they are, and nowhere else.
@@ -210,7 +210,7 @@ fn only_a_status_is_shown_as_metrics() {
         answer.stderr
     };
     let other = said(&["history", "--output", "metrics"]);
-    let words = "error: metrics are a format of a status, and there is none here";
+    let words = "error: cannot use metrics here: this is a format of the status";
     assert!(other.starts_with(words), "{other}");
     for (verb, format) in [("validate", "metrics"), ("status", "junit")] {
         let other = said(&[verb, "--output", format]);

@@ -56,7 +56,7 @@ const TRIES: usize = 5;
 const AT_ONCE: Duration = Duration::from_millis(500);
 
 /// What an import says before.
-const JUDGED: &str = "signatures judged by --key: 1 of 1 key signed, 1 needed\n";
+const JUDGED: &str = "signatures checked by --key: 1 of 1 key signed, 1 needed\n";
 const NOTHING: &str = "error: interrupted: nothing was changed\n";
 
 /// An API server that takes connections and never answers, and a kubeconfig that leads to it.
@@ -151,8 +151,8 @@ fn a_verb_that_reads_waits_no_longer_than_it_may() {
         let asked = [verb, &["--kubeconfig", "config", "--timeout", "1"]].concat();
         let text = silent.desk.solution(&asked).failure(3);
         for words in [
-            "the cluster did not answer all questions within 1 s",
-            "`--timeout SECONDS` waits longer",
+            "the cluster did not answer all requests within 1 s",
+            "wait longer with `--timeout SECONDS`",
         ] {
             assert!(text.contains(words), "{verb:?}: {text}");
         }

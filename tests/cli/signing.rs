@@ -244,7 +244,7 @@ fn a_statement_travels_alone_and_is_signed_by_its_id_only() {
     let text = desk
         .solution(&[&sign[..], &["--expect", &other]].concat())
         .failure(1);
-    assert!(text.contains("not the one that was expected"), "{text}");
+    assert!(text.contains("not the expected one"), "{text}");
     assert!(desk.read("statement.dsse.json") == statement);
     let expect = ["--expect", &id];
     desk.solution(&[&sign[..], &expect, &["--detached"]].concat())

@@ -219,7 +219,7 @@ fn values_are_judged_by_the_charts_schema_where_there_is_helm() {
     );
     assert!(refused.contains(&message), "{refused}");
     assert!(
-        refused.contains("hint: `solution archive values ARCHIVE` shows"),
+        refused.contains("hint: list the chart's values with `solution archive values ARCHIVE`"),
         "{refused}"
     );
     let refused = desk
@@ -311,7 +311,7 @@ fn what_a_chart_names_nowhere_and_what_means_nothing_is_noted() {
     let both = format!("{{parameters: {{example: {{hots: a}}}}, workloads: [{entry}]}}");
     let refused = check(&desk, &both, &[]).failure(1);
     assert!(refused.contains(&format!("note: {idle}")), "{refused}");
-    assert!(refused.ends_with("\n1 obstacle in the way\n"), "{refused}");
+    assert!(refused.ends_with("\n1 blocker found\n"), "{refused}");
     let json = check(&desk, &both, &["--output", "json"]).json();
     assert_eq!(json["plan"]["notes"], json!([idle]));
 }

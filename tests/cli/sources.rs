@@ -225,7 +225,7 @@ fn a_check_refuses_what_packing_would() {
     assert!(answer.contains(r#""id":"images.config""#), "{answer}");
     let text = desk.solution(&["pack", "source", "--check"]).failure(1);
     assert!(
-        text.contains("refused: `solution pack` would write no archive"),
+        text.contains("refused: `solution pack` would not write an archive"),
         "{text}"
     );
 }
@@ -281,7 +281,7 @@ fn what_was_compressed_is_kept_and_never_believed() {
     fs::write(&entry, damaged).unwrap();
     let text = desk.solution(&pack(&["--cache-dir", "cache"])).failure(0);
     assert!(
-        text.contains("was damaged; it was removed, and packing starts over"),
+        text.contains("in the cache was damaged and is removed; packing starts again"),
         "{text}"
     );
     assert!(desk.read("example.iso") == bytes, "the bytes differ");

@@ -149,7 +149,7 @@ fn a_policy_counts_for_its_solutions_only_and_the_closest_one_counts() {
     .unwrap();
     let text = validate(&desk).failure(1);
     assert!(
-        text.contains("tie.yaml") && text.contains("names must be the same"),
+        text.contains("tie.yaml") && text.contains("names must be equal"),
         "{text}"
     );
 }
@@ -225,7 +225,7 @@ fn keys_are_changed_one_by_one() {
     assert_eq!(report["findings"][0]["id"], "signature.untrusted");
     // The last key goes with its policy only.
     let text = trust(&desk, &["remove", &ids[1][..12]]).failure(1);
-    assert!(text.contains("remove the policy as a whole"), "{text}");
+    assert!(text.contains("remove the whole policy"), "{text}");
     let text = trust(&desk, &["remove", "nothing"]).failure(1);
     assert!(text.contains("no policy `nothing`"), "{text}");
     let extend = ["add", "nobody", "--key", "third.pub", "--extend"];
@@ -274,7 +274,7 @@ fn what_others_could_have_written_ends_the_command() {
     for name in ["acme.yml", "acme.yaml~", "README", "Acme.yaml"] {
         let other = folder.join(name);
         fs::write(&other, &text).unwrap();
-        refused(&[name, "is not named like a policy"]);
+        refused(&[name, "does not have the name of a policy"]);
         fs::remove_file(other).unwrap();
     }
     let link = folder.join("link.yaml");
@@ -365,7 +365,7 @@ fn which_folders_were_read_is_said_also_when_there_is_none() {
             assert!(line.ends_with(&expected), "{line}");
         }
     };
-    told("no such folder");
+    told("no such directory");
     fs::create_dir_all(&folder).unwrap();
     told("empty");
     trust(&desk, &acme("example")).success();
@@ -392,7 +392,7 @@ fn a_folder_may_be_a_link_and_one_that_leads_nowhere_is_not_taken_for_none() {
     let desk = trusting("*");
     fs::rename(desk.path(FOLDER), desk.path("site")).unwrap();
     let text = validate(&desk).failure(2);
-    assert!(text.contains("(no such folder)"), "{text}");
+    assert!(text.contains("(no such directory)"), "{text}");
     std::os::unix::fs::symlink("../../site", desk.path(FOLDER)).unwrap();
     desk.report(&[], 0);
     fs::set_permissions(desk.path("site"), Permissions::from_mode(0o777)).unwrap();
@@ -429,7 +429,7 @@ fn without_home_the_user_database_says_where_policies_are() {
             assert!(looked(&answer).contains(&folder), "{answer:?}");
         } else {
             let text = answer.failure(3);
-            assert!(text.contains("cannot find the home directory"), "{text}");
+            assert!(text.contains("the home directory is unknown"), "{text}");
             assert!(text.contains("set HOME"), "{text}");
         }
     }

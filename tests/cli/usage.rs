@@ -86,11 +86,11 @@ fn what_is_about_a_release_needs_one() {
     ] {
         let text = desk.solution(&["init", "app", option, value]).failure(2);
         assert!(
-            text.starts_with(&format!("error: `{option}` is about a release")),
+            text.starts_with(&format!("error: `{option}` requires a release")),
             "{text}"
         );
         assert!(
-            text.contains("hint: give the release with `--from`"),
+            text.contains("hint: name the release with `--from`"),
             "{text}"
         );
         assert_eq!(desk.names(), [""; 0], "something was written");
@@ -139,7 +139,7 @@ fn a_registry_is_not_repaired_from_what_it_keeps_itself() {
     let verify = ["registry", "verify", "shop", "1.0.0", "--repair"];
     let answer = desk.solution(&[&verify[..], &["--registry", "r.test"]].concat());
     assert_eq!(answer.code, 2, "{answer:?}");
-    let way = "`solution registry verify ARCHIVE --repair` takes the file alone";
+    let way = "run `solution registry verify ARCHIVE --repair` with the file";
     assert!(answer.stderr.contains(way), "{answer:?}");
     assert!(!answer.stderr.contains("usage:"), "{answer:?}");
 }

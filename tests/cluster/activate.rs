@@ -157,18 +157,18 @@ fn crds_go_back_only_where_nothing_needs_the_newer_ones() {
     let held = [
         &held,
         ".spec.greeting of v1alpha1: the field is removed (1 object; the first is VersionServer default/web)",
-        "change these objects so that they fit",
+        "change these objects to match the CRD",
     ];
     let running = [
         "example 1.1.0 is deployed in the environment `active`",
-        "2 obstacles in the way",
+        "2 blockers found",
     ];
     refused(&site, &[&held[..], &running[..]].concat(), back);
 
     // Deploying the older one leaves them, and then only the object needs them.
     deploy(&site, &["1.0.0", "--allow-downgrade"]).success();
     assert_eq!(definition(&site), "1.1.0 True");
-    let one = ["1 obstacle in the way"];
+    let one = ["1 blocker found"];
     refused(&site, &[&held[..], &one[..]].concat(), back);
     // An object that loses nothing is in nobody's way.
     let remove = r#"--patch=[{"op": "remove", "path": "/spec/greeting"}]"#;
@@ -224,7 +224,7 @@ fn a_crd_that_only_the_newer_version_has_is_named() {
     let words = [
         "CRD `moreservers.example.metalk8s.test` of version 1.1.0 is in the cluster, and version 1.0.0 does not have it",
         "solution crds deactivate",
-        "1 obstacle in the way",
+        "1 blocker found",
     ];
     refused(&site, &words, || activate(&site, &["1.0.0"]));
     site.solution(&["deactivate", "--yes", "example"]).success();

@@ -71,7 +71,7 @@ fn a_plan_that_a_second_person_signed_is_applied_once() {
     assert_eq!((planned.code, site.snapshot()), (0, before), "{planned:?}");
     let there = plan(&site, "1.0.0", "plan.json").failure(3);
     assert!(there.contains("exists"), "{there}");
-    let unsigned = ["nobody signed the plan", "solution sign"];
+    let unsigned = ["is not signed", "solution sign"];
     refused(&site, "plan.json", &APPROVED, &unsigned);
 
     // What was shown when it was made is shown to whoever signs it, without the cluster.
@@ -102,7 +102,7 @@ fn a_plan_that_a_second_person_signed_is_applied_once() {
     let again = apply(&site, "plan.json", &APPROVED);
     assert_eq!((again.code, site.snapshot()), (0, before), "{again:?}");
     assert!(
-        again.stdout.contains("nothing of it is left to do"),
+        again.stdout.contains("already applied: nothing to do"),
         "{again:?}"
     );
 }
@@ -124,7 +124,12 @@ fn what_moved_since_a_plan_was_made_is_named_and_nothing_is_written() {
     };
     annotate("who=somebody");
     let object = "these objects have changed: Deployment approved/example-operator";
-    refused(&site, "plan.json", &APPROVED, &[object, "make a new plan"]);
+    refused(
+        &site,
+        "plan.json",
+        &APPROVED,
+        &[object, "create a new plan"],
+    );
     annotate("who-");
     let dry = [&APPROVED[..], &["--dry-run"]].concat();
     apply(&site, "plan.json", &dry).success();
@@ -132,7 +137,7 @@ fn what_moved_since_a_plan_was_made_is_named_and_nothing_is_written() {
     // Whoever edits what is shown must leave the signature behind, and then the plan comes out otherwise.
     let running = ["\"running\":\"1.0.0\"", "\"running\":\"1.0.1\""];
     edit(&site, "plan.json", "edited.json", running, true);
-    let words = ["is not the one that key", "changed after it was signed"];
+    let words = ["is not the one that key", "changed it after it was signed"];
     refused(&site, "edited.json", &APPROVED, &words);
     edit(&site, "plan.json", "bare.json", running, false);
     refused(
@@ -164,7 +169,10 @@ fn a_plan_for_a_medium_takes_that_medium_only() {
     site.import("1.0.0.iso", &["--plan-out", "plan.json"])
         .success();
     assert_eq!(site.snapshot(), before);
-    let without = ["example 1.0.0 is not imported", "give its path too"];
+    let without = [
+        "example 1.0.0 is not imported",
+        "add the path of the archive",
+    ];
     refused(&site, "plan.json", &[], &without);
     let key = ["--key", "publisher.pub"];
     let other = [&["1.1.0.iso"], &key[..]].concat();
@@ -179,7 +187,7 @@ fn a_plan_for_a_medium_takes_that_medium_only() {
     let receipt = apply(&site, "plan.json", &receipt);
     assert_eq!(receipt.json()["solution"], "example-1.0.0", "{receipt:?}");
     let again = apply(&site, "plan.json", &[]).success();
-    assert!(again.contains("nothing of it is left to do"), "{again}");
+    assert!(again.contains("already applied: nothing to do"), "{again}");
 
     // A password is for nobody else to read.
     site.environment("approved");

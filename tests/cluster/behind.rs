@@ -80,7 +80,7 @@ fn comes_back(site: &Site, archive: &str) {
     let failed = import(site, archive).failure(1);
     for words in [
         "version 1.1.0 did not become ready and was rolled back to version 1.0.0",
-        "Pod prod/db-1 deleted: it is of the version that failed",
+        "Pod prod/db-1 deleted: it belongs to the failed version",
     ] {
         assert!(failed.contains(words), "{words}: {failed}");
     }

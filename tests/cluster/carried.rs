@@ -272,7 +272,7 @@ fn what_a_release_has_in_the_whole_cluster_is_accepted_owned_and_taken_back() {
     let refused = site.import(&archive, &place).failure(1);
     assert!(refused.contains("PriorityClass shop is made"), "{refused}");
     let later =
-        "outside of prod, shop-system, or with ServiceAccounts of their own, have no login to";
+        "outside of prod, shop-system, or with their own ServiceAccounts, have no pull secret for";
     assert!(refused.contains(later), "{refused}");
     let template = "go-template={{index .data \".dockerconfigjson\" | base64decode}}";
     let print = ["get", "secret", "login", "--output", template];

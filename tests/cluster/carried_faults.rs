@@ -226,7 +226,7 @@ fn what_an_interruption_left_is_never_called_the_version_before() {
     let words =
         "was not rolled back to version 1.0.0: an earlier change to version 2.0.0 was interrupted";
     assert!(failed.stderr.contains(words), "{failed:?}");
-    let hint = "`solution deploy NAME 1.0.0 --environment ENV` brings version 1.0.0 back";
+    let hint = "run `solution deploy NAME 1.0.0 --environment ENV` to restore version 1.0.0";
     assert!(failed.stderr.contains(hint), "{failed:?}");
     assert!(!failed.stderr.contains("was rolled back to"), "{failed:?}");
     let told = status(&site);

@@ -150,7 +150,7 @@ fn what_is_chosen_for_a_chart_stays_until_it_is_taken_back() {
     let ca = crate::site::variable("SOLUTION_TEST_REGISTRY_CA");
     let values = solution(&site, &["values", "shop", "--ca-file", &ca]).success();
     for words in [
-        "# What shop 1.0.0 lets a site choose",
+        "# Settings of shop 1.0.0",
         "  #     web:",
         "greeting: 'hello'",
     ] {
@@ -187,7 +187,7 @@ fn what_the_schema_of_a_chart_refuses_is_told_with_what_to_do_about_values() {
         let refused = import(&site, &archive, &["--chart-set", "web:replicas=many"]).failure(1);
         for words in [
             "error: the values of the release prod/web do not match the schema of the chart: web: - at '/replicas': got string, want integer\n",
-            "hint: give others with `--chart-set",
+            "hint: set other values with `--chart-set",
         ] {
             assert!(refused.contains(words), "{words}: {refused}");
         }

@@ -341,7 +341,7 @@ fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
         "install release prod/web (web 1.0.0)",
         "create Deployment prod/web",
         "create Job prod/web-setup",
-        "made at random, others in each plan: Secret web, Pod web-test-",
+        "contain random values that differ in each plan: Secret web, Pod web-test-",
         "proof     a pod pulls",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");

@@ -71,8 +71,8 @@ fn helm_takes_an_upgrade_back_that_is_interrupted_and_the_next_one_stays() {
     let (code, said) = second.end();
     assert_eq!(code, Some(143), "{said}");
     for words in [
-        "helm has 60 s to take back what it has begun, or to end; a second signal ends both at once",
-        "error: interrupted while helm was upgrading release prod/web, and helm has ended in time: ",
+        "waiting 60 s for helm to roll back or finish; a second signal stops both immediately",
+        "error: interrupted while helm was upgrading release prod/web; helm ended in time: ",
     ] {
         assert!(said.contains(words), "{words}: {said}");
     }
@@ -88,8 +88,7 @@ fn helm_takes_an_installation_back_whose_terminal_is_closed() {
     first.running.signal("HUP");
     let (code, said) = first.end();
     assert_eq!(code, Some(129), "{said}");
-    let words =
-        "interrupted while helm was installing release prod/web, and helm has ended in time: ";
+    let words = "interrupted while helm was installing release prod/web; helm ended in time: ";
     assert!(said.contains(words), "{said}");
     let listed = crate::charts::helm(&site, &["list", "--short"]);
     assert_eq!(listed.success(), "", "{said}");
@@ -104,14 +103,17 @@ fn a_second_signal_ends_helm_as_well_and_says_what_is_left() {
     let stop = ["-s", "STOP", &first.helm.to_string()];
     Answer::of(Command::new("kill").args(stop)).success();
     first.running.signal("TERM");
-    first.running.until("a second signal ends both at once");
+    first
+        .running
+        .until("a second signal stops both immediately");
     let asked = Instant::now();
     first.running.signal("INT");
     let (code, said) = first.end();
     let took = asked.elapsed();
     assert!(took < Duration::from_secs(2), "{took:?}: {said}");
     assert_eq!(code, Some(130), "{said}");
-    let words = "interrupted while helm was installing release prod/web, which stands half done: ";
+    let words =
+        "interrupted while helm was installing release prod/web; that operation is incomplete: ";
     assert!(said.contains(words), "{said}");
     assert_eq!(statuses(&site), ["pending-install"]);
     next_holds(&site, "1.1.0");

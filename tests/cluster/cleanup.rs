@@ -68,7 +68,8 @@ fn what_cleans_up_is_done_before_anything_goes() {
     let empty = site.everything("prod");
     let broken = cleaning(&site, "1.0.0", "serve");
     let planned = import(&site, &broken, &["--dry-run"]).success();
-    let words = "cleanup   applied first when it is removed, and awaited: ConfigMap prod/farewell, Job prod/clean-up";
+    let words =
+        "cleanup   applied before it is removed: ConfigMap prod/farewell, Job prod/clean-up";
     assert!(planned.contains(words), "{planned}");
     import(&site, &broken, &["--set", "farewell=so long"]).success();
     let running = site.everything("prod");
@@ -139,7 +140,7 @@ fn a_plan_that_was_approved_stands_for_what_cleans_up() {
         let more = ["--pull-secret", "login", "--ca-file", &ca];
         let planned = [&deploy[..], &more, &["--plan-out", file]].concat();
         let planned = site.solution(&planned).success();
-        let words = "applied first when it is removed, and awaited: ConfigMap prod/farewell";
+        let words = "applied before it is removed: ConfigMap prod/farewell";
         assert!(planned.contains(words), "{planned}");
         let sign = ["sign", file, "--key", "publisher.key"];
         site.desk.solution(&sign).success();
@@ -159,15 +160,15 @@ fn a_plan_that_was_approved_stands_for_what_cleans_up() {
     plan("second.json");
     apply("second.json").success();
     let again = apply("second.json").success();
-    assert!(again.contains("nothing of it is left to do"), "{again}");
+    assert!(again.contains("already applied: nothing to do"), "{again}");
 
     // What cleans up is all that differs.
     patched(&site, "so long");
     plan("third.json");
     let done = apply("third.json").success();
-    assert!(!done.contains("nothing of it is left"), "{done}");
+    assert!(!done.contains("already applied"), "{done}");
     let again = apply("third.json").success();
-    assert!(again.contains("nothing of it is left to do"), "{again}");
+    assert!(again.contains("already applied: nothing to do"), "{again}");
     undeploy(&site, &[]).success();
     let kept = ["get", "configmaps,secrets", "--output=name"];
     let kept = site.kubectl("metalk8s-solutions", &kept).success();

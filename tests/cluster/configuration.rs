@@ -116,7 +116,7 @@ fn the_cluster_becomes_what_the_file_says() {
     );
     assert_eq!(
         answer.json()["steps"][1]["why"][0]["message"],
-        "it is not listed"
+        "the file does not list it"
     );
     assert_eq!(versions(&site), known(&[("1.0.0", false), ("1.1.0", true)]));
 }
@@ -155,7 +155,7 @@ fn what_is_not_listed_goes_once_that_is_asked_for_and_nothing_uses_it() {
     let text = apply(&site, &["--prune"]).failure(1);
     assert!(text.contains("unimport    example 1.0.0"), "{text}");
     assert!(
-        text.contains("hint: read the plan; `--yes` confirms it"),
+        text.contains("hint: review the plan, then confirm it with `--yes`"),
         "{text}"
     );
     assert_eq!(site.snapshot(), before);
@@ -258,7 +258,7 @@ fn one_bad_archive_does_not_stop_the_others() {
         why(4)["message"]
             .as_str()
             .unwrap()
-            .contains("may be of this version"),
+            .contains("may contain this version"),
         "{answer:#}"
     );
     assert_eq!(

@@ -65,8 +65,8 @@ fn fields_of_others_are_named_with_their_managers_and_taken_over_when_told() {
         "error: CustomResourceDefinition versionservers.example.metalk8s.test has fields that are owned by other field managers: .spec.names.shortNames (definer)\n",
         "error: ConfigMap fields/example-operator-config has fields that are owned by other field managers: .data.operator.yaml (tuner)\n",
         "error: Deployment fields/example-operator has fields that are owned by other field managers: .spec.replicas (kubectl)\n",
-        "`--force-conflicts` takes these fields over",
-        "3 obstacles in the way",
+        "take them over with `--force-conflicts`",
+        "3 blockers found",
     ] {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }

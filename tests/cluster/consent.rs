@@ -187,7 +187,7 @@ fn roles_of_the_cluster_are_read_and_what_was_accepted_is_content() {
     site.kubectl(records, &["patch", map, "--type=merge", &patch])
         .success();
     let refused = import(&site, &first, &[]).failure(1);
-    assert!(refused.contains("asked for once more"), "{refused}");
+    assert!(refused.contains("required again"), "{refused}");
     import(&site, &first, &["--accept", consent_id(&refused)]).success();
     import(&site, &first, &[]).success();
 }
@@ -251,7 +251,7 @@ fn what_was_found_of_an_archive_is_said_when_it_is_imported() {
     site.desk.solution(&pack).success();
     let import = ["--dry-run", "--allow-unsigned", "example-1.0.0"];
     let answer = site.import("old.iso", &import);
-    for words in ["expired", "nobody signed this archive"] {
+    for words in ["expired", "this archive is not signed"] {
         assert!(answer.stderr.contains(words), "{answer:?}");
     }
     let json = site.import("old.iso", &[&import[..], &["--output", "json"]].concat());

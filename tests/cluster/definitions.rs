@@ -71,7 +71,7 @@ fn objects_that_would_lose_something_are_counted_and_nothing_is_written() {
     );
     assert!(text.contains(&refused), "{text}");
     assert!(
-        text.contains("change these objects so that they fit"),
+        text.contains("change these objects to match the CRD"),
         "{text}"
     );
     assert_eq!(site.snapshot(), before);

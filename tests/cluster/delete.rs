@@ -217,14 +217,14 @@ fn what_runs_with_its_images_keeps_it_and_the_images_go_when_asked() {
     let text = delete(&site, &["--yes"]).failure(1);
     for words in [
         "example is used by objects in the cluster (1 in total): Deployment users/web",
-        "`--even-if-used example` deletes it all the same",
-        "1 obstacle in the way",
+        "to delete it anyway, use `--even-if-used example`",
+        "1 blocker found",
     ] {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }
     let wrong = delete(&site, &["--yes", "--even-if-used", "example-1.0.0"]).failure(2);
     assert!(
-        wrong.contains("does not name what goes: example"),
+        wrong.contains("does not name the Solution to remove: example"),
         "{wrong}"
     );
     let ca = variable("SOLUTION_TEST_REGISTRY_CA");
@@ -326,7 +326,7 @@ fn a_terminal_asks_before_anything_is_deleted() {
     let before = site.snapshot();
     let variables = [("KUBECONFIG", site.kubeconfig().to_owned())];
     let asked = || Terminal::run(&site.desk, "solution delete example", &variables);
-    let question = "delete all of this of example? Type `yes` to continue:";
+    let question = "delete example with all these objects? Type `yes` to continue:";
     asked().at(question, "y\n").ended(1);
     assert_eq!(site.snapshot(), before);
     asked().at(question, "yes\n").ended(0);

@@ -104,7 +104,7 @@ fn a_diff_is_what_a_deployment_would_change() {
 fn what_others_changed_since_a_deployment_is_shown_for_every_solution() {
     let site = running("diff");
     let text = diff(&site, &[]).success();
-    assert_eq!(text, "example-1.0.0 in namespace diff: nothing differs\n");
+    assert_eq!(text, "example-1.0.0 in namespace diff: no differences\n");
 
     let kubectl = |arguments: &[&str]| site.kubectl("diff", arguments).success();
     kubectl(&["scale", "deployment/example-operator", "--replicas=2"]);

@@ -245,7 +245,7 @@ fn what_is_not_as_recorded_is_described() {
     });
     for words in [
         "hint: scale it up again with `kubectl scale`",
-        "namespace before  adopted, was deleted, and someone created another",
+        "namespace before  adopted, was deleted and created again by another user",
         "namespace claims is labelled as environment `shown`, but does not belong to an environment",
         "quota         few: pods ",
         "pull secret login",

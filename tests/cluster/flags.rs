@@ -32,7 +32,7 @@ fn a_timeout_is_how_long_objects_may_take_to_go() {
     for words in [
         "not deleted after 2 s",
         "Deployment prod/example-operator",
-        "`--timeout` waits longer",
+        "with `--timeout` to wait longer",
     ] {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }

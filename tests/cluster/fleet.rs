@@ -274,7 +274,10 @@ fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
         format!("    - name: paris   # as it is called\n      uid: {of_paris}\n      kubeconfig:");
     assert!(text.contains(&line), "{text}");
     let said = solution(&site, &pin).success();
-    assert!(said.contains("rome is the one that is pinned\n"), "{said}");
+    assert!(
+        said.contains("rome is already pinned to this cluster\n"),
+        "{said}"
+    );
     let found = values(&site, &["--output", "json"]).json();
     assert_eq!(
         value(&found, "rome", "/parameters/shop/host"),
@@ -363,7 +366,7 @@ oslo     canary  0 of 1 ready
   example 1.0.0 in prod: absent
 paris    rest    ready
 away     rest    not asked
-1 of 3 clusters is as the file says; absent: oslo (example 1.0.0); not asked: away
+1 of 3 clusters is up to date; absent: oslo (example 1.0.0); not reached: away
 ";
     assert_eq!(answer.stdout, expected);
     let words = "error: away: cannot use the cluster";
@@ -380,7 +383,7 @@ away     rest    not asked
         assert_eq!(shown.code, 1, "{shown:?}");
         for words in [
             format!("  example {version} in prod: {state}, 1.0.0 is deployed\n"),
-            format!("; {state}: paris (example 1.0.0, the file says {version})\n"),
+            format!("; {state}: paris (example 1.0.0 instead of {version})\n"),
         ] {
             assert!(shown.stdout.contains(&words), "{words}: {shown:?}");
         }
@@ -466,10 +469,9 @@ fn objects_that_others_changed_are_told(site: &Site) {
     let paris = "--cluster=paris";
     let shown = status(site, &[paris]);
     assert_eq!(shown.code, 1, "{shown:?}");
-    let words =
-        "  shop 1.0.0 in prod: drifted: ConfigMap prod/settings differs from what was deployed\n";
+    let words = "  shop 1.0.0 in prod: drifted: ConfigMap prod/settings differs from the deployed version\n";
     assert!(shown.stdout.contains(words), "{shown:?}");
-    let last = "0 of 1 cluster is as the file says; drifted: paris (shop 1.0.0)\n";
+    let last = "0 of 1 cluster is up to date; drifted: paris (shop 1.0.0)\n";
     assert!(shown.stdout.ends_with(last), "{shown:?}");
     let drift = &in_paris(site)["drift"];
     let fields = [
@@ -527,7 +529,7 @@ fn who_may_read_a_status_may_read_that_of_a_fleet_and_less_is_not_called_absent(
     let roles = site.desk.solution(&rbac).success();
     site.apply(&roles).success();
     deploy(&site, &site.account("reader"), wanted);
-    let last = "1 of 1 cluster is as the file says\n";
+    let last = "1 of 1 cluster is up to date\n";
     eventually("the rights hold", || {
         let shown = status(&site, &without_objects);
         (shown.code == 0 && shown.stdout.ends_with(last)).then_some(())
@@ -535,7 +537,7 @@ fn who_may_read_a_status_may_read_that_of_a_fleet_and_less_is_not_called_absent(
     // Objects are dry-run, which takes the rights to deploy.
     let shown = status(&site, &without_objects[..1]);
     assert_eq!(shown.code, 3, "{shown:?}");
-    let words = "  example 1.0.0 in prod: cannot be seen: cannot compare its objects: ";
+    let words = "  example 1.0.0 in prod: unknown: cannot compare its objects: ";
     assert!(shown.stdout.contains(words), "{shown:?}");
 
     // Which cluster it is, and nothing of what runs there.
@@ -544,9 +546,9 @@ fn who_may_read_a_status_may_read_that_of_a_fleet_and_less_is_not_called_absent(
     let shown = becomes("unseen");
     assert_eq!(shown.code, 3, "{shown:?}");
     for words in [
-        "oslo     canary  0 of 1 ready\n  example 1.0.0 in prod: cannot be seen: this user may not see imported versions",
-        "    hint: `solution site rbac --verb status` prints the roles",
-        "\n0 of 1 cluster is as the file says; cannot be seen: oslo (example 1.0.0)\n",
+        "oslo     canary  0 of 1 ready\n  example 1.0.0 in prod: unknown: this user may not see imported versions",
+        "    hint: ask the cluster administrator for the roles that `solution site rbac --verb status` prints",
+        "\n0 of 1 cluster is up to date; unknown: oslo (example 1.0.0)\n",
     ] {
         assert!(shown.stdout.contains(words), "{words}: {shown:?}");
     }

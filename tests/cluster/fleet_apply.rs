@@ -232,7 +232,7 @@ fn apply_as_approved(fleet: &Fleet) -> Value {
     fleet.apply(&written).success();
     let unsigned = ["--plan=plan.json", "--approved-by=publisher.pub"];
     let refused = fleet.apply(&unsigned).failure(1);
-    assert!(refused.contains("nobody signed the plan"), "{refused}");
+    assert!(refused.contains("is not signed"), "{refused}");
     let shown = solution(&fleet.site, &["sign", "plan.json", "--key=publisher.key"]).success();
     for words in [
         "shop 1.0.0 in prod, 3 clusters\n",

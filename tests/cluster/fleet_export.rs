@@ -230,8 +230,8 @@ fn people_read_the_same(site: &Site) {
     let shown = export(site, "argocd", &["--output-dir", "out"]);
     let losses = &shown.stderr;
     for words in [
-        "note: lab, shop 1.0.0 in gitops: beyond the environment: ClusterRole shop-nodes\n",
-        "to be made in the cluster: Secret gitops/shop-parameters-1 (Opaque) with the keys ",
+        "note: lab, shop 1.0.0 in gitops: effects outside the environment: ClusterRole shop-nodes\n",
+        "create in the cluster: Secret gitops/shop-parameters-1 (Opaque) with the keys ",
         "lost: consent: ",
         "lost: order: ",
     ] {

@@ -135,7 +135,7 @@ fn a_run_that_is_killed_and_a_cluster_that_dies_are_completed_by_running_again()
     let mut running = begin(&all, &[]);
     let told = std::io::BufReader::new(running.stderr.take().unwrap());
     let mut told = std::io::BufRead::lines(told).map(Result::unwrap);
-    assert!(told.any(|line| line.contains("wave first is to be good for 30 min more")));
+    assert!(told.any(|line| line.contains("soak time of wave first: 30 min left")));
     kill(running);
     assert_eq!(all.configs()[1..], ["", ""]);
     all.write("1.1.0", "", "");

@@ -52,14 +52,15 @@ fn the_plan_says_what_goes_back_and_why_the_rest_is_left(
         &format!("  rollback  nothing: revision {second} did not change shop [paris]\n"),
         "  rollback  to shop 1.0.0 (it ran before revision ",
         "  rollback  nothing: no board is deployed [paris]\n",
-        "  rollback  nothing: no version of board ran before 1.0.0 [rome]\n",
+        "  rollback  nothing: 1.0.0 is the first deployed version of board [rome]\n",
         "+  text: 'hello rome, 3, 1.0.0'\n",
     ] {
         assert!(plan.contains(words), "{words}: {plan}");
     }
     let chosen = ["--solution", "shop", "--revision", first];
     let plan = fleet(of, "rollback", &[&dry[..], &chosen].concat()).success();
-    let words = format!("nothing: shop 1.1.0 runs, revision {first} deployed 1.0.0 [rome]\n");
+    let words =
+        format!("nothing: shop 1.1.0 is deployed, but revision {first} deployed 1.0.0 [rome]\n");
     assert!(plan.contains(&words) && !plan.contains("board"), "{plan}");
 }
 
@@ -204,7 +205,7 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
     assert_eq!(refused.code, 1, "{refused:?}");
     let words = "error: lab, shop 1.0.0 in prod: board 1.0.0 in the environment `prod` needs shop";
     assert!(refused.stderr.contains(words), "{refused:?}");
-    let note = "  note      stays: the fleet did not bring it [lab]\n";
+    let note = "  note      kept: it was not deployed by this fleet [lab]\n";
     assert!(refused.stdout.contains(note), "{refused:?}");
     let before = of.configs();
 
@@ -214,7 +215,7 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
     let [board, shop] = ["board", "shop"].map(|it| plan.find(&format!("{it} 1.0.0 in prod, 2")));
     assert!(board.is_some() && board < shop, "{plan}");
     let unconfirmed = fleet(of, "delete", &wave).failure(1);
-    assert!(unconfirmed.contains("nobody confirmed"), "{unconfirmed}");
+    assert!(unconfirmed.contains("was not confirmed"), "{unconfirmed}");
     fleet(of, "pause", &[]).success();
     let yes = [&wave[..], &["--yes", "--output", "json"]].concat();
     assert_eq!(fleet(of, "delete", &yes).code, 3);
@@ -238,7 +239,7 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
     assert!(!journal.contains("clusters"), "{journal}");
     let again = fleet(of, "delete", &["--all"]).success();
     assert!(
-        again.contains("gone: 3 clusters (rome, paris, lab)\n"),
+        again.contains("removed: 3 clusters (rome, paris, lab)\n"),
         "{again}"
     );
 }

@@ -158,7 +158,10 @@ fn a_wave_that_fails_leaves_the_rest_untouched_and_running_again_completes_it() 
     let result: Value = ended.json();
     assert_eq!(states(&result), of(["failed", "untouched", "untouched"]));
     let stopped = result["stopped"]["message"].as_str().unwrap();
-    assert_eq!(stopped, "1 cluster of wave first failed, and 0 may");
+    assert_eq!(
+        stopped,
+        "1 cluster of wave first failed, but only 0 may fail"
+    );
     // It went back to what ran there.
     let before = NAMES.map(|name| format!("hello {name}, 3, 1.1.0"));
     assert_eq!(fleet.configs(), before);
@@ -171,7 +174,7 @@ fn a_wave_that_fails_leaves_the_rest_untouched_and_running_again_completes_it() 
     assert_eq!(fleet.configs(), after);
     let status = fleet_status(&fleet);
     assert!(
-        status.ends_with("3 of 3 clusters are as the file says\n"),
+        status.ends_with("3 of 3 clusters are up to date\n"),
         "{status}"
     );
     other_values_in_the_file_are_not_what_runs(&fleet);
@@ -183,7 +186,7 @@ fn other_values_in_the_file_are_not_what_runs(all: &Fleet) {
     std::fs::write(&path, text.replace("size: 3", "size: 4")).unwrap();
     let status = read_status(all, &[]);
     assert_eq!(status.code, 1, "{status:?}");
-    let words = "0 of 3 clusters are as the file says; other values: lab (shop 1.2.0), paris (shop 1.2.0), rome (shop 1.2.0)\n";
+    let words = "0 of 3 clusters are up to date; other values: lab (shop 1.2.0), paris (shop 1.2.0), rome (shop 1.2.0)\n";
     assert!(status.stdout.ends_with(words), "{status:?}");
     read_status(all, &["--quick"]).success();
 }
@@ -230,7 +233,7 @@ fn prepare_hub(all: &Fleet) {
 
 /// Whether the fleet is paused although the hub was not told, and lets it go on.
 fn is_paused_here_alone(all: &Fleet, refused: &str) {
-    let words = "the decision is in force beside the file, but the hub was not told";
+    let words = "cannot update the hub: the decision is stored only in the journal next to the fleet's file";
     assert!(refused.contains(words), "{refused}");
     let journal: Value = serde_json::from_slice(&all.site.desk.read("fleet.journal.json")).unwrap();
     assert_eq!(journal["pause"]["paused"], true, "{journal}");
@@ -279,11 +282,11 @@ fn a_wave_waits_for_its_approval_for_time_and_while_the_fleet_is_paused() {
     prepare_hub(&all);
     let ended = all.apply_accepting(&HUB);
     assert_eq!(ended.code, 3, "{ended:?}");
-    let words = "wave rest is not begun before somebody approves its plan ";
+    let words = "wave rest waits for the approval of its plan ";
     let plan = ended.stderr.split(words).nth(1);
     let plan = plan.unwrap_or_else(|| panic!("{ended:?}"));
     let plan = plan.split_whitespace().next().unwrap().to_owned();
-    let soaks = "wave first is to be good for 1 min more";
+    let soaks = "soak time of wave first: 1 min left";
     assert!(ended.stderr.contains(soaks), "{ended:?}");
     let part = fleet(&all, &["approve", "fleet.yaml", "rest", &plan[1..]]);
     assert_eq!(part.code, 2, "{part:?}");
@@ -429,7 +432,7 @@ fn one_that_is_away_is_waited_for(all: &Fleet, fleet_file: &str) {
     running.until("rome: waiting for the cluster: ");
     assert_eq!(all.config(2), "");
     door.open();
-    running.until("wave first is to be good for");
+    running.until("soak time of wave first: ");
     door.shut();
     let told = || results::events(&std::fs::read_to_string(all.site.desk.path("events")).unwrap());
     let of_rome = |event: &str| {
@@ -518,7 +521,7 @@ spec:
     all.apply(&[]).success();
     let status = fleet_status(&all);
     assert!(
-        status.ends_with("1 of 1 cluster is as the file says\n"),
+        status.ends_with("1 of 1 cluster is up to date\n"),
         "{status}"
     );
     let again = all.apply(&["--output=json"]).json();
@@ -542,8 +545,8 @@ fn what_left_the_file_is_told_and_goes_where_somebody_says_so(all: &Fleet) {
 
     let plan = all.apply(&[]).success();
     for words in [
-        "example 1.0.0 in staging, 1 cluster\n  note      is no more in the file; `--prune` removes it\n",
-        "note      paris (UID 00000000-0000-4000-8000-000000000001) is no more in the file",
+        "example 1.0.0 in staging, 1 cluster\n  note      no longer in the file; remove it with `--prune`\n",
+        "note      paris (UID 00000000-0000-4000-8000-000000000001) is no longer in the file",
     ] {
         assert!(plan.contains(words), "{words}: {plan}");
     }
@@ -552,7 +555,7 @@ fn what_left_the_file_is_told_and_goes_where_somebody_says_so(all: &Fleet) {
     assert_eq!(status["gone"][0]["name"], "paris");
 
     let unconfirmed = all.apply(&["--prune"]).failure(1);
-    assert!(unconfirmed.contains("nobody confirmed"), "{unconfirmed}");
+    assert!(unconfirmed.contains("was not confirmed"), "{unconfirmed}");
     let pruned = all.apply(&["--prune", "--yes", "--output=json"]).json();
     let cluster = &pruned["clusters"][0];
     assert_eq!(

@@ -149,7 +149,7 @@ fn a_version_is_forgotten_only_when_its_images_are_gone() {
         &format!("the registry keeps {registry}/example-1.0.0/"),
         "the registry does not allow deleting",
         "storage.delete.enabled",
-        "without `--images` the content stays",
+        "to keep the content, omit `--images`",
     ] {
         assert!(refused.stderr.contains(words), "`{words}`: {refused:?}");
     }
@@ -245,7 +245,7 @@ fn prune_deletes_what_has_no_record_and_nothing_that_has_one() {
     let refused = prune(&["example", "1.0.0"]);
     for words in [
         "example-1.0.0 is imported: ConfigMap metalk8s-solutions/solution-example-1.0.0 needs it",
-        "`solution unimport example 1.0.0 --images` deletes it",
+        "run `solution unimport example 1.0.0 --images` once",
     ] {
         assert!(refused.stderr.contains(words), "`{words}`: {refused:?}");
     }

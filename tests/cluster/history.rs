@@ -167,7 +167,7 @@ fn what_is_no_way_back_is_refused_with_the_reason() {
     let patch = ["patch", &receipt, "--type=merge", "--patch", &data];
     site.kubectl("metalk8s-solutions", &patch).success();
     let text = site.solution(&["history"]).success();
-    assert!(text.contains("cannot be read as a receipt"), "{text}");
+    assert!(text.contains("is not a readable receipt"), "{text}");
     site.solution(&["unimport", "--yes", "example", "1.0.0"])
         .success();
     let refused = rollback(&site, &[]).failure(1);
@@ -298,7 +298,7 @@ fn a_receipt_that_was_changed_or_removed_is_found_by_the_sites_key() {
     sign(&["environment", "create", "one"]);
     sign(&["environment", "create", "two"]);
     let text = sign(&["environment", "delete", "--yes", "two"]);
-    let words = "this is revision 3 of the cluster's history";
+    let words = "recorded as revision 3 of the cluster's history";
     assert!(text.contains(words), "{text}");
 
     let all = |signature: &str| json!([signature, signature, signature]);
@@ -354,7 +354,7 @@ fn a_receipt_that_was_changed_or_removed_is_found_by_the_sites_key() {
     assert_eq!((code, signatures), (1, expected), "{history:#}");
     assert_eq!(history["changed"], json!([2]), "{history:#}");
     let text = site.solution(&["history"]).success();
-    let words = "note: revision 2 is not any more as the next one says that it was";
+    let words = "note: the receipt of revision 2 was changed after the next revision recorded it";
     assert!(text.contains(words), "{text}");
 
     site.kubectl(records, &["delete", map]).success();

@@ -272,7 +272,7 @@ fn a_kubeconfig_that_kubectl_can_use_works_and_another_is_explained() {
         };
         let said = solution.failure(3);
         assert_eq!(said.matches(words).count(), 1, "{name}: {said}");
-        let leads_away = said.contains("try `kubectl version`");
+        let leads_away = said.contains("check access with `kubectl version`");
         assert_eq!(leads_away, words == "not valid for name", "{name}: {said}");
     }
 }

@@ -534,7 +534,7 @@ fn what_reaches_beyond_a_namespace_is_refused_to_who_administers_only_it() {
         "ClusterRole solution:ours:ours:example:more is cluster-scoped",
         "CRD `versionservers.example.metalk8s.test` is not active",
         "`solution crds activate NAME VERSION`",
-        "have who administers the cluster deploy it",
+        "ask the cluster administrator to deploy it",
     ] {
         assert!(text.contains(words), "`{words}` is not in: {text}");
     }

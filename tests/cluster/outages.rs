@@ -187,7 +187,7 @@ fn an_image_that_the_registry_lost_is_named_and_nothing_is_changed() {
     let answer = Answer::of(&mut upgrade(&site, &[]));
     let text = answer.failure(1);
     let words = "no longer has all of example-operator:1.1.0";
-    says(&text, &[words, "hint: import the archive once more"]);
+    says(&text, &[words, "hint: import the archive again"]);
     assert_eq!(site.snapshot(), before, "{text}");
     // Its archive has it.
     site.import("1.1.0.iso", &[]).success();

@@ -210,7 +210,7 @@ fn a_file_that_cannot_hold_changes_nothing() {
     let note = "replicas apply to operators only (the site's file, entry for *)";
     let text = site.solution(&["site", "check"]).failure(1);
     assert!(text.starts_with(&format!("note: {note}")), "{text}");
-    assert!(text.ends_with("\n3 obstacles in the way\n"), "{text}");
+    assert!(text.ends_with("\n3 blockers found\n"), "{text}");
     let problems = site.solution(&["site", "check", "--output", "json"]);
     assert_eq!(problems.code, 1, "{problems:?}");
     let problems = problems.json();
@@ -257,7 +257,7 @@ fn the_file_of_an_environment_goes_with_it_and_the_default_stays() {
     let shown = site.snapshot();
     let delete = ["environment", "delete", "--yes", "gone"];
     let text = site.solution(&[&delete[..], &["--dry-run"]].concat());
-    let words = format!("{file}, the site's file of the environment, would be deleted");
+    let words = format!("{file}, the site configuration of the environment, would be deleted");
     let text = text.success();
     assert!(text.contains(&words), "{text}");
     assert_eq!(site.snapshot(), shown);

@@ -101,8 +101,8 @@ fn what_runs_anywhere_keeps_its_version() {
         "example 1.0.0 is active: its CRDs are in the cluster",
         "example-1.0.0 is used by objects in the cluster (4 in total): VersionServer users/served, \
          Deployment users/web, CronJob users/nightly, Pod users/alone",
-        "`--even-if-used example-1.0.0` forgets it all the same",
-        "2 obstacles in the way",
+        "to unimport it anyway, use `--even-if-used example-1.0.0`",
+        "2 blockers found",
     ];
     refused(&site, &words, || unimport(&["1.0.0"]));
     refused(&site, &words, || unimport(&["1.0.0", "--dry-run"]));
@@ -120,7 +120,7 @@ fn what_runs_anywhere_keeps_its_version() {
     assert_eq!(answer["uses"].as_array().map(Vec::len), Some(4));
     let wrong = unimport(&["1.0.0", "--even-if-used", "example"]).failure(2);
     assert!(
-        wrong.contains("does not name what goes: example-1.0.0"),
+        wrong.contains("does not name the Solution to remove: example-1.0.0"),
         "{wrong}"
     );
 
@@ -128,7 +128,7 @@ fn what_runs_anywhere_keeps_its_version() {
     activate(&site, "1.1.0");
     let words = [
         "example-1.0.0 is used by objects in the cluster (3 in total): Deployment users/web, ",
-        "1 obstacle in the way",
+        "1 blocker found",
     ];
     refused(&site, &words, || unimport(&["1.0.0"]));
     let forced = [
@@ -161,8 +161,7 @@ fn an_active_version_is_forgotten_only_after_its_crds() {
     let message = "example 1.0.0 is active: its CRDs are in the cluster";
     let fix = "activate another version with `solution crds activate example VERSION`, \
                or `solution crds deactivate example` first";
-    let text =
-        format!("error: {message}\nhint: {fix}\nnothing was changed: 1 obstacle in the way\n");
+    let text = format!("error: {message}\nhint: {fix}\nnothing was changed: 1 blocker found\n");
     // No flag forces it: nobody could tell any more which version the CRDs are of.
     let force = ["--even-if-used", "example-1.0.0"];
     for more in [&[][..], &["--dry-run"], &force] {
@@ -196,9 +195,9 @@ fn crds_stay_with_what_needs_them() {
         |more: &[&str]| site.solution(&[&["deactivate", "--yes", "example"], more].concat());
     let words = [
         "objects of kind VersionServer still exist (1 in total): VersionServer users/served",
-        "`--even-if-used example` deletes custom resources with their CRDs",
+        "to delete custom resources with their CRDs, use `--even-if-used example`",
         "example is used by objects in the cluster (3 in total): Deployment users/web, ",
-        "2 obstacles in the way",
+        "2 blockers found",
     ];
     refused(&site, &words, || deactivate(&[]));
     let gone = deactivate(&["--even-if-used", "example", "--output", "json"]).json();
@@ -262,10 +261,10 @@ fn an_environment_says_at_once_what_is_in_it() {
     let delete = || site.solution(&["environment", "delete", "--yes", "full"]);
     let words = [
         "example 1.0.0 is deployed in `full`",
-        "`solution undeploy example --environment full` first",
+        "run `solution undeploy example --environment full` first",
         "workloads would be deleted (1 in total): Deployment full/mine",
         "--delete-resources",
-        "2 obstacles in the way",
+        "2 blockers found",
     ];
     refused(&site, &words, delete);
 }

@@ -73,7 +73,7 @@ fn an_image_that_a_chart_names_in_parts_is_explained_and_added() {
         desk.solution(&all)
     };
     let said = pack(&["--check", "--why", "sidecar"]).failure(1);
-    let line = "`r.test/mesh/sidecar:1` is named by `mesh/templates/injector.yaml` of the chart `mesh`, ConfigMap `injector`: /data/values (global.hub, global.sidecar.image, global.tag), since the fields are its parts\n";
+    let line = "`r.test/mesh/sidecar:1` is named by `mesh/templates/injector.yaml` of the chart `mesh`, ConfigMap `injector`: /data/values (global.hub, global.sidecar.image, global.tag): the fields are its parts\n";
     assert!(said.contains(line), "{said}");
     let said = pack(&["--check", "--why", "r.test/off"]).failure(1);
     assert!(

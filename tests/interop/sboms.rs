@@ -231,7 +231,7 @@ fn a_database_tells_what_images_have_and_a_vex_document_what_does_not_matter() {
     );
     let people = validate(desk, "shop.iso", &judged[..2], 0).stdout;
     let line = format!(
-        "high        images/app/1.0.0: {CVE} in libcurl4: 7.88.1-10 is there, fixed in 7.88.1-10+deb12u4\n"
+        "high        images/app/1.0.0: {CVE} in libcurl4: 7.88.1-10 is installed, fixed in 7.88.1-10+deb12u4\n"
     );
     assert!(people.starts_with(&line), "{people}");
 
@@ -328,7 +328,7 @@ fn without_sboms_nothing_is_judged_and_without_programs_nothing_begins() {
         "--vulnerabilities",
         "db.tar.gz",
     ]);
-    assert!(said.failure(1).contains("there is no `grype`"));
+    assert!(said.failure(1).contains("`grype` not found"));
     let said = validate(desk, "bare.iso", &["--vulnerabilities", "nowhere"], 1).stderr;
     assert!(said.contains("cannot read `nowhere`"), "{said}");
     desk.write("no.tar.gz", "no");

@@ -44,7 +44,7 @@ fn a_passphrase_is_asked_for_and_not_shown() {
 fn a_passphrase_that_is_typed_badly_makes_no_key() {
     let desk = Desk::new();
     for (first, second, words) in [
-        ("one\n", "another\n", "the two passphrases differ"),
+        ("one\n", "another\n", "the passphrases differ"),
         ("\n", "", "the passphrase is empty"),
     ] {
         let mut terminal = Terminal::run(&desk, "solution keygen locked --encrypt", &[])

@@ -62,7 +62,7 @@ fn tells_of_nothing_yet(desk: &Desk, server: &Server, registry: &str, login: &st
         ),
         "push      1 of 1 repository".to_owned(),
         "parts     yes".to_owned(),
-        "body      none seen up to 10.7 GB".to_owned(),
+        "body      no limit up to 10.7 GB".to_owned(),
         "delete    yes".to_owned(),
         "space     unknown: only Harbor reports quotas, and this is a different registry"
             .to_owned(),
@@ -216,10 +216,7 @@ fn a_project_that_must_be_made_first_is_named() {
         text.contains(&format!("https://{}/harbor/projects", site.host())),
         "{text}"
     );
-    assert!(
-        text.ends_with("\n1 obstacle in the way of a push\n"),
-        "{text}"
-    );
+    assert!(text.ends_with("\n1 blocker found for a push\n"), "{text}");
 }
 
 /// A registry whose repositories have names of so many levels at most, and that says no more of others than this.
@@ -252,7 +249,7 @@ fn a_limit_on_the_levels_of_names_is_found_whatever_the_registry_answers() {
         let site = limited(3, refusal);
         let registry = format!("{}/apps", site.host());
         let text = preflight(&desk, &registry, &[]).success();
-        let line = "names     of at most 3 levels, prefix included";
+        let line = "names     at most 3 levels, including the prefix";
         assert!(text.lines().any(|it| it == line), "{refusal}: {text}");
         let few = limited(2, refusal);
         let found = preflight(&desk, &format!("{}/apps", few.host()), &JSON);

@@ -103,7 +103,7 @@ fn a_push_tells_programs_each_step_and_how_long_it_will_take() {
     // Nothing that is there is written to, and another push can be read from standard error.
     let size = desk.path("large.iso").metadata().unwrap().len();
     let refused = self::answer(&desk, &import(&proxy.host(), &["--progress", "large.iso"]));
-    assert!(refused.failure(1).contains("holds something already"));
+    assert!(refused.failure(1).contains("is not empty"));
     assert_eq!(desk.path("large.iso").metadata().unwrap().len(), size);
     let again = self::answer(&desk, &import(&proxy.host(), &["--progress", "-"]));
     assert_eq!(again.code, 0, "{again:?}");
@@ -216,7 +216,7 @@ fn an_import_that_is_interrupted_finishes_its_part_and_goes_on_behind_it() {
     interrupt(&child);
     let mut lines = BufReader::new(child.stderr.take().unwrap());
     let mut stderr = String::new();
-    while !stderr.contains("finishing what is under way") {
+    while !stderr.contains("finishing the current operation") {
         let read = lines.read_line(&mut stderr).unwrap();
         assert_ne!(read, 0, "{stderr}");
     }
@@ -225,7 +225,7 @@ fn an_import_that_is_interrupted_finishes_its_part_and_goes_on_behind_it() {
     assert_eq!(child.wait().unwrap().code(), Some(130), "{stderr}");
     for words in [
         "error: interrupted while pushing shop-1.0.0: ",
-        "running the same command again goes on from there",
+        "run the same command again to resume",
     ] {
         assert!(stderr.contains(words), "{stderr}");
     }

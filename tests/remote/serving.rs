@@ -502,7 +502,7 @@ fn a_new_certificate_is_shown_after_a_signal_and_a_broken_one_never() {
     let good = fs::read(desk.path("server.pem")).unwrap();
     desk.write("server.pem", "no certificate");
     serving.signal("-HUP");
-    serving.says("cannot speak TLS by `server.pem` and `server.key`");
+    serving.says("cannot use `server.pem` and `server.key` for TLS");
     assert_eq!(serial(&desk, &serving), first);
     // A key that is not the certificate's is none either.
     issue(&folder, "server", "-days 2 -extfile extensions");

@@ -124,7 +124,7 @@ fn a_full_registry_is_told_once_with_the_images_that_are_missing() {
     assert!(refused.contains(&said), "{refused}");
     assert_eq!(refused.matches("storage is full").count(), 1, "{refused}");
     assert!(
-        refused.contains("free space in the registry's storage"),
+        refused.contains("free or add space in the registry's storage"),
         "{refused}"
     );
     assert!(!refused.contains("so the cluster"), "{refused}");
@@ -195,7 +195,7 @@ fn an_archive_that_is_not_trusted_brings_nothing() {
         .failure(1);
     assert!(text.contains("nothing was pushed"), "{text}");
     let text = desk.solution(&flags).failure(2);
-    assert!(text.contains("no public key is given or trusted"), "{text}");
+    assert!(text.contains("no public key is given"), "{text}");
     assert_eq!(server.stored("/_manifests/").len(), 0);
 }
 
@@ -400,7 +400,7 @@ fn what_waits_for_a_cluster_is_said_beside_what_other_tools_read() {
     let server = Server::start(&Protection::None);
     let registry = server.host();
     let first = import(&desk, "example.iso", &registry, &[]).success();
-    let words = "nothing was deployed; what needs a cluster: CRDs, operator";
+    let words = "nothing was deployed; these parts need a cluster: CRDs, operator";
     assert!(first.contains(words), "{first}");
     let list = ["--image-map", "kustomize"];
     let again = import(&desk, "example.iso", &registry, &list);
@@ -410,7 +410,7 @@ fn what_waits_for_a_cluster_is_said_beside_what_other_tools_read() {
         words,
         "0 blobs sent",
         "--environment ENV",
-        "pushes nothing twice",
+        "without pushing again",
     ];
     for said in beside {
         assert!(again.stderr.contains(said), "{again:?}");

@@ -72,9 +72,8 @@ async fn archive(
     let (solution, version) = (plan.solution.name(), Some(plan.solution.version()));
     let reach = &arguments.registries.reach;
     let kept = kept(cluster, solution, version, reach, output).await;
-    let kept = kept.map_err(|failure| {
-        failure.hint("a plan for an archive that is not imported yet needs it: give its path too")
-    })?;
+    let kept = kept
+        .map_err(|failure| failure.hint("add the path of the archive: it is not imported yet"))?;
     Ok(kept.map(|kept| (kept.archive, kept.client)))
 }
 

@@ -42,10 +42,10 @@ pub(super) fn run(command: &Command, output: Output) -> Result<Outcome, Failure>
 fn list(path: &Path) -> Result<(Checksums, Vec<u8>), Failure> {
     let bytes = files::read(path, limits::CHECKSUMS_SIZE as u64)?;
     let list = Checksums::from_slice(&bytes)
-        .with_context(|| format!("`{}` is no list of checksums", path.display()))
+        .with_context(|| format!("`{}` is not a list of checksums", path.display()))
         .map_err(|error| {
             Failure::no(error)
-                .hint("make it anew: `sha256sum FILE... > SHA256SUMS`, in the folder of the files")
+                .hint("create it again with `sha256sum FILE... > SHA256SUMS` in the directory of the files")
         })?;
     Ok((list, bytes))
 }
@@ -60,7 +60,7 @@ fn beside(path: &Path) -> Result<Option<Envelope>, Failure> {
     let envelope = Envelope::from_slice_of(PayloadType::Checksums, &bytes)
         .with_context(|| {
             format!(
-                "`{}` has no signatures of a list of checksums",
+                "`{}` does not contain signatures of a list of checksums",
                 path.display()
             )
         })

@@ -56,8 +56,10 @@ pub(super) fn run(arguments: &SignChecksums, output: Output) -> Result<Outcome, 
         None => (unsigned(bytes)?, Write::New),
         Some(signed) if signed.payload() == bytes => (signed, Write::Replace),
         Some(_) => {
-            let other = anyhow!("`{}` is of another list", written.display());
-            return Err(Failure::no(other).hint("remove it if the list is new, and sign again"));
+            let other = anyhow!("`{}` belongs to another list", written.display());
+            return Err(
+                Failure::no(other).hint("if the list is new, remove the file and sign again")
+            );
         }
     };
     let keys = keys::secret(&arguments.keys, &arguments.passphrase)?;

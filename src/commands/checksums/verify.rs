@@ -34,13 +34,13 @@ pub(crate) struct VerifyChecksums {
     keys: Vec<PathBuf>,
 }
 
-/// What a signed list says of the files beside it.
+/// The result of comparing files with a signed list.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct VerifiedChecksums<'a> {
     /// The list that was read.
     list: &'a Path,
-    /// Whether one of the keys signed it, at least one of its files is there, and none differs.
+    /// Whether one of the keys signed it, at least one of its files exists, and none differs.
     valid: bool,
     /// Those of the given keys that signed it.
     signed_by: Vec<KeyId>,
@@ -54,9 +54,9 @@ pub(crate) struct VerifiedChecksums<'a> {
 pub(crate) struct ListedFile {
     /// Its name.
     name: String,
-    /// What it must be.
+    /// The expected digest.
     digest: Digest,
-    /// What it is.
+    /// A description of the text.
     state: ListedState,
 }
 
@@ -66,10 +66,8 @@ pub(super) fn run(arguments: &VerifyChecksums, output: Output) -> Result<Outcome
     let (list, bytes) = list(path)?;
     let envelope = beside(path)?.ok_or_else(|| {
         let missing = detached_path(path);
-        Failure::no(anyhow!("`{}` is not signed", path.display())).hint(format!(
-            "its signatures belong into `{}`",
-            missing.display()
-        ))
+        Failure::no(anyhow!("`{}` is not signed", path.display()))
+            .hint(format!("put its signatures into `{}`", missing.display()))
     })?;
     let is_of_list = envelope.payload() == bytes;
     let signers = signing::verify(&envelope, &trust)
@@ -116,17 +114,19 @@ fn show(verified: &VerifiedChecksums<'_>) {
     render::lines("different  ", named(ListedState::Different));
     render::lines("missing    ", named(ListedState::Missing));
     if verified.valid {
-        render::line!("valid: `{list}` is as it was signed, and so are its files that are here");
+        render::line!(
+            "valid: `{list}` and its files in this directory are unchanged since they were signed"
+        );
     } else if verified.signed_by.is_empty() {
-        render::note!("error: `{list}` is not as one of these keys signed it");
+        render::note!("error: `{list}` has no valid signature by one of these keys");
         render::note(
-            "hint: get it again, with its signatures, and the public key through another channel",
+            "hint: get the list and its signatures again, and the public key through another channel",
         );
     } else if named(ListedState::Different).next().is_some() {
-        render::note!("error: files differ from `{list}`, which is as it was signed");
-        render::note("hint: get them again");
+        render::note!("error: files differ from the signed list `{list}`");
+        render::note("hint: get these files again");
     } else {
-        render::note!("error: none of the files in `{list}` is here");
+        render::note!("error: none of the files in `{list}` exists in its directory");
         render::note("hint: copy the list into the directory of the files");
     }
 }

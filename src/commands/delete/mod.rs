@@ -92,7 +92,7 @@ async fn delete(
     if change.run == Run::Dry {
         return Ok(give(output, &plan, |_| render::dry(change.run)));
     }
-    let question = format!("delete all of this of {solution}?");
+    let question = format!("delete {solution} with all these objects?");
     if !arguments.removal.yes && !agreed(&question, output).await? {
         return Ok(refuse(output, &plan, [unconfirmed()]));
     }

@@ -28,7 +28,10 @@ pub(super) fn show(plan: &Deletion) {
 
 /// What is in the way. That custom resources exist cannot be forced: they are never deleted.
 pub(super) fn in_the_way(plan: &Deletion) -> Vec<InTheWay> {
-    let forced = format!("`--even-if-used {}` deletes it all the same", plan.solution);
+    let forced = format!(
+        "to delete it anyway, use `--even-if-used {}`",
+        plan.solution
+    );
     let in_the_way = |obstacle: &Obstacle| {
         let can_be_forced = matches!(obstacle, Obstacle::Used { .. });
         InTheWay::of(obstacle, can_be_forced, &forced)

@@ -12,18 +12,18 @@ use crate::commands::refusal::InTheWay;
 use crate::failure::Outcome;
 use crate::render;
 
-/// What differs. With exit code 1 something does, with 3 it cannot be told of everything.
+/// The differences. The exit code is 1 if there are any, and 3 if some are unknown.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct All<'a> {
     /// The environment.
     environment: &'a EnvironmentName,
-    /// Whether an object differs, of those of which it could be told.
+    /// Whether any of the compared objects differs.
     differs: bool,
     /// Each version that was compared.
     comparisons: Vec<One<'a>>,
 }
 
-/// A version, against what is in a namespace.
+/// A version compared with a namespace.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "Comparison")]
@@ -36,7 +36,7 @@ pub(crate) struct One<'a> {
     running: Option<&'a Version>,
     /// The objects that differ.
     objects: Vec<Different<'a>>,
-    /// What keeps others from being known.
+    /// The blockers that prevented further comparison.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     obstacles: Vec<InTheWay>,
 }
@@ -115,10 +115,10 @@ fn one(one: &One) {
         render::note!("hint: {}", obstacle.fix);
     }
     if !one.obstacles.is_empty() {
-        return render::note!("{solution}{namespace}: what differs cannot be told");
+        return render::note!("{solution}{namespace}: cannot compare");
     }
     match one.objects.len() {
-        0 => render::line!("{solution}{namespace}: nothing differs"),
+        0 => render::line!("{solution}{namespace}: no differences"),
         1 => render::line!("{solution}{namespace}: 1 object differs"),
         many => render::line!("{solution}{namespace}: {many} objects differ"),
     }

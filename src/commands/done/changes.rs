@@ -35,7 +35,7 @@ impl fmt::Display for Changes {
             changes.push(format!("{} removed", objects(self.removed)));
         }
         if changes.is_empty() {
-            changes.push("nothing in the cluster was changed".to_owned());
+            changes.push("the cluster was not changed".to_owned());
         }
         f.write_str(&changes.join(" and "))
     }

@@ -24,7 +24,7 @@ impl Stage {
             Self::Pushed => " after all images were pushed",
             Self::Proof => " while a pod was pulling an image",
             Self::Rollout => " while waiting for the operator",
-            Self::Settling => " while waiting for what was applied",
+            Self::Settling => " while waiting for the applied objects",
             Self::Restoring => " while restoring the previous version",
         }
     }

@@ -20,7 +20,7 @@ fn the_sentence_says_what_is_done_and_what_to_do() {
     assert!(!state.take(&object("same", Applied::Unchanged)));
     assert_eq!(
         state.sentence(),
-        "interrupted after all images were pushed: nothing in the cluster was changed; run the same command again to complete it"
+        "interrupted after all images were pushed: the cluster was not changed; run the same command again to complete it"
     );
     assert!(state.take(&object("a", Applied::Created)));
     assert!(
@@ -49,21 +49,20 @@ fn what_helm_was_doing_is_half_done_unless_it_has_ended() {
     let mut state = State::default();
     state.take(&helm(ReleaseChange::Upgrading));
     state.take(&Event::HelmRuns(Duration::from_secs(1)));
-    let half_done = "interrupted while helm was upgrading release prod/web, which stands half done: nothing in the cluster was changed; run the same command again to complete it";
+    let half_done = "interrupted while helm was upgrading release prod/web; that operation is incomplete: the cluster was not changed; run the same command again to complete it";
     assert_eq!(state.sentence(), half_done);
     state.take(&Event::HelmEnded(HelmEnd::Asked));
-    let words =
-        "interrupted while helm was upgrading release prod/web, and helm has ended in time: ";
+    let words = "interrupted while helm was upgrading release prod/web; helm ended in time: ";
     assert!(state.sentence().starts_with(words), "{}", state.sentence());
     state.take(&Event::HelmEnded(HelmEnd::Killed));
     assert_eq!(state.sentence(), half_done);
     state.take(&Event::HelmEnded(HelmEnd::Itself));
-    let words = "interrupted while waiting for what was applied: ";
+    let words = "interrupted while waiting for the applied objects: ";
     assert!(state.sentence().starts_with(words), "{}", state.sentence());
     // These it leaves as they are.
     state.take(&helm(ReleaseChange::Uninstalling));
     state.take(&Event::HelmEnded(HelmEnd::Asked));
     let words =
-        "interrupted while helm was uninstalling release prod/web, which stands half done: ";
+        "interrupted while helm was uninstalling release prod/web; that operation is incomplete: ";
     assert!(state.sentence().starts_with(words), "{}", state.sentence());
 }

@@ -37,7 +37,7 @@ pub(crate) struct DeleteArguments {
     removal: RemovalArguments,
 }
 
-/// What became of an environment, or would become.
+/// The result of deleting an environment; with `--dry-run`, the plan.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Deleted {
@@ -96,14 +96,14 @@ fn show(deleted: &DeletedEnvironment, run: Run) {
             Left::Deleted(namespace) => format!("namespace {namespace} {verb} deleted"),
             Left::Released(namespace) => {
                 format!(
-                    "namespace {namespace} was not created for the environment and stays, without its labels"
+                    "namespace {namespace} was adopted by the environment and is kept, without its labels"
                 )
             }
-            Left::Gone(namespace) => format!("namespace {namespace} was gone already"),
+            Left::Gone(namespace) => format!("namespace {namespace} was already deleted"),
         });
     }
     if let Some(file) = &deleted.site_file {
-        render::line!("{file}, the site's file of the environment, {verb} deleted");
+        render::line!("{file}, the site configuration of the environment, {verb} deleted");
     }
 }
 

@@ -52,12 +52,12 @@ fn namespace(space: &NamespaceDescription) {
     if !space.description.is_empty() {
         render::line!("  description   {}", space.description);
     }
-    let uid = space.uid.as_deref().unwrap_or("none is recorded");
+    let uid = space.uid.as_deref().unwrap_or("none recorded");
     render::line!("  uid           {uid}");
     let level = space.pod_security.as_deref();
     render::line!(
         "  PodSecurity   {}",
-        level.unwrap_or("no label; the cluster's default applies")
+        level.unwrap_or("no label (the cluster's default applies)")
     );
     match &space.quotas {
         Some(quotas) => quotas.iter().for_each(quota),
@@ -75,8 +75,8 @@ fn words(space: &NamespaceDescription) -> &'static str {
         Identity::Recorded => "",
         Identity::Unfinished => ", not finished",
         Identity::Going => ", is being deleted",
-        Identity::Replaced => ", was deleted, and someone created another",
-        Identity::Gone => ", is gone",
+        Identity::Replaced => ", was deleted and created again by another user",
+        Identity::Gone => ", does not exist",
     }
 }
 
@@ -109,7 +109,7 @@ fn operator(deployed: &DeployedOperator) {
         id, by, at, lines, ..
     }) = accepted
     {
-        render::line!("    {by} accepted this beyond the environment at {at} (id {id}):");
+        render::line!("    {by} accepted these effects outside the environment at {at} (id {id}):");
         render::lines("      ", lines);
     }
 }

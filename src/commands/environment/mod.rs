@@ -125,7 +125,7 @@ fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {
 
 fn show(spaces: &[EnvironmentNamespace]) {
     if spaces.is_empty() {
-        render::line("no environment; `solution environment create NAME` creates one");
+        render::line("no environments; create one with `solution environment create NAME`");
     }
     for space in spaces {
         let runs = space.solutions.iter();

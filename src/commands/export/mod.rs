@@ -22,7 +22,7 @@ use crate::args::{Output, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, environment, interrupt, render};
 
-/// What was written.
+/// The written files.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Exported {

@@ -49,7 +49,11 @@ impl MemberAccount {
                 let failed = Failure::unknown(failed).context("its management cluster");
                 return Err(failed.hint(failure.next_step()));
             }
-            None => return Err(Failure::unknown(anyhow!("no management cluster was asked"))),
+            None => {
+                return Err(Failure::unknown(anyhow!(
+                    "no management cluster was queried"
+                )));
+            }
         };
         let held = importer::held_member(management, name).await;
         let held = held.map_err(failure::member)?;

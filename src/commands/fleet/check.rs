@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     cluster: ReadArguments,
 }
 
-/// What a fleet's file says.
+/// The content of a fleet's file.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ReadFleet<'a> {
     /// The path that was checked.
@@ -68,9 +68,9 @@ pub(crate) struct ReadFleet<'a> {
     paused: bool,
     /// The waves in their order.
     waves: Vec<OrderedWave>,
-    /// What is possibly intended.
+    /// Notes on content that may be intended.
     notes: Vec<String>,
-    /// With `--pin`: what came of each cluster.
+    /// With `--pin`: the result for each cluster.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pinned: Vec<PinnedCluster>,
     /// With `--repin`: the clusters that are known by another UID than before.
@@ -103,7 +103,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         repin::show(&read.repinned);
         pin::show(&read.pinned);
         if outcome == Outcome::Yes {
-            render::line!("`{}` can be used as a fleet's file", path.display());
+            render::line!("`{}` is a valid fleet file", path.display());
         }
     });
     Ok(outcome)
@@ -133,17 +133,14 @@ pub(super) fn read(path: &Path) -> Result<FleetFile, Failure> {
     let name = path.display().to_string();
     FleetFile::read(name, &bytes).map_err(|error| {
         Failure::no(error)
-            .context(format!(
-                "`{}` cannot be used as a fleet's file",
-                path.display()
-            ))
-            .hint("`solution fleet init` writes one with every field explained")
+            .context(format!("`{}` is not a valid fleet file", path.display()))
+            .hint("create one with comments on every field with `solution fleet init`")
     })
 }
 
 fn show(read: &ReadFleet<'_>) {
     if read.paused {
-        render::line("paused: no further cluster is begun");
+        render::line("paused: no further cluster is changed");
     }
     for wave in &read.waves {
         render::line!("{wave}");

@@ -67,11 +67,11 @@ pub(in crate::commands) fn show_folded(plans: Vec<ClusterPlan<'_>>, shown: Shown
 fn lines_of(plan: &PlanSummary) -> Vec<String> {
     let target = plan.target.as_ref();
     let beyond = target.and_then(|it| it.beyond.as_ref());
-    let id = beyond.map(|it| format!(", id {}):", it.id));
+    let id = beyond.map(|it| format!(" (id {}):", it.id));
     let lines = import::lines(plan).into_iter();
     let lines = lines.filter(|line| !line.starts_with(CLUSTER));
     let without = |line: String| match &id {
-        Some(id) => line.replace(id, "):"),
+        Some(id) => line.replace(id, ":"),
         None => line,
     };
     lines.map(without).collect()

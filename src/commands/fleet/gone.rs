@@ -20,7 +20,7 @@ impl fmt::Display for GoneCluster {
         let Self { name, uid } = self;
         write!(
             f,
-            "{name} (UID {uid}) is no more in the file; what the fleet brought there stays"
+            "{name} (UID {uid}) is no longer in the file; Solutions that the fleet deployed there are kept"
         )
     }
 }

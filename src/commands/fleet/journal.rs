@@ -45,14 +45,17 @@ impl<'a> JournalFile<'a> {
         let shown = path.display();
         let journal: FleetJournal = serde_json::from_slice(&bytes).map_err(|error| {
             Failure::no(error)
-                .context(format!("`{shown}` is no journal of a fleet"))
-                .hint("move it away: pauses, approvals and soak times are then asked for anew")
+                .context(format!("`{shown}` is not the journal of a fleet"))
+                .hint("move the file away; pauses, approvals and soak times then start over")
         })?;
         if journal.fleet == *fleet {
             return Ok(journal);
         }
-        let other = anyhow!("`{shown}` is the journal of the fleet {}", journal.fleet);
-        Err(Failure::no(other).hint("keep each fleet's file in a folder of its own"))
+        let other = anyhow!(
+            "`{shown}` is the journal of another fleet, {}",
+            journal.fleet
+        );
+        Err(Failure::no(other).hint("keep each fleet's file in its own directory"))
     }
 
     /// Returns the revision that a run of the file as it is now belongs to.

@@ -30,7 +30,7 @@ pub(crate) struct WaveTerms {
     max_failures: usize,
     /// How long all of them are good before the next wave begins, as in the file.
     soak: Option<String>,
-    /// Whether somebody has to approve before the wave begins.
+    /// Whether the wave needs an approval.
     approve: bool,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct OrderedCluster {
     name: String,
     /// The groups that it is in.
     groups: Vec<String>,
-    /// What runs there, as `NAME VERSION in ENVIRONMENT`.
+    /// The deployments there, as `NAME VERSION in ENVIRONMENT`.
     solutions: Vec<String>,
 }
 
@@ -91,10 +91,10 @@ impl WaveTerms {
             words = format!("{words}, {} may fail", self.max_failures);
         }
         if let Some(soak) = &self.soak {
-            words = format!("{words}, good for {soak} before the next wave");
+            words = format!("{words}, soak time {soak}");
         }
         if self.approve {
-            words.push_str(", begins when it is approved");
+            words.push_str(", needs approval");
         }
         words
     }

@@ -81,12 +81,12 @@ fn plan_id(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     Err(format!(
-        "the id of a plan has {} hex digits",
+        "expected the {} hex digits of a plan id",
         fleet::ID_DIGITS
     ))
 }
 
-/// What was decided of a fleet.
+/// The decision on a fleet.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct FleetDecision<'a> {
@@ -104,7 +104,7 @@ pub(super) fn pause(arguments: &PauseArguments, output: Output) -> Result<Outcom
     let hub = &arguments.hub;
     hub.decide(&file, &arguments.file, FleetJournal::pause)?;
     Ok(give(output, &of(&file, true, None), |_| {
-        render::line("paused: no further cluster is begun");
+        render::line("paused: no further cluster is changed");
     }))
 }
 
@@ -114,9 +114,9 @@ pub(super) fn resume(arguments: &ResumeArguments, output: Output) -> Result<Outc
     hub.decide(&file, &arguments.file, FleetJournal::resume)?;
     let is_paused = file.spec().paused;
     Ok(give(output, &of(&file, is_paused, None), |it| {
-        render::line("clusters are begun again by the next `solution fleet apply`");
+        render::line("resumed: the next `solution fleet apply` continues");
         if it.paused {
-            render::note("note: the file has `paused: true`");
+            render::note("note: the file still has `paused: true`");
         }
     }))
 }
@@ -140,7 +140,7 @@ pub(super) fn approve(arguments: &ApproveArguments, output: Output) -> Result<Ou
     Ok(give(output, &of(&file, paused, Some(wave)), |_| {
         render::line!("wave {wave}: plan {plan} is approved");
         if !asks {
-            render::note("note: this wave begins without an approval as well");
+            render::note("note: this wave does not require approval");
         }
     }))
 }

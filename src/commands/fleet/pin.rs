@@ -18,16 +18,16 @@ use crate::failure::{self, Failure, Outcome, cannot};
 use crate::own::{self, Modes, Write};
 use crate::{cluster, disk, render};
 
-/// What came of pinning a cluster.
+/// The result of pinning a cluster.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct PinnedCluster {
     /// The cluster's name.
     name: String,
-    /// Its UID; null if it could not be told.
+    /// Its UID; null if it could not be read.
     uid: Option<String>,
     /// Whether the UID was written into the file now.
     written: bool,
-    /// What kept it from being told.
+    /// The reason why the UID could not be read.
     problem: Option<InTheWay>,
 }
 
@@ -86,7 +86,10 @@ fn write(file: &FleetFile, path: &Path, uids: &BTreeMap<usize, ClusterUid>) -> R
     let again = FleetFile::read(file.name(), text.as_bytes()).ok();
     let again = again.filter(|again| again.document() == file.document());
     let Some(file) = again.as_ref() else {
-        let changed = anyhow::anyhow!("`{}` was changed meanwhile", path.display());
+        let changed = anyhow::anyhow!(
+            "cannot update `{}`: it was changed in the meantime",
+            path.display()
+        );
         return Err(Failure::unknown(changed).hint("run the same command again"));
     };
     let text = fleet::pinned(file, &text, uids).map_err(Failure::no)?;
@@ -123,9 +126,9 @@ pub(super) fn show(pinned: &[PinnedCluster]) {
                 render::note!("hint: {}", problem.fix);
             }
             (Some(uid), None) if cluster.written => {
-                render::line!("pinned {} by {uid}", cluster.name);
+                render::line!("pinned {} to {uid}", cluster.name);
             }
-            (Some(_), None) => render::line!("{} is the one that is pinned", cluster.name),
+            (Some(_), None) => render::line!("{} is already pinned to this cluster", cluster.name),
             (None, None) => {}
         }
     }

@@ -117,8 +117,8 @@ impl<'a> Reaching<'a> {
     ) -> Result<T, Failure> {
         timeout(self.longest, done).await.unwrap_or_else(|_| {
             let seconds = self.longest.as_secs();
-            let late = anyhow!("did not answer all questions within {seconds} s");
-            Err(Failure::unknown(late).hint("`--timeout SECONDS` waits longer"))
+            let late = anyhow!("did not answer all requests within {seconds} s");
+            Err(Failure::unknown(late).hint("wait longer with `--timeout SECONDS`"))
         })
     }
 }

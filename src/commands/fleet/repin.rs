@@ -22,7 +22,7 @@ pub(crate) struct RepinnedCluster {
     name: String,
     /// The UID by which it is known now.
     uid: String,
-    /// How that contradicts what was known before; null if nothing was known.
+    /// The contradiction to the known UID; null if none was known.
     conflict: Option<String>,
 }
 
@@ -72,11 +72,11 @@ pub(super) fn repin(
                 if let Some(conflict) = conflict {
                     render::note(conflict);
                 } else {
-                    render::note!("`{name}` leads to the cluster with the UID {uid}");
+                    render::note!("`{name}` is now the cluster with the UID {uid}");
                 }
             }
         }
-        let question = "know these clusters by their new UIDs?";
+        let question = "pin these clusters to their new UIDs?";
         if !confirmed && !agreed(question, output).await? {
             return Ok(None);
         }
@@ -93,12 +93,12 @@ fn place(file: &FleetFile, name: &ClusterName) -> Result<usize, Failure> {
     let clusters = &file.spec().clusters;
     let Some(at) = clusters.iter().position(|cluster| cluster.name == *name) else {
         return Err(Failure::usage(format!("the fleet has no cluster `{name}`"))
-            .hint("`solution fleet check` lists the clusters"));
+            .hint("list the clusters with `solution fleet check`"));
     };
     match &clusters[at].uid {
         None => Ok(at),
         Some(uid) => {
-            let pinned = format!("the file pins the cluster `{name}` by the UID {uid}");
+            let pinned = format!("the file pins the cluster `{name}` to the UID {uid}");
             Err(Failure::usage(pinned).hint("correct or remove `uid` in the file"))
         }
     }
@@ -107,7 +107,7 @@ fn place(file: &FleetFile, name: &ClusterName) -> Result<usize, Failure> {
 /// Shows the clusters that are known by another UID now.
 pub(super) fn show(repinned: &[RepinnedCluster]) {
     for RepinnedCluster { name, uid, .. } in repinned {
-        render::line!("{name} is known by the UID {uid} now");
+        render::line!("{name} is now pinned to the UID {uid}");
     }
 }
 

@@ -97,8 +97,8 @@ pub(super) fn check_solutions(names: &[SolutionName], file: &FleetFile) -> Resul
 /// Fails if none is meant.
 fn check_any(meant: Vec<usize>) -> Result<Vec<usize>, Failure> {
     if meant.is_empty() {
-        return Err(Failure::usage("no cluster of the fleet is meant by this")
-            .hint("`solution fleet check` lists them with their waves and groups"));
+        return Err(Failure::usage("no cluster of the fleet matches")
+            .hint("list the clusters, waves and groups with `solution fleet check`"));
     }
     Ok(meant)
 }
@@ -112,9 +112,8 @@ fn none<'a, N: AsRef<str> + fmt::Display + 'a>(
     let near = nearest(typed, known, NEAR);
     let near = near.map_or(String::new(), |name| format!("did you mean `{name}`? "));
     let failure = format!("the fleet has no {what} `{typed}`");
-    let hint = format!(
-        "{near}`solution fleet check` lists the clusters with their waves, groups and Solutions"
-    );
+    let hint =
+        format!("{near}list the clusters, waves, groups and Solutions with `solution fleet check`");
     Failure::usage(failure).hint(hint)
 }
 

@@ -19,10 +19,10 @@ pub(crate) struct ShownHistory<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(inner(range(min = 1)))]
     pub(in crate::commands) changed: &'a [Revision],
-    /// Of all receipts those that somebody removed, as far as that can be told.
+    /// Receipts that were removed, as far as the remaining ones show.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     pub(in crate::commands) missing: &'a [Gap],
-    /// Of all receipts those that name another cluster: somebody has copied them here.
+    /// Receipts that name another cluster and were copied here.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(inner(range(min = 1)))]
     pub(in crate::commands) foreign: &'a [Revision],
@@ -34,7 +34,7 @@ pub(crate) struct ShownHistory<'a> {
 pub(crate) struct ShownChange<'a> {
     #[serde(flatten)]
     pub(in crate::commands) receipt: &'a ChangeReceipt,
-    /// What is known of its receipt's signature.
+    /// The state of its receipt's signature.
     pub(in crate::commands) signature: Signature,
     /// The keys that made the signature, if it is valid.
     #[serde(skip_serializing_if = "Vec::is_empty")]

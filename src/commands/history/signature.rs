@@ -12,7 +12,7 @@ use signing::Trust;
 use crate::failure::Failure;
 use crate::keys;
 
-/// What is known of a receipt's signature.
+/// The state of a receipt's signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Signature {

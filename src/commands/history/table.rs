@@ -22,22 +22,24 @@ pub(in crate::commands) const TITLES: [&str; 8] = [
 /// Shows a history to people.
 pub(super) fn show(shown: &ShownHistory<'_>) {
     if shown.revisions.is_empty() {
-        render::line("no change is known");
+        render::line("no changes");
     } else {
         let changes: Vec<&ShownChange<'_>> = shown.revisions.iter().collect();
         table(TITLES, &changes, |_, cells| cells);
     }
     for unreadable in shown.unreadable {
-        render::line!("note: {unreadable} cannot be read as a receipt");
+        render::line!("note: {unreadable} is not a readable receipt");
     }
     for changed in shown.changed {
-        render::line!("note: revision {changed} is not any more as the next one says that it was");
+        render::line!(
+            "note: the receipt of revision {changed} was changed after the next revision recorded it"
+        );
     }
     for Gap { first, last } in shown.missing {
-        render::line!("note: revisions {first} to {last} were removed");
+        render::line!("note: the receipts of revisions {first} to {last} were removed");
     }
     for foreign in shown.foreign {
-        render::line!("note: revision {foreign} was made in another cluster");
+        render::line!("note: revision {foreign} was created in another cluster");
     }
 }
 
@@ -76,7 +78,7 @@ fn signed(change: &ShownChange<'_>) -> Option<String> {
             let keys = render::list(change.signed_by.iter().map(KeyId::short));
             Some(format!("signed by key {keys}"))
         }
-        Signature::Invalid => Some("its signature does not verify".to_owned()),
+        Signature::Invalid => Some("its signature is not valid".to_owned()),
     }
 }
 
@@ -120,7 +122,7 @@ fn whereabouts(place: &Passage) -> [String; 2] {
 
 fn outcome(outcome: &Outcome) -> &'static str {
     match outcome {
-        Outcome::Begun => "not ended",
+        Outcome::Begun => "in progress",
         Outcome::Interrupted => "interrupted",
         Outcome::Done => "done",
         Outcome::Failed(_) => "failed",

@@ -34,7 +34,7 @@ pub(super) fn write(
     let change = changes.find(|change| change.receipt.revision == revision);
     let change = change.ok_or_else(|| {
         Failure::no(anyhow!("the cluster has no receipt of revision {revision}"))
-            .hint("`solution history` lists those that it has")
+            .hint("list the receipts of the cluster with `solution history`")
     })?;
     disk::write_new(out, 0o644, &envelope(change)?)?;
     let written = WrittenReceipt {
@@ -45,7 +45,7 @@ pub(super) fn write(
         let file = written.written.display();
         render::line!("the receipt of revision {revision} is in `{file}`");
         render::note!(
-            "next: `solution receipt verify {file} --key PUB`, with the key of whoever signed it"
+            "next: verify it with `solution receipt verify {file} --key PUB` and the signer's public key"
         );
     }))
 }
@@ -56,12 +56,12 @@ fn envelope(change: &KnownChange) -> Result<Vec<u8>, Failure> {
     match &change.sealed {
         Sealed::Yes(envelope) => Ok(envelope.to_bytes()),
         Sealed::No => Err(Failure::no(anyhow!(
-            "the receipt of revision {revision} is not signed, so it proves nothing elsewhere"
+            "the receipt of revision {revision} is not signed, so it cannot be verified outside the cluster"
         ))
-        .hint("changes that are made with `--receipt-key KEY` have signed receipts")),
+        .hint("sign the receipts of future changes with `--receipt-key KEY`")),
         Sealed::Otherwise => Err(Failure::no(anyhow!(
-            "what stands beside the receipt of revision {revision} is not its signature"
+            "the signature of the receipt of revision {revision} does not match it"
         ))
-        .hint("somebody changed one of them: `solution history --key PUB` says of all which are as they were signed")),
+        .hint("check the signatures of all receipts with `solution history --key PUB`: the receipt or its signature was changed")),
     }
 }

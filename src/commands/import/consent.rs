@@ -11,7 +11,7 @@ pub(super) async fn ask(plan: &mut Plan<'_>, output: Output) -> Result<Option<St
     let Some(id) = plan.consent_wanted().map(str::to_owned) else {
         return Ok(None);
     };
-    if !agreed("accept what reaches beyond the environment?", output).await? {
+    if !agreed("accept these effects outside the environment?", output).await? {
         return Ok(None);
     }
     plan.accept(id.clone());

@@ -123,7 +123,7 @@ fn node_login(
     }: &PlannedLaterPods,
 ) -> [String; 2] {
     [
-        "nodes log in for all pods with /var/lib/kubelet/config.json (mode 0600); what belongs in it, password included, prints:".to_owned(),
+        "to log in for all pods, put a login into /var/lib/kubelet/config.json (mode 0600) on each node; this command prints the file's content, including the password:".to_owned(),
         format!(
             "kubectl --namespace {namespace} get secret {secret} --output go-template='{{{{index .data \".dockerconfigjson\" | base64decode}}}}'"
         ),
@@ -247,7 +247,7 @@ impl Lines {
             render::list(&migration.gone),
         );
         self.0.push(format!(
-            "migrate   {objects} of {crd}, to be stored as {storage}; {gone} goes"
+            "migrate   {objects} of {crd} to the storage version {storage}; {gone} is dropped"
         ));
         self.0.push(format!(
             "        ! fields that {storage} does not have are dropped"
@@ -255,13 +255,13 @@ impl Lines {
         if !migration.lost.is_empty() {
             let lost = render::list(&migration.lost);
             self.0.push(format!(
-                "        ! {lost} cannot be returned to: what needs {gone} has nothing to work with"
+                "        ! you cannot return to versions that need {gone}: {lost}"
             ));
         }
         if !migration.unknown.is_empty() {
             let unknown = render::list(&migration.unknown);
             self.0.push(format!(
-                "        ! whether {unknown} can be returned to is unknown: the archive cannot be read"
+                "        ! you may be unable to return to {unknown}: the archive cannot be read"
             ));
         }
     }
@@ -270,7 +270,7 @@ impl Lines {
     fn target(&mut self, target: &PlannedTarget) {
         let running = match &target.running {
             Some(version) => format!("runs {version} now"),
-            None => "it does not run there now".to_owned(),
+            None => "it does not run there".to_owned(),
         };
         let (environment, namespace) = (&target.environment, &target.namespace);
         self.0.push(format!(
@@ -313,9 +313,8 @@ impl Lines {
         }
         if !target.cleanup.is_empty() {
             let cleanup = render::list(&target.cleanup);
-            self.0.push(format!(
-                "cleanup   applied first when it is removed, and awaited: {cleanup}"
-            ));
+            self.0
+                .push(format!("cleanup   applied before it is removed: {cleanup}"));
         }
         target.later_pods.iter().for_each(|it| self.later_pods(it));
         self.0.extend(gained_lines(target));
@@ -367,13 +366,13 @@ impl Lines {
         if !stamped.is_empty() {
             let count = render::count(stamped.len(), "object");
             self.0.push(format!(
-                "          change {count} in the version that labels name, and in nothing else"
+                "          change {count} only in their version labels"
             ));
         }
         if !release.random.is_empty() {
             let objects = render::list(&release.random);
             self.0.push(format!(
-                "          made at random, others in each plan: {objects}"
+                "          contain random values that differ in each plan: {objects}"
             ));
         }
         if let Some(found) = &release.found {
@@ -385,7 +384,7 @@ impl Lines {
     fn later_pods(&mut self, later: &PlannedLaterPods) {
         let (host, namespaces) = (&later.host, render::list(&later.namespaces));
         self.0.push(format!(
-            "login     pods that are made later outside of {namespaces}, or with ServiceAccounts of their own, have no login to {host}"
+            "login     pods created later outside of {namespaces}, or with their own ServiceAccounts, have no pull secret for {host}"
         ));
         for line in node_login(later) {
             self.0.push(format!("          {line}"));
@@ -414,14 +413,14 @@ impl Lines {
 
     /// What reaches beyond the environment, under the id that accepts it.
     fn beyond(&mut self, beyond: &PlannedBeyond) {
-        let accepted = choose(beyond.accepted, "accepted", "to be accepted");
+        let accepted = choose(beyond.accepted, "given", "required");
         self.0.push(format!(
-            "beyond    the environment ({accepted}, id {}):",
+            "consent   {accepted} for effects outside the environment (id {}):",
             beyond.id
         ));
         if beyond.again {
             self.0.push(
-                "          what was accepted before was words; it is asked for once more, for what stands behind them".to_owned(),
+                "          the earlier consent did not cover the content of these objects, so it is required again".to_owned(),
             );
         }
         for line in &beyond.lines {

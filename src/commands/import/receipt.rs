@@ -29,7 +29,7 @@ pub(super) fn show(verb: Verb, receipt: &Receipt, is_idle: bool) {
     if verb == Verb::Import && receipt.deployed.is_none() {
         let id = receipt.solution.parse().ok();
         if let Some(next) = id.as_ref().map(deployment_of) {
-            render::line!("next: {next}");
+            render::line!("next: run {next}");
         }
     }
 }

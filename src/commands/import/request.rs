@@ -91,7 +91,7 @@ fn judge_by(
     let judged = summary.judged.as_ref();
     let judged = judged.map(|judged| words::in_words(judged, summary.signers.len()));
     if let (Some(judged), Output::Human) = (judged, output) {
-        render::note!("signatures judged by {judged}");
+        render::note!("signatures checked by {judged}");
     }
     let findings = report.findings().to_vec();
     let accepted = report.accept();
@@ -99,7 +99,7 @@ fn judge_by(
         words::talk(&findings, output);
         if accepted.signers().is_none() && output == Output::Human {
             render::note(
-                "warning: nobody signed this archive; it is accepted because `--allow-unsigned` names it",
+                "warning: this archive is not signed; it is accepted because `--allow-unsigned` names it",
             );
         }
         Acceptance { accepted, findings }
@@ -178,8 +178,8 @@ pub(crate) fn allow(
 }
 
 fn no_registry() -> Failure {
-    Failure::usage("no registry is named, neither here nor in the site's file")
-        .hint("`--registry HOST[/PREFIX]` names one; `solution site set` keeps one for the cluster")
+    Failure::usage("no registry is set, neither with `--registry` nor in the site configuration")
+        .hint("set one with `--registry HOST[/PREFIX]`, or for the whole cluster with `solution site set`")
 }
 
 /// The request of one who takes nothing but what was imported.

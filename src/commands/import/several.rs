@@ -18,8 +18,8 @@ pub(super) fn accept_all(
 ) -> Result<Option<Vec<Acceptance>>, Failure> {
     let flag = arguments.of_one();
     if let (Some(flag), true) = (flag, arguments.archives.len() > 1) {
-        let message = format!("{flag}: this is for one archive, and several are named");
-        return Err(Failure::usage(message).hint("import that archive by itself"));
+        let message = format!("cannot use {flag} with multiple archives");
+        return Err(Failure::usage(message).hint("import that archive separately"));
     }
     let mut found = Vec::new();
     for archive in &arguments.archives {

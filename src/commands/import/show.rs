@@ -19,23 +19,23 @@ pub(crate) enum Shown {
     WithDiff,
 }
 
-/// What an import would do.
+/// The plan of an import.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Plan")]
 pub(crate) struct Planned<'a> {
     #[serde(flatten)]
     summary: &'a PlanSummary,
-    /// What nobody asked for, and stands or is usual.
+    /// Values that were not requested: the recorded ones and the defaults.
     defaults: Vec<ShownDefault<'a>>,
-    /// What changes in each object, with `--diff`.
+    /// The changes in each object, with `--diff`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     diffs: Vec<ObjectDiff<'a>>,
-    /// What could not be seen when the plan was made with the rights of one namespace.
+    /// Objects that could not be read when the plan was created with the rights of one namespace.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unseen: &'a [Unseen],
 }
 
-/// A value that was not asked for.
+/// A value that was not requested.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Default")]
 pub(crate) struct ShownDefault<'a> {
@@ -57,7 +57,7 @@ impl<'a> From<&'a PlannedDefault> for ShownDefault<'a> {
     }
 }
 
-/// What changes in an object.
+/// The changes in an object.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ObjectDiff<'a> {
     /// A unified diff in YAML.
@@ -113,5 +113,5 @@ pub(crate) fn sent(
         return sent;
     }
     let (begun, there) = (resumed.blobs, render::bytes(resumed.bytes));
-    format!("{sent}, {begun} of them from where an earlier import ended ({there} were there)")
+    format!("{sent}, {begun} of them resumed from an earlier import ({there} already sent)")
 }

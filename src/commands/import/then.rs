@@ -31,7 +31,7 @@ pub(crate) enum Then<'a> {
     Follow(&'a PlanFile, Run),
 }
 
-/// With `--plan-out`: what an import would do, and where that was written.
+/// With `--plan-out`: the plan and its file.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Written<'a> {
@@ -96,7 +96,7 @@ impl Then<'_> {
                         in_place: true,
                     };
                     return Ok(Some(give(output, &in_place, |_| {
-                        render::line("the plan is applied already: nothing of it is left to do");
+                        render::line("the plan is already applied: nothing to do");
                     })));
                 }
                 let moved = file.moved(&anew);
@@ -132,7 +132,9 @@ pub(super) async fn write_missing(
         return Ok(());
     }
     disk::write_new(path, 0o644, documents(&roles).as_bytes())?;
-    render::note!("`kubectl apply -f {shown}` by an administrator grants the missing rights");
+    render::note!(
+        "ask the cluster administrator to grant the missing rights with `kubectl apply -f {shown}`"
+    );
     Ok(())
 }
 

@@ -17,7 +17,7 @@ use crate::commands::pack::{request, watch};
 use crate::failure::{Failure, Outcome};
 use crate::{environment, progress, render};
 
-/// With a chart: what was made of it.
+/// With a chart: the created source tree.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ChartTree<'a> {
@@ -126,7 +126,7 @@ fn values(given: &[PathBuf]) -> Result<Vec<(String, Vec<u8>)>, Failure> {
 fn values_of(path: &Path) -> Result<Vec<u8>, Failure> {
     let bytes = files::read(path, limits::YAML_SIZE)?;
     charts::read_values(&bytes)
-        .with_context(|| format!("`{}` cannot be the values of a chart", path.display()))
+        .with_context(|| format!("`{}` does not contain values of a chart", path.display()))
         .map_err(Failure::no)?;
     Ok(bytes)
 }

@@ -16,22 +16,22 @@ use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::{environment, render};
 
-/// With a helmfile: what was made of it.
+/// With a helmfile: the created source tree.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct HelmfileTree<'a> {
     /// The name of the Solution.
     solution: &'a SolutionName,
     /// The version of the Solution.
     version: &'a Version,
-    /// The releases that are carried.
+    /// The packaged releases.
     releases: Vec<Release<'a>>,
     /// The files that were written.
     files: &'a [PathBuf],
-    /// What there is to know.
+    /// Notes.
     notes: &'a [Note],
 }
 
-/// A release that is carried.
+/// A packaged release.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "CarriedRelease")]
 pub(crate) struct Release<'a> {
@@ -102,7 +102,7 @@ fn program(arguments: &Arguments) -> Result<PathBuf, Failure> {
         .or_else(|| environment::program("helmfile"));
     program.ok_or_else(|| {
         Failure::no(anyhow::anyhow!(
-            "program `helmfile` not found, which reads helmfiles"
+            "cannot read the helmfile: the program `helmfile` was not found"
         ))
         .hint(PROGRAM)
     })

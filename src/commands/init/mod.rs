@@ -31,10 +31,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     refuse_helmfiles(&arguments.helmfile)?;
     let reach = &arguments.reach;
     if reach.plain_http || !reach.ca_file.is_empty() || reach.cert_dir.is_some() {
-        let message = "`--ca-file`, `--cert-dir` and `--plain-http` say how a chart is downloaded, and none is given";
-        return Err(
-            Failure::usage(message).hint("give the chart with `--chart`, or leave them out")
-        );
+        let message = "`--ca-file`, `--cert-dir` and `--plain-http` require a chart with `--chart`";
+        return Err(Failure::usage(message).hint("name the chart with `--chart`, or omit them"));
     }
     if let Some(from) = &arguments.from
         && let Some(medium) = upstream::image(from)
@@ -46,7 +44,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         (Some(from), _) => release::run(arguments, from, output),
         (None, Some(directory)) => from_template(arguments, directory, output),
         (None, None) => Err(Failure::usage(
-            "give a directory, a release with `--from`, or a chart with `--chart`",
+            "name a directory, a release with `--from`, or a chart with `--chart`",
         )),
     }
 }
@@ -58,7 +56,7 @@ fn refuse_helmfiles(arguments: &HelmfileArguments) -> Result<(), Failure> {
         (arguments.environment.is_some(), "--helmfile-environment"),
         (!arguments.selectors.is_empty(), "--helmfile-selector"),
     ];
-    refuse(&given, "a helmfile", "manifests are")
+    refuse(&given, "a helmfile", "manifests")
 }
 
 /// Refuses options that are about something else than what is given.
@@ -66,8 +64,8 @@ fn refuse(options: &[(bool, &str)], about: &str, given: &str) -> Result<(), Fail
     let Some(option) = first_given(options) else {
         return Ok(());
     };
-    let message = format!("`{option}` is about {about}, and {given} given");
-    Err(Failure::usage(message).hint(format!("leave `{option}` out")))
+    let message = format!("cannot use `{option}` with {given}: it applies to {about}");
+    Err(Failure::usage(message).hint(format!("omit `{option}`")))
 }
 
 fn from_template(
@@ -83,9 +81,9 @@ fn from_template(
     ];
     if let Some(option) = first_given(&about_a_release) {
         let directory = directory.display();
-        let message = format!("`{option}` is about a release, and none is given");
+        let message = format!("`{option}` requires a release or a chart");
         return Err(Failure::usage(message).hint(format!(
-            "give the release with `--from`, or a chart with `--chart`; for a template leave `{option}` out, and edit {directory}/solution.yaml once it exists"
+            "name the release with `--from` or a chart with `--chart`; to create a template, omit `{option}`, and edit {directory}/solution.yaml afterwards"
         )));
     }
     let files = packager::init(directory)?;
@@ -93,7 +91,7 @@ fn from_template(
         show_files(&written.files);
         let directory = directory.display();
         render::note!(
-            "next: put your images in place as {directory}/README.md says, then `solution pack {directory} -o FILE --key KEY`"
+            "next: add your images as {directory}/README.md describes, then run `solution pack {directory} -o FILE --key KEY`"
         );
     }))
 }
@@ -121,7 +119,7 @@ fn write(arguments: &Arguments, tree: &SourceTree) -> Result<(PathBuf, Vec<PathB
 fn show_next(directory: &Path) {
     let directory = directory.display();
     render::note!(
-        "next: read {directory}/NOTES.md and {directory}/solution.yaml, list the images with `solution pack {directory} --add-images`, then `solution pack {directory} -o FILE --key KEY`"
+        "next: read {directory}/NOTES.md and {directory}/solution.yaml, list the images with `solution pack {directory} --add-images`, then run `solution pack {directory} -o FILE --key KEY`"
     );
 }
 

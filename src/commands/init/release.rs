@@ -13,7 +13,7 @@ use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-/// With a release: what was made of it.
+/// With a release: the created source tree.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ReleaseTree<'a> {
     /// The name of the Solution.
@@ -24,15 +24,16 @@ pub(crate) struct ReleaseTree<'a> {
     files: &'a [PathBuf],
     /// How many images it has.
     images: usize,
-    /// What there is to know.
+    /// Notes.
     notes: &'a [Note],
 }
 
 pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<Outcome, Failure> {
     let taken = arguments.taken.unwrap_or_default();
     if arguments.deployment.is_some() && taken == Taken::Manifests {
-        let message = "`--deployment` chooses what is run as the operator, and the release is carried as it is";
-        return Err(Failure::usage(message).hint("give `--as operator` too, or leave it out"));
+        let message =
+            "`--deployment` chooses the operator's Deployment and requires `--as operator`";
+        return Err(Failure::usage(message).hint("add `--as operator`, or omit `--deployment`"));
     }
     let draft = draft(arguments, taken, from)?;
     let (directory, written) = write(arguments, &draft)?;
@@ -88,6 +89,6 @@ fn show(made: &ReleaseTree<'_>, directory: &Path) {
         _ => format!("{directory}/NOTES.md and "),
     };
     render::note!(
-        "next: read {notes}{directory}/solution.yaml, then `solution pack {directory} -o FILE --key KEY`"
+        "next: read {notes}{directory}/solution.yaml, then run `solution pack {directory} -o FILE --key KEY`"
     );
 }

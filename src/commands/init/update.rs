@@ -12,7 +12,7 @@ use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{environment, render};
 
-/// With a release and `--update`: what became of the source tree.
+/// With a release and `--update`: the updated source tree.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Updated<'a> {
     /// The name of the Solution.
@@ -30,13 +30,13 @@ pub(crate) struct Updated<'a> {
     conflicts: &'a [PathBuf],
     /// How many images it has.
     images: usize,
-    /// What is different between the releases.
+    /// The differences between the releases.
     changes: OfRelease<'a>,
-    /// What there is to know.
+    /// Notes.
     notes: &'a [Note],
 }
 
-/// What is different between the releases.
+/// The differences between the releases.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ReleaseChanges")]
 pub(crate) struct OfRelease<'a> {
@@ -48,13 +48,14 @@ pub(crate) struct OfRelease<'a> {
 
 pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<Outcome, Failure> {
     if arguments.taken == Some(Taken::Operator) {
-        let message = "`--update` renews a tree that carries a release as it is";
-        let hint = "make an operator of the next release in another directory, and carry your decisions over";
+        let message = "cannot use `--update` with `--as operator`: it updates only source trees of unchanged releases";
+        let hint =
+            "create the source tree of the new release in another directory, and copy your changes";
         return Err(Failure::usage(message).hint(hint));
     }
     let Some(directory) = arguments.directory.as_deref() else {
-        let message = "`--update` renews a tree, and none is given";
-        return Err(Failure::usage(message).hint("give the directory of solution.yaml"));
+        let message = "`--update` requires the directory of a source tree";
+        return Err(Failure::usage(message).hint("name the directory of solution.yaml"));
     };
     let release = manifests::read(from).map_err(ReleaseError::from)?;
     let git = environment::program("git");
@@ -116,10 +117,10 @@ fn show(renewed: &Renewed, directory: &Path) {
     let directory = directory.display();
     if !renewed.conflicts.is_empty() {
         render::note!(
-            "conflicts: each of these files was changed here and in the release; edit it until no line begins with `<<<<<<<`, `=======` or `>>>>>>>`, and delete it if the release has none of its name any more"
+            "conflicts: these files were changed both here and in the release; resolve each conflict until no line begins with `<<<<<<<`, `=======` or `>>>>>>>`, and delete files that the release no longer has"
         );
     }
     render::note!(
-        "next: read what changed, for example with `git diff {directory}`, then `solution pack {directory} -o FILE --key KEY`"
+        "next: review the changes, for example with `git diff {directory}`, then run `solution pack {directory} -o FILE --key KEY`"
     );
 }

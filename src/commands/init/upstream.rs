@@ -30,8 +30,8 @@ pub(super) fn run(
         (arguments.deployment.is_some(), "--deployment"),
     ];
     if let Some(option) = first_given(&about_a_release) {
-        let message = format!("`{option}` is about manifests, and an archive is given");
-        return Err(Failure::usage(message).hint(format!("leave `{option}` out")));
+        let message = format!("cannot use `{option}` with an archive: it applies to manifests");
+        return Err(Failure::usage(message).hint(format!("omit `{option}`")));
     }
     let wishes = Wishes {
         name: arguments.name.clone(),
@@ -44,7 +44,7 @@ pub(super) fn run(
     let named = arguments.directory.clone();
     let directory = named.unwrap_or_else(|| conversion.tree.id.name().as_str().into());
     interrupt::note(format!(
-        "interrupted: `{}` is as it was; remove a directory `.solution-….part` in or beside it, and run the same command again",
+        "interrupted: `{}` was not changed; remove the directory `.solution-….part` in it or next to it, and run the same command again",
         directory.display()
     ));
     let written = progress::watched(

@@ -20,7 +20,7 @@ use crate::commands::look::signers::attach;
 use crate::failure::{self, Failure};
 use crate::registries;
 
-/// What an archive says of itself. Nothing of it is verified.
+/// An archive's description of itself. It is not verified.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InspectedArchive {
@@ -45,10 +45,10 @@ pub(crate) struct InspectedArchive {
     pub(super) referrers: usize,
     #[serde(flatten)]
     pub(super) map: Option<ShownMap>,
-    /// The sets of objects that it carries.
+    /// The sets of objects that it includes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) sets: Vec<SetLine>,
-    /// The charts that it carries.
+    /// The charts that it includes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) charts: Vec<ChartLine>,
     /// Whether it includes the program `helm`, which the site needs for its charts; missing if there are none.
@@ -60,8 +60,8 @@ pub(crate) struct InspectedArchive {
     /// The images that can run, each with its SBOMs, with `--sbom`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) sboms: Vec<SbomLine>,
-    /// What it defines and may do. Both are missing if there is nothing, or if the archive is not in order, which
-    /// `validate` tells.
+    /// Its CRDs and rights. They are missing if it has none, or if the archive has errors, which `validate`
+    /// reports.
     #[serde(flatten)]
     pub(super) outline: Option<VersionOutline>,
     /// Its files, with `--files`.

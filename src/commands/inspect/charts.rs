@@ -12,7 +12,7 @@ use super::sets;
 use crate::failure::{self, Failure};
 use crate::render;
 
-/// What a chart says of itself. Only its place is known where it cannot be read.
+/// A chart's description of itself. It has only its place if the chart cannot be read.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "InspectedChart")]
@@ -21,7 +21,7 @@ pub(crate) struct ChartLine {
     name: ReleaseName,
     /// The place of its artifact among the images, NAME:TAG.
     artifact: ImagePlace,
-    /// The version of what it installs.
+    /// The version of the application.
     #[serde(skip_serializing_if = "String::is_empty")]
     app_version: String,
     /// The versions of Kubernetes that it is for.
@@ -38,7 +38,7 @@ pub(super) fn charts(
     releases: &[ChartRelease],
 ) -> Result<Vec<ChartLine>, Failure> {
     if releases.len() > rules::limits::CHARTS {
-        let what = "there are more charts than can be shown";
+        let what = "it has more charts than can be shown";
         return Err(failure::too_much(archive, what));
     }
     let line = |release: &ChartRelease| {
@@ -82,7 +82,7 @@ pub(super) fn show(release: &ChartRelease, line: &ChartLine) {
         render::line!("  needs     {}", render::list(&release.needs));
     }
     if release.strategy == Strategy::BootstrapOnly {
-        render::line("  strategy  installed once, then left alone");
+        render::line("  strategy  installed once, never upgraded");
     }
     if let Some(timeout) = &release.timeout {
         render::line!("  timeout   {timeout}");

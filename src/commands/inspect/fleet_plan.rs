@@ -18,9 +18,9 @@ use crate::failure::Outcome;
 use crate::render;
 
 /// What whoever reads a plan without asking who signed it must know.
-const NOT_VERIFIED: &str = "not verified: the verb of `solution fleet` that made it says, with `--plan FILE --approved-by KEY --dry-run`, who signed it, and whether it still holds";
+const NOT_VERIFIED: &str = "not verified: to check who signed it and whether it is still valid, run the `solution fleet` command that created it with `--plan FILE --approved-by KEY --dry-run`";
 
-/// What the plan file of a fleet says.
+/// The content of a fleet's plan file.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InspectedFleetPlan<'a> {
@@ -32,7 +32,7 @@ pub(crate) struct InspectedFleetPlan<'a> {
     planned_at: StatementTime,
     /// The name of the fleet.
     fleet: &'a KubernetesName,
-    /// What its clusters are to become: `apply` or `rollback`.
+    /// The command that created it: `apply` or `rollback`.
     change: String,
     /// The waves that its clusters are changed in.
     waves: &'a [FleetWave],
@@ -42,7 +42,7 @@ pub(crate) struct InspectedFleetPlan<'a> {
     clusters: Vec<InspectedCluster<'a>>,
 }
 
-/// What was planned for a cluster.
+/// The plan for a cluster.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InspectedCluster<'a> {
@@ -56,7 +56,7 @@ pub(crate) struct InspectedCluster<'a> {
     deployments: Vec<InspectedDeployment<'a>>,
 }
 
-/// What was planned for a deployment.
+/// The plan for a deployment.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InspectedDeployment<'a> {
@@ -70,9 +70,9 @@ pub(crate) struct InspectedDeployment<'a> {
     /// earlier versions of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     planned_user: Option<&'a str>,
-    /// What whoever planned allowed beyond the ordinary.
+    /// The exceptions that the user allowed in the plan.
     allowed: Allowed,
-    /// What the import would do.
+    /// The plan of the import.
     plan: Planned<'a>,
 }
 

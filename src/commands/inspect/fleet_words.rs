@@ -13,8 +13,8 @@ use crate::{plans, render};
 /// How clusters of a wave are changed.
 fn show_wave(wave: &FleetWave) {
     let (name, parallel, may) = (&wave.name, wave.parallel, wave.max_failures);
-    let soak = wave.soak.as_ref().map(|it| format!(", good for {it}"));
-    let approved = choose(wave.approve, ", once approved", "");
+    let soak = wave.soak.as_ref().map(|it| format!(", soak time {it}"));
+    let approved = choose(wave.approve, ", needs approval", "");
     render::line!(
         "wave      {name}: {parallel} at a time, {may} may fail{approved}{}",
         soak.unwrap_or_default()

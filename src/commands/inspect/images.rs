@@ -26,16 +26,16 @@ const ENTRY: usize = 32;
 pub(crate) struct ImageLine {
     /// Its place in the Solution, NAME:TAG.
     pub(super) image: ImagePlace,
-    /// The digest of what the tag names. It is missing if that cannot be read.
+    /// The digest of the tagged image. It is missing if the image cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) digest: Option<Digest>,
-    /// What it refers to, if it is a signature or another referrer of an image of the archive.
+    /// The image of the archive that it refers to, if it is a signature or another referrer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) subject: Option<Digest>,
     /// How many manifests a list of referrers names.
     #[serde(skip)]
     pub(super) referring: usize,
-    /// What an artifact is.
+    /// The type of an artifact.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) artifact_type: Option<String>,
     /// The platforms that an index has images for.
@@ -74,7 +74,7 @@ pub(super) fn images(
         shown += root.map_or(0, Root::cost);
         // A small index under very many tags would be very much to show.
         if shown > SHOWN {
-            let what = "the images are for more platforms than can be shown";
+            let what = "its images have more platforms than can be shown";
             return Err(failure::too_much(archive, what));
         }
         Ok(ImageLine {

@@ -102,6 +102,6 @@ fn refuse_of_archives(arguments: &Arguments) -> Result<(), Failure> {
         return Ok(());
     };
     let plan = arguments.archive.display();
-    let message = format!("`{plan}` is a plan, and `{flag}` is for archives");
-    Err(Failure::usage(message).hint(format!("leave `{flag}` out")))
+    let message = format!("cannot use `{flag}` with `{plan}`: it is a plan, not an archive");
+    Err(Failure::usage(message).hint(format!("omit `{flag}`")))
 }

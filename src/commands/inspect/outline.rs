@@ -31,7 +31,7 @@ pub(super) fn show(outline: Option<&VersionOutline>) {
     }) = outline
     else {
         return render::note(
-            "what it defines and may do is not shown: `solution validate` says what is wrong with it",
+            "CRDs and rights cannot be shown: run `solution validate` to see the problems of the archive",
         );
     };
     render::lines("defines     ", definitions.iter().map(definition));

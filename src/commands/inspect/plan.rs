@@ -17,9 +17,9 @@ use crate::plans::{self, FoundPlan, SignedPlan};
 use crate::render;
 
 /// What whoever reads a plan without asking who signed it must know.
-const NOT_VERIFIED: &str = "not verified: `solution apply --plan FILE --approved-by KEY --dry-run` says who signed it, and whether it still holds";
+const NOT_VERIFIED: &str = "not verified: to check who signed it and whether it is still valid, run `solution apply --plan FILE --approved-by KEY --dry-run`";
 
-/// What a plan file says.
+/// The content of a plan file.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct InspectedPlan<'a> {
@@ -41,9 +41,9 @@ pub(crate) struct InspectedPlan<'a> {
     archive_id: Digest,
     /// The keys that signed, as the file says: not verified.
     signatures: Vec<KeyId>,
-    /// What whoever planned allowed beyond the ordinary.
+    /// The exceptions that the user allowed in the plan.
     allowed: Allowed,
-    /// What the import would do.
+    /// The plan of the import.
     plan: Planned<'a>,
 }
 

@@ -18,7 +18,7 @@ pub(super) fn lines(needed: &Prerequisites) -> Vec<String> {
         Some(format!("{amount} of {resource} free"))
     });
     let nodes = needed.nodes.iter();
-    let nodes = nodes.map(|count| format!("nodes that take pods: {count}"));
+    let nodes = nodes.map(|count| format!("schedulable nodes: {count}"));
     let all = solutions.chain(kubernetes).chain(apis);
     all.chain(class).chain(free).chain(nodes).collect()
 }
@@ -52,7 +52,7 @@ mod tests {
                 "storage class fast",
                 "2 of cpu free",
                 "4Gi of memory free",
-                "nodes that take pods: 3",
+                "schedulable nodes: 3",
             ]
         );
     }

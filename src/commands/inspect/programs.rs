@@ -105,10 +105,7 @@ pub(super) fn show(program: &ProgramLine) {
         path,
         ..
     } = program;
-    let version = program
-        .version
-        .as_deref()
-        .unwrap_or("of a version that is not said");
+    let version = program.version.as_deref().unwrap_or("of unknown version");
     let size = render::bytes(program.size);
     render::line!("program     {name} {version} for {platform}, {size}: {path}");
 }

@@ -26,12 +26,12 @@ pub(crate) struct SbomLine {
     documents: Vec<SbomDocument>,
 }
 
-/// An SBOM that an archive carries.
+/// An SBOM in an archive.
 #[derive(Serialize, JsonSchema)]
 struct SbomDocument {
     /// The form of it.
     format: SbomFormat,
-    /// What made it, in its own words. It is missing if it cannot be read.
+    /// The tool that created it, as the SBOM states. It is missing if the SBOM cannot be read.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<String>,
     /// How many packages it lists. It is missing if it cannot be read.
@@ -83,7 +83,7 @@ pub(super) fn show(line: &SbomLine) {
             (Some(tool), Some(packages)) => {
                 format!("by {tool}, {}", render::count(packages, "package"))
             }
-            _ => "that cannot be read".to_owned(),
+            _ => "unreadable".to_owned(),
         };
         render::line!("sbom        {image}: {format} {what}");
         render::line!("  file      {path}");

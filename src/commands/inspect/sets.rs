@@ -41,7 +41,7 @@ pub(super) fn sets(
         .fold(0, |sum: u64, entry| sum.saturating_add(entry.size));
     let most = rules::limits::OBJECTS;
     if entries.len() > most || size > rules::limits::OBJECT_FILES {
-        let what = "there are more objects than can be shown";
+        let what = "it has more objects than can be shown";
         return Err(failure::too_much(archive, what));
     }
     let mut counts: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
@@ -94,7 +94,7 @@ pub(super) fn show(set: &ObjectSet, line: &SetLine) {
         render::line!("  needs     {}", render::list(&set.needs));
     }
     if set.strategy == Strategy::BootstrapOnly {
-        render::line("  strategy  installed once, then left alone");
+        render::line("  strategy  installed once, never upgraded");
     }
     if set.phase == Phase::Remove {
         render::line("  phase     applied before the Solution is removed");
@@ -129,8 +129,8 @@ pub(super) fn show_parameter(name: &ParameterName, parameter: &Parameter) {
     let value = match (&parameter.default, &parameter.generate) {
         (Some(_), _) if parameter.sensitive => "has a default".to_owned(),
         (Some(default), _) => format!("default {default}"),
-        (None, Some(generate)) => format!("made at the site, {} characters", generate.length),
-        (None, None) => "to be given".to_owned(),
+        (None, Some(generate)) => format!("generated at the site, {} characters", generate.length),
+        (None, None) => "required".to_owned(),
     };
     let sensitive = choose(parameter.sensitive, ", sensitive", "");
     let text = parameter.description.as_deref().unwrap_or_default();

@@ -44,8 +44,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     if output == Output::Json {
-        let hint = "leave `--output json` out; `solution archive ls -R` lists the files in JSON";
-        return Err(Failure::usage("the bytes of a file have no JSON form").hint(hint));
+        let hint = "omit `--output json`; to list the files in JSON, use `solution archive ls -R`";
+        return Err(Failure::usage("cannot write a file's bytes as JSON").hint(hint));
     }
     let read = |error| failure::reading(&arguments.archive, error);
     let listed = arguments.signers.list(&arguments.archive)?;
@@ -75,15 +75,15 @@ fn show(bytes: &[u8], arguments: &Arguments) -> Result<(), Failure> {
 /// What is not for a terminal.
 fn elsewhere(arguments: &Arguments, what: &str) -> Failure {
     let path = &arguments.path;
-    Failure::usage(format!("`{path}` is {what}, and would go to a terminal"))
-        .hint("write it into a file (`> FILE`), or give it to another program (`| less`)")
+    Failure::usage(format!("cannot write `{path}` to a terminal: it is {what}"))
+        .hint("write it to a file (`> FILE`), or pipe it to another program (`| less`)")
 }
 
 /// Writes a large file while it is compared.
 fn stream(mut pieces: Pieces<'_>, arguments: &Arguments) -> Result<(), Failure> {
     let failed = |error| {
         failure::reading(&arguments.archive, error)
-            .hint("do not use what was written: it is not the whole file, or not the right one")
+            .hint("do not use the output: it is incomplete or damaged")
     };
     while let Some(piece) = pieces.piece().map_err(failed)? {
         if write(piece)?.is_break() {

@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     signers: SignerArguments,
 }
 
-/// What was written. Each file is what is listed; who signed is not verified.
+/// The written files. Each was compared with the archive's list; signatures are not verified.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ExtractedFiles {
@@ -75,7 +75,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let overwrite = choose(arguments.overwrite, Overwrite::Replace, Overwrite::Refuse);
     let to = arguments.to.display();
     interrupt::note(format!(
-        "interrupted: every file below `{to}` that has its name is whole; the same command again writes the rest"
+        "interrupted: files below `{to}` with their final name are complete; run the same command again to write the rest"
     ));
     let extracted = progress::watched(
         output,

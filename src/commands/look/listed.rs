@@ -20,9 +20,9 @@ pub(super) fn unknown(listed: &Listed, archive: &Path, path: &str) -> Failure {
     let alike = render::list(alike.map(|file| format!("`{file}`")));
     let failure = Failure::no(anyhow!("`{archive}` has no file `{path}`"));
     match alike.as_str() {
-        "" => failure.hint("`solution archive ls -R` lists the files"),
+        "" => failure.hint("list the files with `solution archive ls -R`"),
         _ => failure.hint(format!(
-            "there is {alike}; `solution archive ls -R` lists all"
+            "did you mean {alike}? `solution archive ls -R` lists all files"
         )),
     }
 }

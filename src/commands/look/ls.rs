@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
 pub(crate) struct Listing {
     /// SHA-256 of the statement.
     archive_id: Digest,
-    /// What was asked for, in the order of paths.
+    /// The requested entries, sorted by path.
     entries: Vec<ListingEntry>,
 }
 

@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
     signers: SignerArguments,
 }
 
-/// What is mounted; given once it is, before it ends.
+/// The mounted archive; printed once it is mounted.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct MountedFiles {
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         render::note!("error: {}", error.in_one_line());
     })
     .map_err(failure::mounting)?;
-    interrupt::note("unmounted: what is still open there can no longer be read".to_owned());
+    interrupt::note("unmounted: files that are still open there can no longer be read".to_owned());
     let unmounter = mounted.unmounter();
     std::thread::spawn(move || unmount(unmounter));
     render::result(output, &result, |result| {

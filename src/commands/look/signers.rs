@@ -10,7 +10,8 @@ use crate::failure::{self, Failure};
 use crate::{keys, render};
 
 /// What a reader of an archive must know whose signatures were not verified.
-pub(crate) const NOT_VERIFIED: &str = "not verified: `solution validate` says whether to trust it";
+pub(crate) const NOT_VERIFIED: &str =
+    "not verified: run `solution validate` to check its signatures and content";
 
 /// The keys whose signatures are verified before anything of an archive is shown.
 #[derive(Args, Debug)]

@@ -93,7 +93,7 @@ impl Runtime {
             }
             Self::Crio => "CRI-O reads these files when it is reloaded (`systemctl reload crio`)",
             Self::Openshift => {
-                "nodes are changed one after the other; an authority of the registry goes into `additionalTrustedCA` of image.config.openshift.io/cluster"
+                "OpenShift updates nodes one after the other; put the registry's certificate authority into `additionalTrustedCA` of image.config.openshift.io/cluster"
             }
         }
     }

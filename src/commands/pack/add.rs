@@ -68,7 +68,7 @@ fn show(added: &Added) {
         render::line!("added       {} from {}", image.place(), image.source);
     }
     render::note(match added.added.len() {
-        0 => "nothing was missing: every image that an object or a chart needs is listed",
-        _ => "solution.yaml lists them now; the next `solution pack` brings them",
+        0 => "nothing to add: every image that an object or a chart needs is listed",
+        _ => "added to solution.yaml; the next `solution pack` packages them",
     });
 }

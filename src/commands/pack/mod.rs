@@ -40,7 +40,7 @@ fn write(arguments: &Arguments, out: &Path, output: Output) -> Result<Outcome, F
     // A wrong passphrase is known at once, not after a long pack.
     let keys = keys::secret(&arguments.keys, &arguments.passphrase)?;
     interrupt::note(format!(
-        "interrupted: `{}` was not written; run the same command again: what is in the cache is not fetched again",
+        "interrupted: `{}` was not written; run the same command again: cached content is not downloaded again",
         out.display()
     ));
     let beside = out.parent().filter(|path| !path.as_os_str().is_empty());
@@ -89,12 +89,12 @@ fn show_candidates(candidates: &[ImageCandidate]) {
     for ((image, file), references) in &programs {
         let references = schemas::listed(references);
         render::note!(
-            "warning: the program `{file}` of {image} may start images, and has the references {references}"
+            "warning: the program `{file}` of {image} contains the image references {references} and may start these images"
         );
     }
     if !programs.is_empty() {
         render::note!(
-            "add the images that these programs start to spec.images, with the tag that the program adds; list those that they do not start in `unusedImages` of a chart"
+            "add the images that these programs start to spec.images, with the tag that the program uses; list the others in `unusedImages` of a chart"
         );
     }
 }
@@ -104,8 +104,8 @@ fn show_sboms(sboms: &PackedSboms) {
     let made = render::count(sboms.made, "document");
     let (format, syft) = (sboms.format, &sboms.syft);
     let others = [
-        (sboms.kept, "kept as it came"),
-        (sboms.skipped, "left out: no image"),
+        (sboms.kept, "kept unchanged"),
+        (sboms.skipped, "skipped: not an image"),
     ];
     let others = others.iter().filter(|(count, _)| *count > 0);
     let others = others.map(|(count, why)| format!("; {count} {why}"));

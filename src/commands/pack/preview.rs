@@ -13,7 +13,7 @@ use crate::failure::{Failure, Outcome};
 use crate::{environment, keys, progress, render};
 
 /// The note on a tree of which no archive is made.
-pub(super) const REFUSED: &str = "refused: `solution pack` would write no archive";
+pub(super) const REFUSED: &str = "refused: `solution pack` would not write an archive";
 
 pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
     let keys = keys::secret(&arguments.keys, &arguments.passphrase)?;
@@ -66,7 +66,7 @@ fn show(preview: &Preview) {
     render::line!("size        {most}{size} ({images}, {blobs} of {bytes})");
     if preview.to_compress != 0 {
         let bytes = render::bytes(preview.to_compress);
-        render::line!("compress    {bytes} first; then the digests of their images are known");
+        render::line!("compress    {bytes} first; the digests of these images are not known yet");
     }
     if preview.to_download != 0 {
         render::line!("download    {} first", render::bytes(preview.to_download));

@@ -17,16 +17,16 @@ use crate::{environment, render};
 /// What is quoted of an answer.
 const LINES: &str = "lines for spec.images of solution.yaml";
 
-/// What would not be accepted, and was not written.
+/// An archive that would not be accepted and was not written.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RefusedPack<'a> {
-    /// The path that was asked for, if one was.
+    /// The requested path, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     archive: Option<&'a Path>,
     /// Whether the archive would be accepted.
     verdict: ArchiveVerdict,
-    /// What is wrong with it, or with the source tree.
+    /// The findings about it or about the source tree.
     #[serde(flatten)]
     judged: &'a JudgedFindings,
     /// The lines for `spec.images` of `solution.yaml` that list the images which are missing.
@@ -43,7 +43,7 @@ pub(super) fn end(
 ) -> Result<Outcome, Failure> {
     match error {
         PackError::Refused(judged) => {
-            let words = "since it would have errors";
+            let words = "because it would have errors";
             refuse(arguments, asked, &judged, None, words, output)
         }
         PackError::RefusedSource(refused) => {
@@ -51,7 +51,7 @@ pub(super) fn end(
             let judged = asked.judge(&refused.findings, now);
             let missing = Some(&refused.missing).filter(|missing| !missing.is_empty());
             let lines = missing.map(|missing| lines(missing, &arguments.directory));
-            let words = "since the source tree has errors";
+            let words = "because the source tree has errors";
             refuse(arguments, asked, &judged, lines, words, output)
         }
         PackError::Unwritten(lines) => {

@@ -112,10 +112,8 @@ pub(crate) fn remote(
     for (registry, mirror) in &mirrors.registry_mirror {
         let host = registry.known_host();
         if by_host.insert(host.to_owned(), mirror.clone()).is_some() {
-            let what = format!("registry `{host}` has two mirrors");
-            return Err(
-                Failure::usage(what).hint("give `--registry-mirror` once for each registry")
-            );
+            let what = format!("`--registry-mirror` sets two mirrors of the registry `{host}`");
+            return Err(Failure::usage(what).hint("use `--registry-mirror` once for each registry"));
         }
     }
     Ok(Remote {

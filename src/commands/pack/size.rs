@@ -21,7 +21,7 @@ const UNITS: [(&str, u64); 9] = [
 ];
 
 const SYNTAX: &str = "expected a whole number and a unit, such as `500M`, `10G` or `10Gi`";
-const TOO_LARGE: &str = "no disk has so many bytes";
+const TOO_LARGE: &str = "the size is too large";
 
 impl FromStr for Size {
     type Err = &'static str;

@@ -19,7 +19,7 @@ pub(crate) fn show(bar: &Bar, event: Event) {
             bar.set_message(format!("referrers {number}/{of} {place}"));
         }
         Event::Sources(Sources::OfTheWhole { place, count }) => say(format!(
-            "note: {place} is only some platforms of its index; {} of the whole index not packed, since nothing here has its digest",
+            "note: {place} has only some platforms of its index; {} of the whole index not packed, because the archive does not contain that index",
             choose(
                 count == 1,
                 "1 signature or other referrer is".to_owned(),
@@ -34,7 +34,7 @@ pub(crate) fn show(bar: &Bar, event: Event) {
         Event::Writing(progress) => bar.show("write", progress),
         Event::Sources(Sources::Retrying { reason, wait }) => bar.retrying(&reason, wait),
         Event::Sources(Sources::Damaged(digest)) => say(format!(
-            "note: the cache's copy of {digest} was damaged; it was removed, and packing starts over"
+            "note: {digest} in the cache was damaged and is removed; packing starts again"
         )),
         Event::Unused(path) => say(format!(
             "warning: `{}` is not used: solution.yaml has no operator",
@@ -42,7 +42,7 @@ pub(crate) fn show(bar: &Bar, event: Event) {
         )),
         Event::NotRendered => {
             say(
-                "warning: charts are not rendered, so nobody looks for the images that they need"
+                "warning: charts are not rendered, so the images that they need are not checked"
                     .to_owned(),
             );
         }
@@ -55,9 +55,7 @@ pub(crate) fn show(bar: &Bar, event: Event) {
         // Only who asks for an image wants to know all that names it.
         Event::Named(_) => {}
         Event::Chart(release, remark) => say(format!("warning: {}", chart(&release, remark))),
-        Event::Untidy(error) => say(format!(
-            "warning: the cache holds more than it should: {error}"
-        )),
+        Event::Untidy(error) => say(format!("warning: cannot clean up the cache: {error}")),
     }
 }
 
@@ -65,10 +63,10 @@ pub(crate) fn show(bar: &Bar, event: Event) {
 fn chart(release: &ReleaseName, remark: ChartRemark) -> String {
     match remark {
         ChartRemark::Differs(place) => format!(
-            "{place} is another whenever it is rendered, and so with every upgrade; if it is made at random, give the value that it is made of"
+            "{place} changes each time the chart is rendered, and thus with every upgrade; if it is generated at random, set the value that it is generated from"
         ),
         ChartRemark::NoText(place) => format!(
-            "{place} has a truth value or a number where clusters take texts only; YAML reads `on`, `y` and `1.10` so: put it in quotes"
+            "{place} is a boolean or a number, but must be a string; put it in quotes, because YAML does not read `on`, `y` and `1.10` as strings"
         ),
         ChartRemark::ReachesOut(found) => {
             let objects = listed(&found.objects);
@@ -78,27 +76,27 @@ fn chart(release: &ReleaseName, remark: ChartRemark) -> String {
                 String::new(),
                 format!("; its roles let it {dangers}"),
             );
-            format!("the chart `{release}` reaches beyond its namespace with {objects}{lets}")
+            format!("the chart `{release}` has effects outside its namespace with {objects}{lets}")
         }
         ChartRemark::TurnedOff(found) => {
-            let on = found.switch.map(|it| format!(", which `{it}` turns on"));
+            let on = found.switch.map(|it| format!(", which `{it}` enables"));
             format!(
-                "the value `{}` of the chart `{release}` is an image of `{}`{}, and nothing that was rendered runs one: if a site may turn it on, add the values for it to `render` of the chart; if not, list it in `unusedImages` of the chart, with any tag",
+                "the value `{}` of the chart `{release}` is an image of `{}`{}, but no rendered object runs it: if a site may enable it, add its values to `render` of the chart; if not, list it in `unusedImages` of the chart, with any tag",
                 found.path,
                 found.repository,
                 on.unwrap_or_default()
             )
         }
         ChartRemark::Untagged(found, place) => format!(
-            "the value `{}` of the chart `{release}` is an image of `{}`, and {place} names it without a tag: if a program adds one, add the image to spec.images; if nothing pulls it, list it in `unusedImages` of the chart, with any tag; `--why {1}` shows every place that names it",
+            "the value `{}` of the chart `{release}` is an image of `{}`, and {place} names it without a tag: if a program adds the tag, add the image to spec.images; if it is never pulled, list it in `unusedImages` of the chart, with any tag; `--why {1}` shows every place that names it",
             found.path, found.repository
         ),
         ChartRemark::ForScanners(images) => format!(
-            "the chart `{release}` lists images that are not carried, by `artifacthub.io/images` in its Chart.yaml: {}; if a site may pull them, add them to spec.images, and if not, list them in `unusedImages` of the chart",
+            "the chart `{release}` lists images in `artifacthub.io/images` of its Chart.yaml that are not packaged: {}; if a site may pull them, add them to spec.images; if not, list them in `unusedImages` of the chart",
             listed(&images)
         ),
         ChartRemark::Annotation(name) => format!(
-            "the annotation `{name}` in Chart.yaml of the chart `{release}` cannot be understood, and is passed over"
+            "the annotation `{name}` in Chart.yaml of the chart `{release}` is not valid and is ignored"
         ),
     }
 }

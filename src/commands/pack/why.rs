@@ -53,7 +53,7 @@ impl<'a> Why<'a> {
         };
         let found = self.found.lock().expect("no holder panics");
         if !self.rendered.load(Ordering::Relaxed) {
-            render::note!("no chart was rendered, so nothing is known of `{image}`");
+            render::note!("cannot find `{image}`: no chart was rendered");
         } else if found.is_empty() {
             render::note!("no chart names `{image}`");
         }
@@ -62,7 +62,7 @@ impl<'a> Why<'a> {
                 place, reference, ..
             } = evidence;
             let reason = reason(evidence.reason);
-            render::note!("`{reference}` is named by {place}, since {reason}");
+            render::note!("`{reference}` is named by {place}: {reason}");
         }
     }
 }
@@ -71,19 +71,19 @@ fn reason(reason: EvidenceReason) -> &'static str {
     use packager::Mention;
 
     match reason {
-        EvidenceReason::Text(Mention::Container) => "a container or an image volume has it",
-        EvidenceReason::Text(Mention::Name) => {
-            "the name of the field, the variable or the flag says that it is an image"
+        EvidenceReason::Text(Mention::Container) => {
+            "it is the image of a container or an image volume"
         }
-        EvidenceReason::Text(Mention::Address) => "the text has a registry, and a tag or a digest",
+        EvidenceReason::Text(Mention::Name) => {
+            "the name of the field, the variable or the flag indicates an image"
+        }
+        EvidenceReason::Text(Mention::Address) => "the text has a registry and a tag or a digest",
         EvidenceReason::Text(Mention::Known) => {
-            "the text has a tag or a digest, and the values, a list or another object have the repository"
+            "the text has a tag or a digest, and its repository is in the values, a list or another object"
         }
         EvidenceReason::Parts => "the fields are its parts",
         EvidenceReason::Default => "it is a default value of the definition",
         EvidenceReason::Annotation => "the annotation lists it",
-        EvidenceReason::Value => {
-            "the value has the repository, and nothing that was rendered has it"
-        }
+        EvidenceReason::Value => "the value has the repository, but no rendered object has it",
     }
 }

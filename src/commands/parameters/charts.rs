@@ -114,12 +114,12 @@ mod tests {
     #[test]
     fn what_names_no_value_of_a_chart_is_refused() {
         for (words, why) in [
-            (["--chart-set", "size=1"], "no `:`"),
-            (["--chart-set", "db:size"], "no `=`"),
+            (["--chart-set", "size=1"], "RELEASE:PATH=VALUE"),
+            (["--chart-set", "db:size"], "RELEASE:PATH=VALUE"),
             (["--chart-set", "db:=1"], "a key is empty"),
-            (["--chart-set", "db:a=[1"], "not one value"),
-            (["--chart-set", "db:a=1\nb: 2"], "not one value"),
-            (["--chart-values", "db"], "no `=`"),
+            (["--chart-set", "db:a=[1"], "not valid YAML"),
+            (["--chart-set", "db:a=1\nb: 2"], "not valid YAML"),
+            (["--chart-values", "db"], "RELEASE=FILE"),
             (["--unset", "db:a..b"], "a key is empty"),
         ] {
             let refused = asked(&words).unwrap_err();

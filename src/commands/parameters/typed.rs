@@ -50,18 +50,13 @@ pub(super) fn parsed<T: FromStr<Err: ToString>>(word: &str) -> Result<T, String>
 }
 
 pub(super) fn chart_file(word: &str) -> Result<(ReleaseName, PathBuf), String> {
-    let (release, path) = word
-        .split_once('=')
-        .ok_or("there is no `=` between a release and a file")?;
+    let (release, path) = word.split_once('=').ok_or("expected RELEASE=FILE")?;
     Ok((parsed(release)?, PathBuf::from(path)))
 }
 
 pub(super) fn chart_value(word: &str) -> Result<ChartValue, String> {
-    let (release, rest) = word
-        .split_once(':')
-        .ok_or("there is no `:` between a release and the path of a value")?;
-    let (path, value) =
-        at_value(rest).ok_or("there is no `=` between the path of a value and the value")?;
+    let (release, rest) = word.split_once(':').ok_or("expected RELEASE:PATH=VALUE")?;
+    let (path, value) = at_value(rest).ok_or("expected RELEASE:PATH=VALUE")?;
     let value = match value {
         "" => Value::from(""),
         text => one(text)?,
@@ -75,7 +70,7 @@ pub(super) fn chart_value(word: &str) -> Result<ChartValue, String> {
 
 /// Reads one value as Helm reads files of values.
 fn one(text: &str) -> Result<Value, String> {
-    let wrong = || "the value is not one value in YAML".to_owned();
+    let wrong = || "the value is not valid YAML".to_owned();
     let mut values = read_values(format!("value: {text}").as_bytes()).map_err(|_| wrong())?;
     let value = values.remove("value").filter(|_| values.is_empty());
     value.ok_or_else(wrong)

@@ -45,7 +45,7 @@ pub(crate) struct ShownPreflight<A = Option<ImagesToPush>> {
     /// The login that was used, without its secret.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) login: Option<Login>,
-    /// Whether the registry asked for a login; if not, the login is not known to be right.
+    /// Whether the registry requested a login; if not, the login was not checked.
     pub(super) login_asked: bool,
     /// The host that checked the login for the registry.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub(crate) struct ShownPreflight<A = Option<ImagesToPush>> {
     /// Bytes of the smallest part, where the registry states it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) smallest_chunk: Option<u64>,
-    /// Whether an upload that broke can go on.
+    /// Whether an interrupted upload can be resumed.
     pub(super) resume: Ability,
     /// Whether an upload can be given back.
     pub(super) cancel: Ability,
@@ -74,7 +74,7 @@ pub(crate) struct ShownPreflight<A = Option<ImagesToPush>> {
     /// The most levels that the name of a repository may have, its prefix included. It is missing where no limit was met.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) level_limit: Option<usize>,
-    /// What is in the way of a push.
+    /// The blockers of a push.
     pub(super) obstacles: Vec<InTheWay>,
 }
 
@@ -89,7 +89,7 @@ pub(crate) struct Tried {
 }
 
 /// Why nothing is known of what the registry can do.
-const NOT_TRIED: &str = "no repository takes anything, so it was not tried";
+const NOT_TRIED: &str = "not tested: no repository accepts pushes";
 
 impl ShownPreflight {
     pub(super) fn of(

@@ -29,7 +29,7 @@ impl ShownPreflight {
         render::line!("push      {taken} of {all}");
         if let Some(limit) = self.level_limit {
             let most = render::count(limit, "level");
-            render::line!("names     of at most {most}, prefix included");
+            render::line!("names     at most {most}, including the prefix");
         }
         render::line!("mount     {}", in_words(&self.mount));
         render::line!("parts     {}", self.chunk_words());
@@ -39,7 +39,7 @@ impl ShownPreflight {
         render::line!("delete    {}", in_words(&self.delete));
         render::line!("space     {}", space_in_words(&self.space));
         if !self.obstacles.is_empty() {
-            refusal::show(&self.obstacles, " of a push");
+            refusal::show(&self.obstacles, " for a push");
         }
     }
 
@@ -52,15 +52,15 @@ impl ShownPreflight {
         let by = by.map_or(String::new(), |it| format!(", checked by {it}"));
         match (who, self.login_asked) {
             (Some(who), true) => format!("{who}{by}"),
-            (Some(who), false) => format!("{who}: not asked for, so not known to be right"),
+            (Some(who), false) => format!("{who}: not requested by the registry, so not checked"),
             (None, true) => format!("anonymous{by}"),
-            (None, false) => "none, and none is asked for".to_owned(),
+            (None, false) => "none, and the registry requests none".to_owned(),
         }
     }
 
     fn chunk_words(&self) -> String {
         match self.smallest_chunk {
-            Some(smallest) => format!("yes, of at least {}", render::bytes(smallest)),
+            Some(smallest) => format!("yes, at least {} each", render::bytes(smallest)),
             None => in_words(&self.chunks),
         }
     }
@@ -77,11 +77,11 @@ fn in_words(ability: &Ability) -> String {
 fn limit_in_words(body: &BodyLimit) -> String {
     let bytes = |size: &u64| render::bytes(*size);
     match body {
-        BodyLimit::NoneSeen { taken } => format!("none seen up to {}", bytes(taken)),
+        BodyLimit::NoneSeen { taken } => format!("no limit up to {}", bytes(taken)),
         BodyLimit::Limited { refused, taken } => {
             let so = match taken.as_ref().map(bytes) {
-                Some(taken) => format!("{taken} are taken, so larger blobs go in parts"),
-                None => "no blob of that size can be pushed at once".to_owned(),
+                Some(taken) => format!("{taken} are accepted, so larger blobs are pushed in parts"),
+                None => "no blob of that size can be pushed in one request".to_owned(),
             };
             format!("less than {}: {so}", bytes(refused))
         }
@@ -98,7 +98,7 @@ fn space_in_words(space: &Space) -> String {
         } => {
             let free = render::bytes(limit.saturating_sub(*used));
             format!(
-                "{free} of the {} of project {project}",
+                "{free} of {} free in project {project}",
                 render::bytes(*limit)
             )
         }

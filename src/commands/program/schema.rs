@@ -59,8 +59,8 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         return Ok(list(output));
     };
     if output == Output::Json {
-        let hint = "leave `--output json` out";
-        return Err(Failure::usage("a schema is JSON as it is").hint(hint));
+        let hint = "omit `--output json`";
+        return Err(Failure::usage("a schema is always JSON").hint(hint));
     }
     cat::write(document.text().as_bytes()).map(|_| Outcome::Yes)
 }

@@ -25,7 +25,7 @@ Examples:
   solution version --output json | jq .archives.capabilities")]
 pub(crate) struct Arguments {}
 
-/// What this program is, and what it reads and writes.
+/// The program's version and the formats that it reads and writes.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ProgramVersion {
@@ -39,12 +39,12 @@ pub(crate) struct ProgramVersion {
     records: RecordFormats,
 }
 
-/// What is read and written of archives.
+/// The archive formats.
 #[derive(Serialize, JsonSchema)]
 struct ArchiveFormats {
     /// The format that is read and written.
     format: u32,
-    /// What an archive may require beyond it.
+    /// The capabilities that an archive may require.
     capabilities: Vec<Capability>,
 }
 

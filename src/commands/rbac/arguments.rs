@@ -133,7 +133,7 @@ impl RbacVerb {
 }
 
 fn account(text: &str) -> Result<(Namespace, KubernetesName), String> {
-    let parts = text.split_once(':').ok_or("it is not NAMESPACE:NAME")?;
+    let parts = text.split_once(':').ok_or("expected NAMESPACE:NAME")?;
     let namespace = parts.0.parse().map_err(|error| format!("{error}"))?;
     let name = parts.1.parse().map_err(|error| format!("{error}"))?;
     Ok((namespace, name))

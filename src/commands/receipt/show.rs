@@ -19,17 +19,17 @@ pub(crate) struct ExpectedCluster {
     pub(super) matches: Option<bool>,
 }
 
-/// What a receipt proves.
+/// The result of verifying a receipt.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct VerifiedReceipt<'a> {
     /// The file that was read.
     pub(super) file: &'a Path,
     /// Whether one of the keys signed it.
     pub(super) valid: bool,
-    /// The cluster that it was compared with, if that was asked for.
+    /// The cluster that it was compared with, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) cluster: Option<ExpectedCluster>,
-    /// What was changed; null if none of the keys signed it.
+    /// The change; null if none of the keys signed it.
     pub(super) change: Option<ShownChange<'a>>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct VerifiedReceipt<'a> {
 pub(super) fn show(verified: &VerifiedReceipt<'_>) {
     let file = verified.file.display();
     let Some(change) = &verified.change else {
-        render::note!("error: `{file}` is not as one of these keys signed it");
+        render::note!("error: `{file}` has no valid signature by one of these keys");
         render::note(
             "hint: get the file again from the site, and its public key through another channel",
         );
@@ -50,7 +50,7 @@ pub(super) fn show(verified: &VerifiedReceipt<'_>) {
     let named = origin.cluster_uid.as_ref().map(ClusterUid::as_str);
     render::line!("cluster     {}", named.unwrap_or("not recorded"));
     render::lines("fleet       ", &origin.fleet);
-    render::line!("valid: `{file}` is as it was signed");
+    render::line!("valid: `{file}` is unchanged since it was signed");
     show_cluster(verified.cluster.as_ref(), named);
 }
 
@@ -59,15 +59,13 @@ fn show_cluster(expected: Option<&ExpectedCluster>, named: Option<&str>) {
     match (expected, named) {
         (Some(expected), Some(named)) if expected.matches == Some(false) => {
             let uid = &expected.uid;
-            render::note!("error: the receipt is of another cluster: UID {named}, not {uid}");
+            render::note!("error: the receipt belongs to another cluster: UID {named}, not {uid}");
             render::note("hint: get the receipt from the cluster in question");
         }
         (Some(_), None) => {
+            render::note("error: cannot check the cluster of the receipt: cluster not recorded");
             render::note(
-                "error: cannot tell which cluster the receipt is of: cluster not recorded",
-            );
-            render::note(
-                "hint: version 1.0.0 records no cluster; later versions need the right to read the namespace kube-system",
+                "hint: create receipts with a version later than 1.0.0 and the right to read the namespace kube-system: otherwise they do not record the cluster",
             );
         }
         _ => {}

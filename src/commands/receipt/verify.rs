@@ -79,7 +79,10 @@ pub(super) fn run(arguments: &Verify, output: Output) -> Result<Outcome, Failure
     // Of what nobody signed nothing is believed, not even that it is of a later program.
     let receipt = match (is_valid, receipt) {
         (true, None) => {
-            let message = format!("`{}` is signed, and of a later program", file.display());
+            let message = format!(
+                "`{}` is signed, but was written by a newer version of `solution`",
+                file.display()
+            );
             return Err(Failure::no(anyhow!(message)).hint("use a newer version of `solution`"));
         }
         (true, receipt) => receipt,

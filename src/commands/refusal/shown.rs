@@ -8,13 +8,13 @@ use crate::render;
 /// All that is in the way, and of what: ` of a push`.
 pub(in crate::commands) fn show(obstacles: &[InTheWay], what: &str) {
     let obstacles = each(obstacles);
-    render::note!("{obstacles} in the way{what}");
+    render::note!("{obstacles} found{what}");
 }
 
 /// All that is in the way of a change.
 pub(in crate::commands) fn undone(obstacles: &[InTheWay]) {
     let obstacles = each(obstacles);
-    render::note!("nothing was changed: {obstacles} in the way");
+    render::note!("nothing was changed: {obstacles} found");
 }
 
 /// Shows each obstacle with its fix, and missing rights together. Returns their number in words.
@@ -39,5 +39,5 @@ fn each(obstacles: &[InTheWay]) -> String {
             render::note!("hint: {fix}");
         }
     }
-    render::count(others.len() + usize::from(!rights.is_empty()), "obstacle")
+    render::count(others.len() + usize::from(!rights.is_empty()), "blocker")
 }

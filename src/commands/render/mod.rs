@@ -72,8 +72,10 @@ fn imagined(
     output: Output,
 ) -> Result<Found, Failure> {
     if let Meant::Imported(name, _) = arguments.meant()? {
-        let failure = format!("`{name}` is an imported Solution, of which only a cluster knows");
-        return Err(Failure::usage(failure).hint("name the archive: a file, as `./app.iso`"));
+        let failure = format!(
+            "cannot render `{name}` without a cluster: it is the name of an imported Solution"
+        );
+        return Err(Failure::usage(failure).hint("name an archive file, such as `./app.iso`"));
     }
     let files = site_files(arguments)?;
     let Some(Meant::Archive(accepted)) = accepted(arguments, output)? else {
@@ -81,8 +83,10 @@ fn imagined(
     };
     let named = arguments.registry.clone();
     let images = PushDestination::of_files(named, &files).ok_or_else(|| {
-        Failure::usage("no registry is named, neither here nor in the site's file")
-            .hint("`--registry HOST[/PREFIX]` names one")
+        Failure::usage(
+            "no registry is set, neither with `--registry` nor in the site configuration",
+        )
+        .hint("set one with `--registry HOST[/PREFIX]`")
     })?;
     let site = ImaginedSite {
         kubernetes: kubernetes.clone(),

@@ -19,7 +19,7 @@ use crate::render;
 /// The longest name of a file, without what is in front of it and behind.
 const NAME: usize = 100;
 
-/// What deploying a version would apply.
+/// The objects that deploying a version would apply.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Rendered<'a> {
     /// The id of the Solution, `<name>-<version>`.
@@ -41,10 +41,10 @@ pub(in crate::commands) fn check_directory(directory: &Path) -> Result<(), Failu
     match fs::read_dir(directory).map(|mut it| it.next().is_some()) {
         Ok(false) => Ok(()),
         Ok(true) => Err(Failure::usage(format!(
-            "`{}` is not empty: files of an earlier rendering could stay among those of this one",
+            "`{}` is not empty, and could contain files of an earlier run",
             directory.display()
         ))
-        .hint("name another directory, or empty this one")),
+        .hint("name another directory, or empty it")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(cannot("read", directory)(error)),
     }

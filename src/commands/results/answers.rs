@@ -31,8 +31,8 @@ impl Results {
             files: BTreeMap::new(),
         };
         let version = json!({
-            "description": "The version of the results' schemas. It rises when a field changes its meaning or goes; \
-                fields that are added leave it.",
+            "description": "The version of the results' schemas. It increases when a field changes its meaning or is \
+                            removed, but not when fields are added.",
             "const": SCHEMA_VERSION,
         });
         all.definitions.insert("schemaVersion".to_owned(), version);
@@ -90,7 +90,7 @@ impl Results {
                 users.entry(name).or_default().push(file);
             }
         }
-        let common = json!({ "title": "What several results have in common" });
+        let common = json!({ "title": "Definitions that multiple results share" });
         self.files.insert(COMMON, common);
         for (name, users) in &users {
             let file = if let [one] = users[..] { one } else { COMMON };

@@ -31,10 +31,13 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     let packed = &all.own::<Packed>();
     let refused = &all.own::<pack::RefusedPack>();
     let preview = &said(
-        "With `--check`: what would be packed.",
+        "With `--check`: the planned archive.",
         &all.own::<Preview>(),
     );
-    let added = &said("With `--add-images`: what was added.", &all.own::<Added>());
+    let added = &said(
+        "With `--add-images`: the added images.",
+        &all.own::<Added>(),
+    );
     all.verb("pack", &[packed, refused, preview, added]);
     let validated = &all.own::<validate::Validated>();
     all.verb("validate", &[validated]);

@@ -31,7 +31,10 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     }
     let deletion = &all.own::<Deletion>();
     let kept = &all.own::<Refused<Deletion>>();
-    let deletion = &said("With `--dry-run`: what would go, and what stays.", deletion);
+    let deletion = &said(
+        "With `--dry-run`: the planned removals, and the content that is kept.",
+        deletion,
+    );
     all.verb("delete", &[undone, deletion, kept]);
 
     let pushed = &all.shared::<Mapped<PushReceipt, ShownMap>>("pushReceipt");
@@ -50,14 +53,11 @@ pub(super) fn add(all: &mut Results, report: &Value) {
         &[
             steps,
             unconfirmed,
-            &said("With `--plan`: what was done.", receipt),
-            &said(
-                "With `--plan` and `--dry-run`: what would be done.",
-                dry_run,
-            ),
+            &said("With `--plan`: the result.", receipt),
+            &said("With `--plan` and `--dry-run`: the plan.", dry_run),
             in_place,
             &said(
-                "With `--plan`: what is in the way, or what has changed since the plan was made.",
+                "With `--plan`: the blockers, or the changes since the plan was created.",
                 refused,
             ),
             &said("With `--plan`: the archive is not accepted.", report),

@@ -28,6 +28,6 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     all.verb("mirrors", &[mirrors, report]);
     let event = &all.own::<serve::log::ServeLogLine>();
     all.verb("serve", &[event]);
-    let lines = "One object a line, as long as the server runs.";
+    let lines = "One object per line while the server runs.";
     all.describe("serve", lines);
 }

@@ -19,13 +19,13 @@ pub(super) fn add(all: &mut Results) {
     ];
     let push = json!({
         "title": "--progress: a push",
-        "description": "One object a line, while a push runs.",
+        "description": "One object per line while a push runs.",
         "anyOf": push,
     });
     all.file(PUSH, push);
     let lines = json!({
         "title": "--progress",
-        "description": "One object a line, while a verb is at work.",
+        "description": "One object per line while a command runs.",
         "anyOf": [
             { "$ref": format!("{PUSH}.schema.json") },
             all.own::<Line<importer::Event>>(),

@@ -21,7 +21,7 @@ pub(super) struct Log {
     access: bool,
 }
 
-/// What has happened.
+/// The event.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", tag = "event")]
 pub(crate) enum ServeLogLine<'a> {
@@ -51,12 +51,12 @@ pub(crate) enum ServeLogLine<'a> {
     LeftOut {
         /// The path of the archive.
         archive: String,
-        /// What is wrong, and why.
+        /// The problem and its cause.
         reasons: Vec<String>,
     },
-    /// Archives could not be looked at, or no connection could be taken. What was served goes on.
+    /// Archives could not be inspected, or connections could not be accepted. Served archives are still served.
     Failed {
-        /// What is wrong, and why.
+        /// The problem and its cause.
         reasons: Vec<String>,
     },
     /// A request was answered (`--access-log`).
@@ -84,7 +84,7 @@ pub(crate) enum ServeLogLine<'a> {
     Unfit {
         /// The digest of the blob.
         digest: &'a Digest,
-        /// What is wrong, and why.
+        /// The problem and its cause.
         reasons: Vec<String>,
     },
 }
@@ -150,7 +150,7 @@ impl Log {
             Event::NoRoom(error) => {
                 let reasons = reasons(*error);
                 self.say(&ServeLogLine::Failed { reasons }, || {
-                    render::note!("error: no connection can be taken at the moment: {error}");
+                    render::note!("error: cannot accept connections: {error}");
                 });
             }
         }

@@ -57,8 +57,8 @@ impl Pair {
         tls.map_err(|error| {
             let (certificate, key) = (certificate.display(), key.display());
             Failure::no(error)
-                .context(format!("cannot speak TLS by `{certificate}` and `{key}`"))
-                .hint("give PEM files: the certificate, then those between it and the authority; and its key without a passphrase")
+                .context(format!("cannot use `{certificate}` and `{key}` for TLS"))
+                .hint("use PEM files: the certificate followed by its intermediate certificates, and the key without a passphrase")
         })
     }
 }

@@ -50,7 +50,7 @@ pub(super) fn to_plan(
         signature.filter(good).ok_or_else(|| {
             cannot(
                 arguments,
-                anyhow!("there is no signature of this plan by key {key_id}"),
+                anyhow!("it has no signature of this plan by key {key_id}"),
             )
         })
     };
@@ -68,6 +68,6 @@ fn read(path: &Path) -> Result<ForeignSignatures, Failure> {
         .map_err(Failure::no)?;
     found.ok_or_else(|| {
         Failure::no(anyhow!("`{}` is not an Ed25519 signature", path.display()))
-            .hint("give the 64 bytes of one, their base64, or a signed copy of statement.dsse.json")
+            .hint("use the 64 bytes of the signature, their base64, or a signed copy of statement.dsse.json")
     })
 }

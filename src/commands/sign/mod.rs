@@ -19,7 +19,7 @@ use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
 use crate::{disk, keys, plans, render};
 
-/// What a signature is of.
+/// The signed object.
 #[derive(Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Id {
@@ -29,7 +29,7 @@ pub(crate) enum Id {
     PlanId(Digest),
 }
 
-/// What a signature is about.
+/// The object of a signature.
 #[derive(Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum Subject<'a> {
@@ -53,14 +53,14 @@ pub(crate) struct Signed<'a> {
     written: PathBuf,
 }
 
-/// With `--payload-out`: what an outside key is to sign was written.
+/// With `--payload-out`: the payload for an external key was written.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ToSign<'a> {
     #[serde(flatten)]
     subject: Subject<'a>,
     #[serde(flatten)]
     id: Id,
-    /// The file with what is to be signed.
+    /// The file with the payload to sign.
     payload: &'a Path,
 }
 
@@ -129,14 +129,14 @@ fn expect(arguments: &Arguments, signable: &Signable) -> Result<(), Failure> {
         None if alone => Err(Failure::usage(format!(
             "`{archive}` is only the statement of {id}, archive {found}"
         ))
-        .hint("a signature would vouch for an archive that is not here: give the id of the one that was checked with `--expect`")),
+        .hint("name the id of the archive that you checked with `--expect`: the file contains only the statement, not the archive")),
         _ => Ok(()),
     }
 }
 
 fn unexpected(what: &str) -> Failure {
-    Failure::no(anyhow!("{what}: not the one that was expected"))
-        .hint("nothing was signed; find out where this file comes from")
+    Failure::no(anyhow!("{what}: not the expected one"))
+        .hint("find out where this file comes from: nothing was signed")
 }
 
 /// Writes what an outside key signs.

@@ -70,9 +70,9 @@ fn expect(arguments: &Arguments, found: Digest) -> Result<(), Failure> {
     let plan = arguments.archive.display();
     if arguments.detached {
         return Err(Failure::usage(format!(
-            "`{plan}` is a plan, which holds its own signatures"
+            "cannot use `--detached` with `{plan}`: a plan file contains its signatures"
         ))
-        .hint("leave `--detached` out"));
+        .hint("omit `--detached`"));
     }
     match arguments.expect {
         Some(expected) if expected != found => {

@@ -58,16 +58,16 @@ pub(crate) struct Arguments {
 /// The cluster has all that its files name.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Fulfilled<'a> {
-    /// What a file chooses, and reaches less than it seems to.
+    /// Notes on settings with less effect than they seem to have.
     notes: &'a [String],
-    /// There is nothing in the way.
+    /// There are no blockers.
     obstacles: [InTheWay; 0],
 }
 
-/// What was found besides obstacles.
+/// Further results besides blockers.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Noted<'a> {
-    /// What a file chooses, and reaches less than it seems to.
+    /// Notes on settings with less effect than they seem to have.
     notes: &'a [String],
 }
 
@@ -96,7 +96,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         obstacles: [],
     };
     Ok(give(output, &fulfilled, |_| {
-        render::line("the cluster has all that the site's files name");
+        render::line("the cluster has all objects that the site configurations name");
         render::notes("note: ", &notes);
     }))
 }

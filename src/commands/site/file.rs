@@ -16,7 +16,7 @@ use crate::commands::refusal::{InTheWay, found};
 use crate::failure::{self, Failure, Outcome};
 use crate::{interrupt, render};
 
-/// A file that can be used, but for the obstacles that stand beside it.
+/// A valid file, with its blockers.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Usable<'a> {
     /// The path that was checked.
@@ -24,7 +24,7 @@ pub(crate) struct Usable<'a> {
     /// The archives that it was compared with.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     archives: &'a [PathBuf],
-    /// What the file chooses, and reaches less than it seems to; and what could not be judged.
+    /// Notes on settings with less effect than they seem to have, and on those that could not be checked.
     notes: &'a [String],
 }
 
@@ -55,7 +55,7 @@ impl FileCheck<'_> {
             return Ok(found(output, usable, &problems));
         }
         Ok(give(output, &usable, |_| {
-            render::line!("`{}` can be used as the site's file", self.path.display());
+            render::line!("`{}` is a valid site configuration", self.path.display());
             render::notes("note: ", &notes);
             if !self.archives.is_empty() {
                 self.signers.note();

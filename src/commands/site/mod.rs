@@ -56,9 +56,9 @@ pub(super) fn read(
     SiteFile::read(text, environment.cloned()).map_err(|error| {
         Failure::no(error)
             .context(format!(
-                "`{}` cannot be used as the site's file",
+                "`{}` is not a valid site configuration",
                 path.display()
             ))
-            .hint("`solution site init` writes one with every field explained")
+            .hint("create one with comments on every field with `solution site init`")
     })
 }

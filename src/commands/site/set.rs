@@ -44,14 +44,14 @@ pub(crate) struct Arguments {
     wait: ChangeArguments,
 }
 
-/// What became of the file that the cluster keeps, or would become.
+/// The change to the stored file; with `--dry-run`, the planned change.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct KeptSiteFile {
     /// The environment that the file is for; null for all of them.
     environment: Option<EnvironmentName>,
-    /// What becomes, or would become, of the file that the cluster keeps.
+    /// The change to the stored file, or the planned change.
     change: SiteChange,
-    /// What the file names and the cluster does not have.
+    /// Objects that the file names but the cluster does not have.
     problems: Vec<InTheWay>,
 }
 
@@ -77,9 +77,9 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
             render::note!("hint: {fix}");
         }
         let words = match (shown.change, run) {
-            (SiteChange::Unchanged, _) => "was kept already",
-            (SiteChange::Changed, Run::Real) => "is kept; the next import or deploy applies it",
-            (SiteChange::Changed, Run::Dry) => "would be kept",
+            (SiteChange::Unchanged, _) => "is already stored",
+            (SiteChange::Changed, Run::Real) => "is stored; the next import or deploy applies it",
+            (SiteChange::Changed, Run::Dry) => "would be stored",
         };
         render::line!("{} {words}", file.name());
         render::dry(run);

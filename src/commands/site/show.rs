@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 fn show(shown: &SiteShown) {
     let chosen = shown.workloads.iter().any(|it| !it.values.is_empty());
     if shown.settings.is_empty() && !chosen && shown.notes.is_empty() {
-        render::line("nothing is chosen; `solution site set FILE` keeps a site's file");
+        render::line("no site configuration is stored; store one with `solution site set FILE`");
     }
     shown.settings.iter().for_each(value);
     for workload in shown.workloads.iter().filter(|it| !it.values.is_empty()) {

@@ -17,7 +17,7 @@ pub(in crate::commands) fn in_words(receipt: &ChangeReceipt) -> String {
     };
     let why = match &receipt.outcome {
         Outcome::Failed(why) | Outcome::RolledBack(why) => format!("it failed: {why}"),
-        Outcome::Begun => "it goes on, or was interrupted".to_owned(),
+        Outcome::Begun => "it is still running or was interrupted".to_owned(),
         Outcome::Interrupted | Outcome::Done => "it was interrupted".to_owned(),
     };
     let (revision, what) = (receipt.revision, what.join(" "));
@@ -28,12 +28,10 @@ pub(in crate::commands) fn in_words(receipt: &ChangeReceipt) -> String {
 /// What completes a change of which a part may be there.
 pub(in crate::commands) fn way_on(outcome: &Outcome) -> &'static str {
     match outcome {
-        Outcome::Begun => {
-            "if nobody is at work on it any more, the same command again completes it"
-        }
-        Outcome::Interrupted | Outcome::Done => "the same command again completes it",
+        Outcome::Begun => "if it is no longer running, run the same command again to complete it",
+        Outcome::Interrupted | Outcome::Done => "run the same command again to complete it",
         Outcome::Failed(_) | Outcome::RolledBack(_) => {
-            "once what it failed for is mended, the same command again completes it"
+            "fix the cause, then run the same command again to complete it"
         }
     }
 }
@@ -65,17 +63,17 @@ mod tests {
         assert_eq!(
             in_words(&begun),
             format!(
-                "revision 7 is incomplete: deploy shop 1.1.0 in prod, shop, {by}: it goes on, or was interrupted"
+                "revision 7 is incomplete: deploy shop 1.1.0 in prod, shop, {by}: it is still running or was interrupted"
             )
         );
         let failed = receipt(json!([]), json!({"outcome": "failed", "reason": "no"}));
-        let again = "the same command again completes it";
+        let again = "run the same command again to complete it";
         assert_eq!(way_on(&Outcome::Interrupted), again);
         for (outcome, first) in [
-            (&begun.outcome, "if nobody is at work on it any more"),
-            (&failed.outcome, "once what it failed for is mended"),
+            (&begun.outcome, "if it is no longer running,"),
+            (&failed.outcome, "fix the cause, then"),
         ] {
-            assert_eq!(way_on(outcome), format!("{first}, {again}"));
+            assert_eq!(way_on(outcome), format!("{first} {again}"));
         }
         assert_eq!(
             in_words(&failed),

@@ -19,32 +19,32 @@ pub(super) fn text(status: &Status) -> String {
     gauge(
         &mut text,
         "solution_ready",
-        "Whether a Solution runs in an environment as it should.",
+        "Whether a Solution is ready in an environment.",
         seen().map(|it| (labels(it), u8::from(it.is_ready()))),
     );
     gauge(
         &mut text,
         "solution_drifted",
-        "Whether something of a Solution is gone, changed or of another version.",
+        "Whether objects of a Solution are missing, changed or of another version.",
         seen().map(|it| (labels(it), u8::from(has_drifted(it.condition)))),
     );
     gauge(
         &mut text,
         "solution_expires_timestamp_seconds",
-        "When the version of a Solution should be no longer used, by its publisher.",
+        "When the version of a Solution expires, as its publisher set it.",
         seen().filter_map(|it| Some((labels(it), expires(status, it)?.unix()))),
     );
     let all = String::new;
     gauge(
         &mut text,
         "solution_incomplete_changes",
-        "Changes of which a part may be there.",
+        "Changes that are incomplete.",
         [(all(), status.incomplete.len())],
     );
     gauge(
         &mut text,
         "solution_unseen",
-        "Parts of the status that the account which reads it may not see.",
+        "Parts of the status that the account may not read.",
         [(all(), status.unseen.len())],
     );
     text

@@ -125,7 +125,7 @@ fn response(request: &str, text: Option<Arc<str>>) -> String {
         _ if !is_for_metrics => ("404 Not Found", Arc::from(format!("see {PATH}\n"))),
         None => (
             "503 Service Unavailable",
-            Arc::from("the cluster could not be read\n"),
+            Arc::from("cannot read the cluster\n"),
         ),
         Some(text) => ("200 OK", text),
     };

@@ -17,7 +17,7 @@ pub(super) fn show(status: &ShownStatus) {
         let images = record.images.iter();
         let images = images.filter(|image| image.image.tag.subject().is_none());
         let images = render::count(images.count(), "image");
-        let until = record.expires.map(|it| format!(", for use until {it}"));
+        let until = record.expires.map(|it| format!(", expires {it}"));
         let until = until.unwrap_or_default();
         let (name, version, endpoint) = (&record.name, &record.version, &record.endpoint);
         render::line!("{name} {version}  {images}{active}{until}  from {endpoint}");
@@ -50,12 +50,12 @@ fn show_unseen(unseen: &[Unseen]) {
     if unseen.is_empty() {
         return;
     }
-    render::line("not seen, for want of a right:");
+    render::line("not shown because a right is missing:");
     for Unseen { what, right } in unseen {
         render::line!("  {what} ({right})");
     }
     render::line(
-        "  hint: `solution site rbac --verb status` prints the roles that give these rights",
+        "  hint: ask the cluster administrator for the roles that `solution site rbac --verb status` prints",
     );
 }
 

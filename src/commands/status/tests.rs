@@ -32,7 +32,7 @@ fn an_operator_that_does_not_run_as_it_should_comes_with_what_to_do() {
     ready["condition"] = json!("notReady");
     let waits = shown(Condition::NotReady, Some(Awaited::Former { pods: 1 }));
     assert_eq!(waits, ready, "it comes by itself");
-    let again = "import the version that should run into this environment again";
+    let again = "import the version that should run in this environment again";
     assert_eq!(shown(Condition::Gone, None)["hint"], again);
     let scaled = of(Condition::NotReady, None, Some([0, 0]));
     assert!(scaled["hint"].as_str().unwrap().contains("kubectl scale"));
@@ -44,5 +44,5 @@ fn an_operator_that_does_not_run_as_it_should_comes_with_what_to_do() {
         "{hint}"
     );
     let unseen = shown(Condition::NotReady, Some(Awaited::Unseen));
-    assert!(unseen["hint"].as_str().unwrap().contains("allow more time"));
+    assert!(unseen["hint"].as_str().unwrap().contains("wait longer"));
 }

@@ -49,5 +49,5 @@ pub(super) fn tar(files: &SupportFiles, now: StatementTime) -> io::Result<Vec<u8
 /// JSON for people.
 fn pretty<T: Serialize>(value: &T) -> String {
     let text = serde_json::to_string_pretty(value);
-    text.expect("what is known of an environment has a JSON form") + "\n"
+    text.expect("a description of an environment has a JSON form") + "\n"
 }

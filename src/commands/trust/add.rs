@@ -63,14 +63,13 @@ pub(super) fn run(arguments: &Add, output: Output) -> Result<Outcome, Failure> {
         }
         (Some(known), true) => (all.remove(known).document, Write::Replace),
         (Some(_), false) => {
-            return Err(Failure::no(anyhow!("`{}` exists", path.display()))
-                .hint("`--extend` adds keys to it, `solution trust remove` removes it"));
+            return Err(Failure::no(anyhow!("`{}` exists", path.display())).hint(
+                "add keys to it with `--extend`, or remove it with `solution trust remove`",
+            ));
         }
         (None, true) => {
             let missing = anyhow!("there is no policy `{}` to extend", path.display());
-            return Err(
-                Failure::no(missing).hint("`solution trust list` shows the policies that exist")
-            );
+            return Err(Failure::no(missing).hint("list the policies with `solution trust list`"));
         }
     };
     let spec = &mut document.spec;
@@ -89,7 +88,7 @@ pub(super) fn run(arguments: &Add, output: Output) -> Result<Outcome, Failure> {
     Ok(give(output, &shown(&stored), |shown| {
         show(shown);
         render::note(
-            "compare each key id with what its owner tells you, through another channel than the archives",
+            "compare each key id with the id that its owner gives you through another channel than the archives",
         );
     }))
 }

@@ -95,9 +95,9 @@ fn list(output: Output) -> Result<Outcome, Failure> {
     render::result(output, &Policies { policies }, |Policies { policies }| {
         policies.iter().for_each(show);
         if policies.is_empty() {
-            render::line("nobody is trusted");
+            render::line("no key is trusted");
             render::note(
-                "`solution trust add` trusts a publisher's key; `--key` trusts one for a single command",
+                "trust a publisher's key with `solution trust add`, or for one command with `--key`",
             );
         }
     });

@@ -89,11 +89,11 @@ fn remove_key(
     all.retain(|stored| stored.keys().any(|(id, _)| begins(id)));
     let refused = |message: anyhow::Error| {
         Failure::no(message).hint(format!(
-            "`solution trust list` shows policies and keys; name a key by at least {KEY_PREFIX} characters of its id; `--system` looks in /etc"
+            "list policies and keys with `solution trust list`; name a key by at least {KEY_PREFIX} characters of its id, and use `--system` for policies in /etc"
         ))
     };
     if all.len() > 1 {
-        let several = anyhow!("several policies have a key whose id begins with `{what}`");
+        let several = anyhow!("multiple policies have a key whose id begins with `{what}`");
         return Err(refused(several));
     }
     let Some(Stored {
@@ -102,15 +102,18 @@ fn remove_key(
     else {
         let what = &arguments.what;
         return Err(refused(anyhow!(
-            "there is no policy `{what}`, and no key whose id begins with it"
+            "no policy has the name `{what}`, and no key id begins with it"
         )));
     };
     let keys = &mut document.spec.keys;
     let before = keys.len();
     keys.retain(|key| !PublicKey::from_pem(&key.pem).is_ok_and(|key| begins(key.id())));
     if keys.len() + 1 != before {
-        let several = anyhow!("several keys of `{}` begin with `{what}`", path.display());
-        return Err(Failure::no(several).hint("give more characters of the id"));
+        let several = anyhow!(
+            "multiple key ids of `{}` begin with `{what}`",
+            path.display()
+        );
+        return Err(Failure::no(several).hint("use more characters of the id"));
     }
     let stored = Stored::new(path.clone(), document);
     let stored = stored.map_err(|error| failure::without_key(&path, error))?;

@@ -122,10 +122,12 @@ impl AskedJudging {
         let place = place.map(|it| format!(" in `{it}`")).unwrap_or_default();
         match (unused.why, unused.ignore.expires) {
             (IgnoreUnused::Expired, Some(last)) => {
-                format!("{by} ignored `{id}`{place} until {last}, which is over: it counts again")
+                format!(
+                    "{by} ignored `{id}`{place} until {last}; this has expired, so it is reported again"
+                )
             }
             (IgnoreUnused::Expired | IgnoreUnused::NotFound, _) => {
-                format!("{by} ignores `{id}`{place}, and nothing of it was found")
+                format!("{by} ignores `{id}`{place}, but there is no such finding")
             }
         }
     }

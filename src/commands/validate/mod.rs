@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     findings: FindingsArguments,
 }
 
-/// What a check says of an archive.
+/// The result of validating an archive.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Validated<'a> {

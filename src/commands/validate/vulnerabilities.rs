@@ -46,8 +46,10 @@ impl VulnerabilityArguments {
         };
         let program = environment::chosen(self.grype.as_deref(), "GRYPE", "grype");
         let program = program.ok_or_else(|| {
-            Failure::no(anyhow!("there is no `grype` that could ask the database"))
-                .hint("install grype, or name it with `--grype` or GRYPE")
+            Failure::no(anyhow!(
+                "cannot query the vulnerability database: `grype` not found"
+            ))
+            .hint("install grype, or name it with `--grype` or GRYPE")
         })?;
         let mut grype = Grype::at(&program, &environment::scratch())?;
         for path in &self.vex {
@@ -119,5 +121,5 @@ impl VulnerabilityJudge {
 }
 
 fn of_image(error: SbomError, image: &DescribedImage) -> Failure {
-    Failure::from(error).context(format!("cannot judge the SBOM of image `{}`", image.image))
+    Failure::from(error).context(format!("cannot check the SBOM of image `{}`", image.image))
 }

@@ -33,7 +33,7 @@ pub(super) fn show(summary: &Summary, verdict: ArchiveVerdict) {
     }
     render::lines("signed by   ", &summary.signers);
     if let Some(judged) = &summary.judged {
-        render::line!("judged by   {}", in_words(judged, summary.signers.len()));
+        render::line!("checked by  {}", in_words(judged, summary.signers.len()));
     }
     let held = match (summary.images, summary.files, summary.size) {
         (Some(images), Some(files), Some(size)) => {
@@ -45,7 +45,7 @@ pub(super) fn show(summary: &Summary, verdict: ArchiveVerdict) {
     };
     if summary.bytes_behind > 0 {
         let behind = render::bytes(summary.bytes_behind);
-        render::line!("note        {behind} follow the archive on the medium; they were not read");
+        render::line!("note        {behind} follow the archive on the media and were not read");
     }
     if let Some(included) = summary.helm_included {
         show_helm(included);
@@ -53,7 +53,7 @@ pub(super) fn show(summary: &Summary, verdict: ArchiveVerdict) {
     render::line(match verdict {
         ArchiveVerdict::Accepted => format!("valid: {name}{held}"),
         ArchiveVerdict::Unvouched => {
-            format!("intact: {name}{held}, but nobody vouches for it: signatures were not checked")
+            format!("intact: {name}{held}, but not verified: signatures were not checked")
         }
         ArchiveVerdict::Refused => format!("refused: {name}"),
     });

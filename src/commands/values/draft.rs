@@ -15,9 +15,7 @@ pub(super) fn lines(choices: &SiteChoices) -> Vec<String> {
         releases,
     } = choices;
     let mut lines = vec![
-        format!(
-            "# What {solution} {version} lets a site choose: take the `# ` from what is to be chosen."
-        ),
+        format!("# Settings of {solution} {version}: remove the leading `# ` from those to set."),
         format!("apiVersion: {}", schemas::API_VERSION),
         "kind: Site".to_owned(),
         "spec:".to_owned(),
@@ -45,12 +43,12 @@ fn of_release(release: &ReleaseValues) -> Vec<String> {
     lines.push("  values:".to_owned());
     let mut below = Vec::new();
     if !release.published.is_empty() {
-        below.push("# The publisher's values, which count before the chart's own:".to_owned());
+        below.push("# The publisher's values, which override the chart's own:".to_owned());
         below.extend(in_yaml(&release.published).map(|it| format!("#   {it}")));
     }
     for (words, pointers) in [
-        ("A site is meant to choose", &release.site_values.allow),
-        ("A site is not meant to choose", &release.site_values.deny),
+        ("Sites are expected to set", &release.site_values.allow),
+        ("Sites should not set", &release.site_values.deny),
     ] {
         if !pointers.is_empty() {
             let pointers: Vec<&str> = pointers.iter().map(ValuePointer::as_str).collect();
@@ -156,7 +154,7 @@ mod tests {
             "# an integer, at least 1, at most 9, with a default",
             "# token: only with `--values`",
             "#   image: '$(image:server)'",
-            "# A site is not meant to choose: /image",
+            "# Sites should not set: /image",
             "# How large it is.",
         ] {
             assert!(all.contains(words), "{words}: {all}");

@@ -10,7 +10,7 @@ pub(super) fn of_parameter(name: &ParameterName, parameter: &Parameter) -> Vec<S
     lines.push(format!("# {}", kind(parameter)));
     if parameter.sensitive {
         lines.push(format!(
-            "# {name}: only with `--values`, since others can read this file"
+            "# {name}: only with `--values`, because other users can read this file"
         ));
         return lines;
     }

@@ -18,14 +18,14 @@ use crate::commands::carried::ReadArchive;
 use crate::commands::look::signers::SignerArguments;
 use crate::failure::Failure;
 
-/// What a version lets a site choose. Of a file nothing is verified.
+/// The settings of a version. The signatures of a file are not verified.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct SiteChoices {
     /// The name of the Solution.
     pub(super) solution: SolutionName,
     /// The version of the Solution.
     pub(super) version: Version,
-    /// What it asks of a site.
+    /// The parameters.
     pub(super) parameters: BTreeMap<ParameterName, Parameter>,
     /// The releases of its charts.
     pub(super) releases: Vec<ReleaseValues>,
@@ -49,7 +49,7 @@ pub(crate) struct ReleaseValues {
     /// The publisher's alone.
     #[serde(skip)]
     pub(super) published: Map<String, Value>,
-    /// The chart's own, as they are written, with comments.
+    /// The chart's own values as text, with comments.
     #[serde(skip)]
     pub(super) text: String,
 }
@@ -73,7 +73,7 @@ fn site_choices(
 ) -> Result<SiteChoices, Failure> {
     let releases = charts.iter().map(|it| {
         let wrong =
-            |error: ChartError| Failure::no(anyhow!(error).context("the chart cannot be read"));
+            |error: ChartError| Failure::no(anyhow!(error).context("cannot read the chart"));
         release(it).map_err(wrong)
     });
     Ok(SiteChoices {

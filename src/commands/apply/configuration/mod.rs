@@ -40,9 +40,9 @@ fn read(path: &Path) -> Result<SolutionsConfiguration, Failure> {
     let read = SolutionsConfiguration::from_slice(&bytes);
     read.map_err(|error| {
         let context = format!("cannot use `{}`", path.display());
-        Failure::no(error).context(context).hint(
-            "correct the file; schemas/solutions-configuration.schema.json says what it may hold",
-        )
+        Failure::no(error)
+            .context(context)
+            .hint("correct the file: `solution schema solutions-configuration` prints its schema")
     })
 }
 
@@ -60,10 +60,10 @@ async fn apply(
         render::result(output, &plan.shown, |_| render::dry(change.run));
         return Ok(plan.shown.outcome());
     }
-    let question = "unimport and deactivate what the file does not list?";
+    let question = "unimport and deactivate Solutions that the file does not list?";
     if plan.removes() && !arguments.pruning.yes && !agreed(question, output).await? {
-        let message = "nobody confirmed that what the file does not list is to go";
-        let why = InTheWay::new(message, "read the plan; `--yes` confirms it");
+        let message = "the removal of Solutions that the file does not list was not confirmed";
+        let why = InTheWay::new(message, "review the plan, then confirm it with `--yes`");
         return Ok(refuse(output, &plan.shown, [why]));
     }
     let done = plan.carry_out(change, output).await;

@@ -236,22 +236,24 @@ fn untaken(step: Step, why: &Why) -> Step {
 fn in_the_way(why: &Why, action: StepAction) -> InTheWay {
     match (why, action) {
         (Why::SameVersion(path), _) => {
-            let message = format!("`{path}` is of the same version");
+            let message = format!("`{path}` contains the same version");
             InTheWay::new(message, "list one of the two")
         }
         (Why::Absent(obstacle), _) => InTheWay::from(obstacle),
         (Why::NotImported, _) => InTheWay::new(
-            "its archive is refused",
-            "see why, and run the same command again",
+            "its archive is rejected",
+            "fix the cause, then run the same command again",
         ),
         (Why::NotAskedFor, StepAction::Deactivate) => InTheWay::new(
-            "it is not among those that are to be active",
-            "`--prune` deactivates it",
+            "the file does not list it as active",
+            "deactivate it with `--prune`",
         ),
-        (Why::NotAskedFor, _) => InTheWay::new("it is not listed", "`--prune` unimports it"),
+        (Why::NotAskedFor, _) => {
+            InTheWay::new("the file does not list it", "unimport it with `--prune`")
+        }
         (Why::MayBeListed, _) => InTheWay::new(
-            "a listed archive that could not be read may be of this version",
-            "see why it could not be read, and run the same command again",
+            "a listed archive that could not be read may contain this version",
+            "fix the archive, then run the same command again",
         ),
     }
 }
@@ -298,13 +300,13 @@ mod tests {
                 Why::NotAskedFor,
                 StepAction::Deactivate,
                 Outcome::Yes,
-                "`--prune` deactivates",
+                "deactivate it with `--prune`",
             ),
             (
                 Why::NotAskedFor,
                 StepAction::Unimport,
                 Outcome::Yes,
-                "`--prune` unimports",
+                "unimport it with `--prune`",
             ),
             (
                 Why::MayBeListed,

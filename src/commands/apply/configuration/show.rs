@@ -27,9 +27,9 @@ pub(crate) struct Overview {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "ApplyStep")]
 pub(crate) struct Step {
-    /// What is done.
+    /// The action.
     pub(super) action: StepAction,
-    /// The archive's path, as it is listed.
+    /// The archive's path as listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) archive: Option<String>,
     /// The name of the Solution. It is missing where an archive cannot be read.
@@ -43,7 +43,7 @@ pub(crate) struct Step {
     /// Bytes that the registry lacks, or that were sent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) bytes: Option<u64>,
-    /// What becomes of each CRD.
+    /// The change to each CRD.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) crds: Vec<PlannedObject>,
     /// Every object that was created, changed or removed; of a plan, what would be removed.
@@ -52,7 +52,7 @@ pub(crate) struct Step {
     /// Why it is refused, has failed or is left.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) why: Vec<InTheWay>,
-    /// What stays behind.
+    /// Notes on content that is kept.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) notes: Vec<String>,
     /// How the command ends because of it.

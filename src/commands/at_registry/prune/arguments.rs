@@ -73,7 +73,7 @@ impl PruneArguments {
                 SolutionId::new(name, version).map_err(Failure::usage)
             }
             _ => Err(Failure::usage(format!(
-                "`{}` has no version beside it: each version is given as NAME VERSION",
+                "`{}` has no version: name each version as NAME VERSION",
                 pair.concat()
             ))),
         });

@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &PruneArguments, output: Output) -> Result<Outcome,
             return Ok(give(output, &pruned, |_| render::dry(run)));
         }
         if !arguments.yes {
-            if !agreed("delete all of this?", output).await? {
+            if !agreed("delete these versions?", output).await? {
                 return Ok(refuse(output, &pruned, [unconfirmed()]));
             }
             // Whoever was asked took their time.
@@ -76,8 +76,8 @@ pub(crate) fn run(arguments: &PruneArguments, output: Output) -> Result<Outcome,
 
 /// That nobody said yes.
 fn unconfirmed() -> InTheWay {
-    let message = "nobody confirmed that these versions are to be deleted";
-    InTheWay::new(message, "read the list; `--yes` confirms it")
+    let message = "the deletion was not confirmed";
+    InTheWay::new(message, "review the list, then confirm it with `--yes`")
 }
 
 impl Site {

@@ -10,7 +10,7 @@ use crate::args::choose;
 use crate::commands::unimport::COLLECT;
 use crate::failure::Failure;
 
-/// What is kept, and what was deleted or would be.
+/// The versions in the registry and those that were deleted, or would be.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Pruned {
@@ -24,7 +24,7 @@ pub(crate) struct Pruned {
     pub(super) freed: Vec<String>,
     /// Bytes of contents that only these versions have, of all that the registry keeps.
     pub(super) freed_bytes: u64,
-    /// What is worth knowing.
+    /// Notes.
     pub(super) notes: Vec<String>,
     #[serde(skip)]
     pub(super) asked: Asked,

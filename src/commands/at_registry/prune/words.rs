@@ -7,23 +7,23 @@ use crate::render;
 pub(super) fn show_versions(pruned: &Pruned) {
     let registry = &pruned.registry;
     if pruned.versions.is_empty() {
-        return render::line!("{registry} keeps no version");
+        return render::line!("{registry} has no versions");
     }
     let count = render::count(pruned.versions.len(), "version");
-    render::line!("{registry} keeps {count}");
+    render::line!("{registry} has {count}");
     for version in &pruned.versions {
         let id = &version.solution;
         let need = match (&version.needed_by, pruned.asked) {
             (Some(record), _) => format!("needed by {record}"),
-            (None, Asked::Cluster) => "no record of the cluster needs it".to_owned(),
-            (None, Asked::Nobody) => "no cluster was asked whether it is needed".to_owned(),
+            (None, Asked::Cluster) => "not needed by any record of the cluster".to_owned(),
+            (None, Asked::Nobody) => "need not checked: no cluster was queried".to_owned(),
         };
         let has = match (version.own_bytes, &version.unread) {
-            (Some(bytes), _) => format!("{} that no other version has", render::bytes(bytes)),
+            (Some(bytes), _) => format!("{} not shared with other versions", render::bytes(bytes)),
             (None, unread) => unread.clone().unwrap_or_default(),
         };
         render::line!("version   {id}: {need}; {has}");
-        render::line!("          `{}` deletes it", version.delete);
+        render::line!("          delete it with `{}`", version.delete);
     }
 }
 
@@ -32,7 +32,7 @@ pub(super) fn show_plan(pruned: &Pruned) {
     render::lines("delete    ", &pruned.deleted);
     render::lines("free      ", &pruned.freed);
     let bytes = render::bytes(pruned.freed_bytes);
-    render::line!("contents  {bytes} that only these have, of all versions there");
+    render::line!("contents  {bytes} not shared with other versions there");
     render::lines("note      ", &pruned.notes);
 }
 

@@ -17,9 +17,10 @@ pub(super) fn check_source(version: Option<&Version>, repair: bool) -> Result<()
         return Ok(());
     }
     let failure = Failure::usage(
-        "`--repair` pushes from the archive's file, and with a version there is only what the registry keeps",
+        "`--repair` requires the archive's file, but a version in the registry is named",
     );
-    Err(failure.hint("`solution registry verify ARCHIVE --repair` takes the file alone; without `--repair`, NAME VERSION only reads"))
+    Err(failure
+        .hint("run `solution registry verify ARCHIVE --repair` with the file, or omit `--repair`"))
 }
 
 /// An archive that is accepted, or why it is not.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::render;
 
-/// What was found.
+/// The result.
 #[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Verification {
@@ -23,11 +23,11 @@ pub(crate) struct Verification {
     pub(super) blobs: usize,
     /// The bytes of these blobs.
     pub(super) bytes: u64,
-    /// What is wrong; after a repair, what is wrong still.
+    /// The faults; after a repair, the remaining ones.
     pub(super) faults: Vec<ShownFault>,
-    /// What was wrong and is right now, read back.
+    /// The repaired faults, verified by reading.
     pub(super) repaired: Vec<ShownFault>,
-    /// What kept the repair from more.
+    /// The errors of the repair.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) errors: Vec<String>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct ShownFault {
     pub(super) reference: Reference,
     #[serde(flatten)]
     pub(super) fault: Fault,
-    /// What to do.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) fix: Option<String>,
 }
@@ -64,7 +64,7 @@ impl ShownFault {
             Fault::Missing => format!("{reference} in {repository} is missing"),
             Fault::Damaged => format!("{reference} in {repository} is damaged"),
             Fault::Other(found) => {
-                format!("{reference} in {repository} is {found}, and another image")
+                format!("{reference} in {repository} is {found}, which is another image")
             }
         }
     }
@@ -74,17 +74,17 @@ impl ShownFault {
 pub(super) fn fix(faulty: &Faulty, tried: bool) -> Option<String> {
     let words = match (&faulty.fault, &faulty.reference) {
         (Fault::Other(_), _) => {
-            "find out who moved the tag; `solution import ARCHIVE --replace` moves it back"
+            "find out who moved the tag, then move it back with `solution import ARCHIVE --replace`"
                 .to_owned()
         }
         (_, _) if !tried => {
-            "`solution registry verify ARCHIVE --repair` pushes it once more".to_owned()
+            "push it again with `solution registry verify ARCHIVE --repair`".to_owned()
         }
         (_, Reference::Digest(digest)) => {
             let hex = digest.hex();
             let directory = format!("docker/registry/v2/blobs/sha256/{}/{hex}", &hex[..2]);
             format!(
-                "the registry keeps the bytes that it has, whatever is pushed: remove them from its storage (docker-registry: the directory `{directory}`), restart it, and run the same command again"
+                "remove the damaged blob from the registry's storage (docker-registry: the directory `{directory}`), restart the registry, and run the same command again: it does not overwrite blobs that it has"
             )
         }
         (_, Reference::Tag(_)) => return None,
@@ -101,7 +101,7 @@ pub(super) fn show(found: &Verification) {
     render::lines("repaired: ", found.repaired.iter().map(ShownFault::words));
     if found.faults.is_empty() {
         return render::line!(
-            "{registry} has all of {solution}: {manifests}, {blobs} ({bytes}) read back"
+            "{registry} has all content of {solution}: {manifests}, {blobs} ({bytes}) verified"
         );
     }
     render::notes("error: ", &found.errors);
@@ -112,6 +112,6 @@ pub(super) fn show(found: &Verification) {
         fixes.extend(fix.filter(|fix| !fixes.contains(fix)));
     }
     let faults = render::count(found.faults.len(), "fault");
-    render::note!("error: {registry} does not have all of {solution}: {faults}");
+    render::note!("error: {registry} does not have all content of {solution}: {faults}");
     render::notes("hint: ", fixes);
 }

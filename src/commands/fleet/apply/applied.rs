@@ -9,30 +9,30 @@ use super::changed::{Changed, RemovedDeployment};
 use crate::commands::refusal::InTheWay;
 use crate::failure::Outcome;
 
-/// What became of a cluster.
+/// The result for a cluster.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct AppliedCluster {
     /// The cluster's name.
     pub(super) name: String,
     /// The name of its wave.
     wave: String,
-    /// What became of it.
+    /// Its result.
     pub(super) state: AppliedState,
-    /// What was deployed.
+    /// The deployed versions.
     receipts: Vec<Receipt>,
-    /// What was undeployed.
+    /// The undeployed versions.
     removed: Vec<RemovedDeployment>,
-    /// Why it is not as it was to become; null if it is.
+    /// The reason why the change is incomplete; null if it is complete.
     pub(super) problem: Option<InTheWay>,
     #[serde(skip)]
     pub(super) outcome: Outcome,
 }
 
-/// What became of a cluster.
+/// The result for a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum AppliedState {
-    /// It is as it was to become.
+    /// The change is complete.
     Done,
     /// A deployment failed.
     Failed,

@@ -61,6 +61,6 @@ fn check_is(solution: &FleetSolution, archive: &Acceptance, path: &str) -> Resul
         return Ok(());
     }
     let (found, version_found) = (id.name(), id.version());
-    let other = anyhow!("`{path}` is of {found} {version_found}, and not of {name} {version}");
+    let other = anyhow!("`{path}` contains {found} {version_found} instead of {name} {version}");
     Err(Failure::no(other).hint("correct `name`, `version` or `archive` of the entry"))
 }

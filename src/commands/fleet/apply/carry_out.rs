@@ -62,7 +62,7 @@ pub(super) async fn carry_out(
         let mut given = choices.accept.iter().chain(&file.spec().accept);
         let is_given = given.any(|id| *id == wanted.id);
         let may_ask = why.is_empty() && !choices.dry_run && !filing.is_any();
-        let question = "accept what reaches beyond the environments?";
+        let question = "accept these effects outside the environments?";
         if is_given || may_ask && agreed(question, output).await? {
             consent::accept(&mut planned);
         } else {

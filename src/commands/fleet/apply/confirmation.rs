@@ -14,8 +14,8 @@ impl Rollout<'_> {
     /// Whether somebody says yes to the removals that were shown.
     pub(super) async fn is_confirmed(&self) -> Result<bool, Failure> {
         let question = match self.towards {
-            Towards::Gone => "undeploy all of this?",
-            Towards::File | Towards::Before => "undeploy what is no more in the file?",
+            Towards::Gone => "undeploy these Solutions?",
+            Towards::File | Towards::Before => "undeploy Solutions that the file no longer lists?",
         };
         Ok(self.removals == Removals::Confirmed || agreed(question, self.output).await?)
     }
@@ -42,6 +42,6 @@ impl Rollout<'_> {
 
 /// That nobody said yes.
 pub(super) fn unconfirmed() -> InTheWay {
-    let message = "nobody confirmed that this is to be undeployed";
-    InTheWay::new(message, "read the plan; `--yes` confirms it")
+    let message = "the removal was not confirmed";
+    InTheWay::new(message, "review the plan, then confirm it with `--yes`")
 }

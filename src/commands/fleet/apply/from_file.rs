@@ -123,6 +123,6 @@ impl FileSource<'_> {
 }
 
 fn uncomputed(error: &ComputeError) -> InTheWay {
-    let fix = "`solution fleet values` shows what each cluster gets, and where it comes from";
+    let fix = "see the values of each cluster and their sources with `solution fleet values`";
     InTheWay::new(error.to_string(), fix)
 }

@@ -66,9 +66,9 @@ impl Gates<'_> {
             None => "its file",
             Some(by) => by,
         };
-        let paused = anyhow!("the fleet is paused (by {by}), so no further cluster was begun");
+        let paused = anyhow!("the fleet is paused (by {by}), so no further cluster was changed");
         Err(Failure::unknown(paused)
-            .hint("`solution fleet resume`, or `paused: false` in the file, lets it go on"))
+            .hint("resume it with `solution fleet resume`, or with `paused: false` in the file"))
     }
 
     /// Fails if more clusters of a wave were left out than may fail: what they would have shown is not known.
@@ -79,9 +79,9 @@ impl Gates<'_> {
         }
         let (name, may) = (&wave.name, wave.max_failures);
         let count = render::count(*left_out, "cluster");
-        let left_out = anyhow!("{count} of wave {name} could not be reached, and {may} may fail");
-        let hint =
-            "reach them, choose others with `--cluster` or `--group`, or raise `maxFailures`";
+        let left_out =
+            anyhow!("{count} of wave {name} could not be reached, but only {may} may fail");
+        let hint = "restore access to them, choose other clusters with `--cluster` or `--group`, or raise `maxFailures`";
         Err(Failure::unknown(left_out).hint(hint))
     }
 
@@ -104,10 +104,9 @@ impl Gates<'_> {
             let approve = |it: &mut FleetJournal| it.approve(name.clone(), plan, decided);
             return self.journal.change(approve).map(drop);
         }
-        let unapproved =
-            anyhow!("wave {name} is not begun before somebody approves its plan {plan}");
+        let unapproved = anyhow!("wave {name} waits for the approval of its plan {plan}");
         Err(Failure::unknown(unapproved).hint(format!(
-            "`solution fleet approve FILE {name} {plan}`, then run the same command again"
+            "approve it with `solution fleet approve FILE {name} {plan}`, then run the same command again"
         )))
     }
 }

@@ -24,7 +24,7 @@ impl KnownClusters {
     ) -> Result<(), Failure> {
         if let Some(other) = self.0.get(uid) {
             let same = anyhow!("it is the cluster of `{other}` (UID {uid})");
-            return Err(Failure::no(same).hint("leave one of the two entries out"));
+            return Err(Failure::no(same).hint("remove one of the two entries"));
         }
         self.0.insert(uid.clone(), name.to_owned());
         Ok(())

@@ -118,10 +118,10 @@ impl MemberLive<'_> {
                 self.end_push(false);
                 self.live.under_way.end(&self.name);
             }
-            0 => self.end("is done, nothing had to be changed"),
+            0 => self.end("done, no changes needed"),
             objects => {
                 let changed = render::count(objects, "object");
-                self.end(&format!("is done, {changed} changed"));
+                self.end(&format!("done, {changed} changed"));
             }
         }
     }

@@ -23,7 +23,7 @@ pub(super) fn show(rollout: &Rollout<'_>, members: &[PlannedMember]) {
             .iter()
             .filter_map(|it| Some((&it.name, it.plan.as_ref().err()?)));
         for (name, failure) in away.filter(|(_, it)| it.outcome() == Outcome::Unknown) {
-            render::line!("left out  {name}: {}", failure.in_one_line());
+            render::line!("skipped   {name}: {}", failure.in_one_line());
         }
     }
     let clusters = &rollout.file.spec().clusters;
@@ -32,7 +32,7 @@ pub(super) fn show(rollout: &Rollout<'_>, members: &[PlannedMember]) {
     if !unpinned.is_empty() {
         let names = render::list(unpinned);
         render::line!(
-            "note      not pinned: {names}; `solution fleet check --pin` writes which clusters these are"
+            "note      not pinned: {names}; pin them to their clusters with `solution fleet check --pin`"
         );
     }
     for wave in turns(rollout, members) {

@@ -34,9 +34,9 @@ impl DeploymentPlace<'_> {
         let pull_registry = pull_registry.map(str::parse).transpose();
         let pull_registry = pull_registry.map_err(|error| unusable("pullRegistry", error))?;
         PushDestination::of(named, pull_registry, self.site).ok_or_else(|| {
-            let none = "it has no registry, neither in the fleet's file nor in its site's file";
+            let none = "it has no registry, neither in the fleet's file nor in its site configuration";
             Failure::usage(none)
-                .hint("add `registry` beside its name, or `registry` with `solution site set`")
+                .hint("add `registry` next to its name in the fleet's file, or to its site configuration with `solution site set`")
         })
     }
 }

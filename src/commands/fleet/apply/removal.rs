@@ -54,7 +54,7 @@ pub(super) struct RemovalWork {
     pub(super) removing: Arc<Removing>,
 }
 
-/// What a removal does, or has done.
+/// A removal, planned or done.
 #[derive(Clone, Serialize, JsonSchema)]
 pub(crate) struct PlannedRemoval {
     /// The namespace that it leaves.
@@ -70,8 +70,8 @@ impl FoundDeparture {
         removing: Option<&Arc<Removing>>,
     ) -> Vec<Self> {
         let note = match removing {
-            Some(_) => "is no more in the file",
-            None => "is no more in the file; `--prune` removes it",
+            Some(_) => "no longer in the file",
+            None => "no longer in the file; remove it with `--prune`",
         };
         let departure = |standing| Self {
             standing,

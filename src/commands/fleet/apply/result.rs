@@ -17,15 +17,14 @@ use crate::failure::Outcome;
 use crate::render;
 
 /// What no removal of deployments takes away.
-const STAYS: &str =
-    "imported versions and CRDs stay; `solution delete` removes a Solution from one cluster";
+const STAYS: &str = "imported versions and CRDs are kept; to remove a Solution completely from a cluster, use `solution delete`";
 
-/// What changing the clusters of a fleet has done.
+/// The result of changing the clusters of a fleet.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FleetApplied {
     /// The fleet's name.
     fleet: String,
-    /// The clusters that were asked for, in the order in which they are changed.
+    /// The selected clusters, in the order in which they are changed.
     clusters: Vec<AppliedCluster>,
     /// Why no further cluster was begun; null if all were.
     stopped: Option<InTheWay>,
@@ -106,16 +105,16 @@ impl FleetApplied {
             );
         }
         let done = match self.towards {
-            Towards::File if self.has_changed_nothing() => "nothing to do, as the file says",
-            Towards::File => "as the file says",
-            Towards::Before => "as before",
-            Towards::Gone => "gone",
+            Towards::File if self.has_changed_nothing() => "already up to date",
+            Towards::File => "up to date",
+            Towards::Before => "rolled back",
+            Towards::Gone => "removed",
         };
         for (state, words) in [
             (AppliedState::Done, done),
             (AppliedState::Failed, "failed"),
-            (AppliedState::LeftOut, "left out"),
-            (AppliedState::Untouched, "untouched"),
+            (AppliedState::LeftOut, "skipped"),
+            (AppliedState::Untouched, "not started"),
         ] {
             let clusters = self.clusters.iter().filter(|it| it.state == state);
             let names: Vec<&str> = clusters.map(|it| it.name.as_str()).collect();

@@ -28,7 +28,7 @@ pub(super) fn read(
         if let Some(name) = values.keys().find(is_plain) {
             let path = path.display();
             let plain = anyhow!("`{path}` has a value for `{name}`, which is not sensitive");
-            return Err(Failure::no(plain).hint("choose it under `site`, where plans show it"));
+            return Err(Failure::no(plain).hint("set it under `site`, where plans show it"));
         }
         let values = values.into_iter();
         given.extend(values.map(|(name, value)| (name, Given::Filed(value))));

@@ -13,7 +13,7 @@ use super::turns::{WaveTurn, turns};
 use crate::commands::import::{self, Planned};
 use crate::commands::refusal::InTheWay;
 
-/// What changing the clusters of a fleet would do.
+/// The plan for the clusters of a fleet.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FleetPlan<'a> {
     /// The fleet's name.
@@ -24,13 +24,13 @@ pub(crate) struct FleetPlan<'a> {
     waves: Vec<WaveTurn>,
     /// The id that accepts all that reaches beyond environments; null if there is nothing to accept.
     accept: Option<&'a str>,
-    /// Clusters that are no more in the file. What the fleet brought there stays.
+    /// Clusters that are no longer in the file. Solutions that the fleet deployed there are kept.
     gone: &'a [GoneCluster],
     /// The context of the hub in which it would be shown; null without one.
     hub: Option<&'a str>,
 }
 
-/// What would be done to a cluster.
+/// The plan for a cluster.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "PlannedCluster")]
 pub(crate) struct ShownMember<'a> {
@@ -38,27 +38,27 @@ pub(crate) struct ShownMember<'a> {
     name: &'a str,
     /// Whether the file says by `uid` which cluster it is.
     pinned: bool,
-    /// What kept it from being planned; null if it was.
+    /// The reason why it could not be planned; null if it was.
     problem: Option<InTheWay>,
-    /// What would run there, in the order in which it is changed.
+    /// The planned deployments, in the order in which they are changed.
     deployments: Vec<ShownDeployment<'a>>,
 }
 
-/// What a deployment would do.
+/// The plan for a deployment.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "PlannedDeployment")]
 pub(crate) struct ShownDeployment<'a> {
     /// The Solution, its version and the environment, as `NAME VERSION in ENVIRONMENT`.
     deployment: String,
-    /// What is planned for it in a word, where the file does not say so.
+    /// A note on the plan where it does not follow from the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'a str>,
     /// The plan; null if it could not be made, or nothing is to be done.
     plan: Option<Planned<'a>>,
-    /// What would be undeployed. It is missing where nothing would be.
+    /// The planned removals. They are missing if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     removal: Option<&'a PlannedRemoval>,
-    /// What is in the way.
+    /// The blockers.
     obstacles: &'a [InTheWay],
 }
 

@@ -44,7 +44,7 @@ impl Gates<'_> {
                 None if left.is_zero() => return Ok(()),
                 None => {
                     let minutes = left.as_secs().div_ceil(60);
-                    waiting.tell(&format!("wave {name} is to be good for {minutes} min more"))
+                    waiting.tell(&format!("soak time of wave {name}: {minutes} min left"))
                 }
                 Some(why) => waiting.tell(why),
             };
@@ -94,7 +94,7 @@ impl Gates<'_> {
             let status = match importer::status(&member.cluster, None).await {
                 Ok(status) => status,
                 Err(error) => {
-                    let context = format!("cluster {name} cannot be seen");
+                    let context = format!("cannot read the status of cluster {name}");
                     unseen = Some(Failure::from(error).context(context));
                     continue;
                 }
@@ -107,8 +107,11 @@ impl Gates<'_> {
                 if !status.is_ready() {
                     self.be_bad(wave)?;
                     let wave = &wave.name;
-                    let not_good = anyhow!("wave {wave} did not stay good: {name}: {status}");
-                    return Err(Failure::no(not_good).hint("see `solution fleet status`"));
+                    let not_good = anyhow!(
+                        "wave {wave} did not stay ready during its soak time: {name}: {status}"
+                    );
+                    return Err(Failure::no(not_good)
+                        .hint("check the clusters with `solution fleet status`"));
                 }
             }
         }

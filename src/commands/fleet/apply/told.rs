@@ -29,15 +29,15 @@ pub(in crate::commands) enum WaveEvent<'a> {
     ClusterBegun,
     /// The change of a cluster has ended.
     ClusterEnded {
-        /// What became of it.
+        /// Its result.
         state: AppliedState,
         /// Why it failed.
         #[serde(skip_serializing_if = "Option::is_none")]
         why: Option<String>,
     },
-    /// A wave has to stay good for some time before another one begins.
+    /// A wave is in its soak time before the next one begins.
     Soaking {
-        /// The name of the wave that stays good.
+        /// The name of the wave.
         wave: &'a WaveName,
         /// The time that is left.
         seconds_left: u64,

@@ -69,7 +69,7 @@ impl ClusterTurn {
     fn of(plan: &MemberPlan) -> Self {
         let deployments = plan.deployments.iter().filter(|it| it.changes());
         let changes = deployments.map(|plan: &DeploymentPlan| match plan.removes() {
-            Some(_) => format!("{} is removed", plan.placed),
+            Some(_) => format!("remove {}", plan.placed),
             None => plan.placed.to_string(),
         });
         Self {
@@ -100,7 +100,7 @@ mod tests {
             ],
         };
         let expected = [
-            "wave      rest: 3 clusters, 2 at a time, 1 may fail, good for 30m before the next wave",
+            "wave      rest: 3 clusters, 2 at a time, 1 may fail, soak time 30m",
             "          paris, rome: db 1.0.0 in prod, then shop 1.1.0 in prod",
             "          oslo: nothing to do",
         ];

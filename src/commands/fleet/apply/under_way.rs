@@ -54,7 +54,7 @@ impl ClustersOfRun {
             changing => format!(" while {changing} was being changed"),
         };
         format!(
-            "interrupted{while_}: {ended} of {clusters} had ended; run the same command again to complete it"
+            "interrupted{while_}: {ended} of {clusters} completed; run the same command again to complete the rest"
         )
     }
 }

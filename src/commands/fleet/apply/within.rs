@@ -42,12 +42,12 @@ pub(super) async fn within_budget(
     let stopped = if failures > wave.max_failures {
         let (name, may) = (&wave.name, wave.max_failures);
         let failed = render::count(failures, "cluster");
-        let stopped = anyhow!("{failed} of wave {name} failed, and {may} may");
-        let hint = "see why, and run the same command again: it completes what is missing";
+        let stopped = anyhow!("{failed} of wave {name} failed, but only {may} may fail");
+        let hint = "fix the cause, then run the same command again to complete the rest";
         Some(Failure::unknown(stopped).hint(hint))
     } else if changed.len() < clusters {
         let paused = || {
-            let paused = anyhow!("the fleet was paused for a while");
+            let paused = anyhow!("the fleet was paused in the meantime");
             Failure::unknown(paused).hint("run the same command again")
         };
         Some(check_goes_on().err().unwrap_or_else(paused))

@@ -40,8 +40,8 @@ impl Departures<'_> {
             let is_listed = standing.is_listed(&entries);
             let (note, removing) = match (standing.is_of(self.file), is_listed) {
                 (true, true) => (None, Some(&self.removing)),
-                (true, false) => (Some("is no more in the file"), Some(&self.removing)),
-                (false, true) => (Some("stays: the fleet did not bring it"), None),
+                (true, false) => (Some("no longer in the file"), Some(&self.removing)),
+                (false, true) => (Some("kept: it was not deployed by this fleet"), None),
                 (false, false) => return None,
             };
             Some(FoundDeparture {
@@ -98,10 +98,10 @@ mod tests {
             )
         });
         let expected = [
-            "db 1.0.0 in prod stays: stays: the fleet did not bring it",
+            "db 1.0.0 in prod stays: kept: it was not deployed by this fleet",
             // In whatever version it runs.
             "shop 1.0.0 in prod goes: ",
-            "shop 1.1.0 in test goes: is no more in the file",
+            "shop 1.1.0 in test goes: no longer in the file",
         ];
         assert_eq!(found.collect::<Vec<_>>(), expected);
     }

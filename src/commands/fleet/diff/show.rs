@@ -62,8 +62,8 @@ fn plan<'a>(name: &'a str, deployment: &ComparedDeployment<'a>) -> ClusterPlan<'
         objects, obstacles, ..
     } = deployment;
     let mut lines = vec![match objects.len() {
-        _ if !obstacles.is_empty() => "what differs cannot be told:".to_owned(),
-        0 => "nothing differs".to_owned(),
+        _ if !obstacles.is_empty() => "cannot compare:".to_owned(),
+        0 => "no differences".to_owned(),
         1 => "1 object differs".to_owned(),
         many => format!("{many} objects differ"),
     }];
@@ -91,7 +91,7 @@ fn counted<'a>(clusters: &[ComparedCluster<'a>]) -> String {
     let mut words = format!("{} of {all} {differ} from the file", differing.len());
     for (about, named) in [
         ("", differing),
-        ("; cannot be told of", names(|cluster| !cluster.is_told())),
+        ("; cannot compare", names(|cluster| !cluster.is_told())),
     ] {
         if !named.is_empty() {
             words = format!("{words}{about}: {}", render::list(named));
@@ -159,12 +159,12 @@ mod tests {
             (
                 vec![compared(1), away()],
                 Outcome::Unknown,
-                "1 of 2 clusters differs from the file: paris; cannot be told of: rome",
+                "1 of 2 clusters differs from the file: paris; cannot compare: rome",
             ),
             (
                 vec![refused()],
                 Outcome::Unknown,
-                "0 of 1 cluster differ from the file; cannot be told of: paris",
+                "0 of 1 cluster differ from the file; cannot compare: paris",
             ),
         ] {
             assert_eq!(ended(found), (outcome, words.to_owned()));

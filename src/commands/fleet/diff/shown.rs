@@ -10,38 +10,38 @@ use super::super::read_member::{ReadDeployment, ReadMember};
 use crate::commands::diff::show::Different;
 use crate::commands::refusal::InTheWay;
 
-/// What applying the file of a fleet would change. With exit code 1 something differs, with 3 it cannot be told of everything.
+/// The changes that applying the fleet's file would make. The exit code is 1 if there are any, and 3 if some are unknown.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FleetDiff<'a> {
     /// The fleet's name.
     fleet: &'a str,
-    /// Whether an object differs, of those of which it could be told.
+    /// Whether any of the compared objects differs.
     pub(super) differs: bool,
     /// The clusters, in the order of the file.
     pub(super) clusters: Vec<ComparedCluster<'a>>,
 }
 
-/// A cluster, against what the file says.
+/// A cluster compared with the file.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ComparedCluster<'a> {
     /// The cluster's name.
     pub(super) name: &'a str,
-    /// What kept it from being compared; null if it was.
+    /// The reason why it could not be compared; null if it was.
     pub(super) problem: Option<InTheWay>,
-    /// What the file deploys there.
+    /// The deployments in the file.
     pub(super) deployments: Vec<ComparedDeployment<'a>>,
 }
 
-/// A deployment, against what the file says.
+/// A deployment compared with the file.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ComparedDeployment<'a> {
     /// The Solution, its version and the environment, as `NAME VERSION in ENVIRONMENT`.
     pub(super) deployment: String,
-    /// The version that runs there; null if none does, or it cannot be told.
+    /// The version that is deployed there; null if there is none or it is unknown.
     running: Option<&'a Version>,
     /// The objects that differ.
     pub(super) objects: Vec<Different<'a>>,
-    /// What keeps others from being known.
+    /// The blockers that prevented further comparison.
     pub(super) obstacles: Vec<InTheWay>,
 }
 

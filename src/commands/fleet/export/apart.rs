@@ -54,8 +54,8 @@ pub(super) fn apart(deployments: Vec<DeploymentExport>) -> Result<Vec<Deployment
 fn differs(object: &str) -> InTheWay {
     InTheWay::new(
         format!(
-            "{object} would be another one than that of a deployment before it, and the tool would change it for ever"
+            "{object} differs from the same object of an earlier deployment, so the tool would keep changing it"
         ),
-        "let both bring the same version, or deploy them by `solution fleet apply`",
+        "use the same version in both deployments, or deploy them with `solution fleet apply`",
     )
 }

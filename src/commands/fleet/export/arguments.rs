@@ -70,8 +70,8 @@ impl Arguments {
     pub(super) fn check(&self) -> Result<(), Failure> {
         if self.login_secret.is_some() && self.to != GitOpsTool::Flux {
             let name = self.to.name();
-            let other = format!("`--login-secret` is for Flux: {name} has its logins elsewhere");
-            return Err(Failure::usage(other).hint("leave it out"));
+            let other = format!("cannot use `--login-secret` with {name}: it applies only to Flux");
+            return Err(Failure::usage(other).hint("omit it"));
         }
         Ok(())
     }

@@ -13,8 +13,8 @@ pub(super) fn notes(tool: GitOpsTool, plan: &ExportPlan) -> Vec<String> {
         (!all.is_empty()).then(|| format!("{words}: {all}"))
     };
     let hooks = format!("hooks {}", tool.hooks());
-    let left = "hooks of a removal or a way back are left out".to_owned();
-    let beyond = "beyond the environment".to_owned();
+    let left = "not exported: hooks that run on removal or rollback".to_owned();
+    let beyond = "effects outside the environment".to_owned();
     let notes = [
         said(beyond, &handover.beyond),
         said(hooks, &handover.hooks),
@@ -22,7 +22,7 @@ pub(super) fn notes(tool: GitOpsTool, plan: &ExportPlan) -> Vec<String> {
     ];
     let secrets = handover.secrets.iter().map(|it| {
         let (name, kind, keys) = (&it.name, &it.kind, named(it.keys.clone()));
-        format!("to be made in the cluster: Secret {name} ({kind}) with the keys {keys}")
+        format!("create in the cluster: Secret {name} ({kind}) with the keys {keys}")
     });
     notes.into_iter().flatten().chain(secrets).collect()
 }

@@ -29,8 +29,8 @@ pub(super) async fn look(
     } = deployable;
     let missing = request.missing;
     if tool.reads_registry() && !missing.is_pushed() {
-        let only_read = "its registry can only be read, and takes nothing that is exported";
-        let fix = "give the cluster a `registry` in the fleet's file that can be pushed to";
+        let only_read = "its registry is read-only, so nothing can be exported to it";
+        let fix = "set a `registry` that accepts pushes for the cluster in the fleet's file";
         return Ok(Err(vec![InTheWay::new(only_read, fix)]));
     }
     let Acceptance { accepted, findings } = &*archive;

@@ -42,7 +42,7 @@ pub(super) fn all(
         Some(directory) => {
             let files = render::count(export.clusters.len(), "cluster");
             render::line!(
-                "what {tool} is to apply of {files} is in `{}`",
+                "the {tool} objects of {files} are in `{}`",
                 directory.display()
             );
         }

@@ -13,7 +13,7 @@ use super::made::{MadeCluster, MadeDeployment};
 use super::tool::GitOpsTool;
 use crate::commands::refusal::InTheWay;
 
-/// What the clusters of a fleet get by a tool.
+/// The objects that a tool applies to the clusters of a fleet.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FleetExport<'a> {
     /// The fleet's name.
@@ -22,33 +22,33 @@ pub(crate) struct FleetExport<'a> {
     pub(super) to: GitOpsTool,
     /// The clusters, in the order of the file.
     pub(super) clusters: Vec<ExportedCluster<'a>>,
-    /// What deployments by this tool do not have.
+    /// Features that deployments with this tool lack.
     pub(super) losses: Vec<String>,
 }
 
-/// What a cluster gets.
+/// The objects of a cluster.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ExportedCluster<'a> {
     /// The cluster's name.
     pub(super) name: &'a str,
     /// Why it was left out; null if it was not.
     pub(super) problem: Option<&'a InTheWay>,
-    /// What is to run there, each behind those that it needs.
+    /// The deployments, each after those that it needs.
     pub(super) deployments: Vec<ExportedDeployment<'a>>,
 }
 
-/// What is exported of a deployment.
+/// The exported objects of a deployment.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ExportedDeployment<'a> {
     /// The Solution, its version and the environment, as `NAME VERSION in ENVIRONMENT`.
     pub(super) deployment: &'a str,
-    /// Where the objects lie; null if those of the tool hold them.
+    /// The artifact with the objects; null if the tool's objects contain them.
     pub(super) artifact: Option<ExportedArtifact<'a>>,
     /// The number of objects.
     pub(super) count: usize,
     /// The Secrets that are to be made in the cluster.
     secrets: &'a [LeftSecret],
-    /// What is worth knowing.
+    /// Notes.
     pub(super) notes: &'a [String],
     /// The objects of the tool.
     pub(super) objects: &'a [Value],

@@ -98,25 +98,25 @@ impl GitOpsTool {
         let name = self.name();
         let order = match self {
             Self::Flux => {
-                "definitions and namespaces come first, and Solutions behind those that they need; everything else of a deployment comes at once, and what has to wait is tried again"
+                "CRDs and namespaces are applied first, and Solutions after those that they need; the other objects of a deployment are applied together and retried until they succeed"
             }
             Self::Argocd => {
-                "definitions and namespaces come first; everything else comes at once, and what has to wait is tried again; no Application waits for another one"
+                "CRDs and namespaces are applied first; the other objects are applied together and retried until they succeed; Applications do not wait for each other"
             }
             Self::Fleet => {
-                "definitions come in a Bundle of their own, and Solutions behind those that they need; everything else of a deployment comes at once, as one Helm release"
+                "CRDs are in a separate Bundle, and Solutions are applied after those that they need; the other objects of a deployment are applied together as one Helm release"
             }
         };
         vec![
             format!(
-                "consent: {name} asks nobody, and applies what reaches beyond an environment as well"
+                "consent: {name} also applies effects outside the environment, without consent"
             ),
             format!("order: {order}"),
             format!(
-                "proof: no pod pulls an image beforehand, and {name} takes nothing back that does not come up"
+                "proof: no pod tests the image pull first, and {name} does not roll back a version that does not become ready"
             ),
             format!(
-                "record: `status`, `history`, `diff` and `rollback` know nothing of what {name} applies"
+                "record: `status`, `history`, `diff` and `rollback` do not cover objects that {name} applies"
             ),
         ]
     }
@@ -126,7 +126,7 @@ impl GitOpsTool {
         match self {
             Self::Flux => "are applied with everything else, as ordinary objects",
             Self::Argocd => "run before or after each sync",
-            Self::Fleet => "run as hooks of the release that it makes of all objects",
+            Self::Fleet => "run as hooks of the Helm release that contains all objects",
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::render;
 /// One table with the cluster in front, and what is wrong with any cluster below.
 pub(super) fn people(history: &FleetHistory<'_>) {
     if history.changes.is_empty() {
-        render::line("no change is known");
+        render::line("no changes");
     } else {
         let changes: Vec<&ShownChange<'_>> = history.changes.iter().map(|it| &it.change).collect();
         let titles = around("CLUSTER", TITLES, "FLEET REVISION");
@@ -40,17 +40,17 @@ fn notes(member: &MemberHistory<'_>) {
         render::note!("hint: {}", problem.fix);
     }
     for unreadable in member.unreadable {
-        render::line!("note: {name}: {unreadable} cannot be read as a receipt");
+        render::line!("note: {name}: {unreadable} is not a readable receipt");
     }
     for changed in member.changed {
         render::line!(
-            "note: {name}: revision {changed} is not any more as the next one says that it was"
+            "note: {name}: the receipt of revision {changed} was changed after the next revision recorded it"
         );
     }
     for Gap { first, last } in member.missing {
-        render::line!("note: {name}: revisions {first} to {last} were removed");
+        render::line!("note: {name}: the receipts of revisions {first} to {last} were removed");
     }
     for foreign in member.foreign {
-        render::line!("note: {name}: revision {foreign} was made in another cluster");
+        render::line!("note: {name}: revision {foreign} was created in another cluster");
     }
 }

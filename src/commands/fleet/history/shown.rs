@@ -14,7 +14,7 @@ use crate::commands::history::shown::{ShownChange, ShownHistory, shown};
 use crate::commands::refusal::InTheWay;
 use crate::failure::{Failure, Outcome};
 
-/// What was changed in the clusters of a fleet.
+/// The changes in the clusters of a fleet.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct FleetHistory<'a> {
     /// The fleet's name.
@@ -36,21 +36,21 @@ pub(crate) struct MemberChange<'a> {
     pub(super) change: ShownChange<'a>,
 }
 
-/// What is known of the history of a cluster beside its changes.
+/// The history of a cluster, without its changes.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct MemberHistory<'a> {
     /// The cluster's name.
     pub(super) name: &'a str,
-    /// What kept it from being asked; null if it was.
+    /// The reason why it could not be queried; null if it was.
     pub(super) problem: Option<InTheWay>,
     /// Receipts that cannot be read: of a later program, or damaged.
     pub(super) unreadable: &'a [String],
     /// Of all receipts those that are not any more as the next one names them.
     #[schemars(inner(range(min = 1)))]
     pub(super) changed: &'a [Revision],
-    /// Of all receipts those that somebody removed, as far as that can be told.
+    /// Receipts that were removed, as far as the remaining ones show.
     pub(super) missing: &'a [Gap],
-    /// Of all receipts those that name another cluster: somebody has copied them here.
+    /// Receipts that name another cluster and were copied here.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     #[schemars(inner(range(min = 1)))]
     pub(super) foreign: &'a [Revision],

@@ -41,9 +41,9 @@ impl HubArguments {
         cluster::block_on(async {
             hub.exchange(None, &change).await.map_err(|failure| {
                 let next = failure.next_step();
-                let context = "the decision is in force beside the file, but the hub was not told";
+                let context = "cannot update the hub: the decision is stored only in the journal next to the fleet's file";
                 let hint = format!(
-                    "{next}; then run the same command again, or `solution fleet apply` with `--hub`"
+                    "{next}; then run the same command again, or run `solution fleet apply` with `--hub`"
                 );
                 failure.context(context).hint(hint)
             })?;

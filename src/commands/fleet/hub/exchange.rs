@@ -33,7 +33,7 @@ impl FleetHub<'_> {
                     return Ok(());
                 }
             }
-            let busy = anyhow!("somebody else changes the object all the time");
+            let busy = anyhow!("other processes keep changing the object");
             Err(self.named(Failure::unknown(busy)))
         };
         let exchanged = timeout(EXCHANGE, exchange).await;

@@ -60,7 +60,10 @@ impl LookedHub<'_> {
         let (context, fleet) = (self.hub.context, &self.hub.file.document().metadata.name);
         render::line!("hub       {context}: SolutionRollout {fleet}");
         if let Some(away) = &self.away {
-            render::note!("note: {}; nothing waits for it", away.in_one_line());
+            render::note!(
+                "note: {}; the rollback continues without the hub",
+                away.in_one_line()
+            );
         }
     }
 }

@@ -47,9 +47,9 @@ pub(in crate::commands::fleet) fn prepare(
         definition: importer::hub_definition(),
     };
     Ok(give(output, &prepared, |it| {
-        let words = if it.changed { "serves now" } else { "serves" };
+        let words = if it.changed { "now serves" } else { "serves" };
         render::line!("`{hub}` {words} the kind SolutionRollout");
-        render::note!("`solution site rbac --verb fleet-hub` prints the roles of who uses it");
+        render::note!("print the roles for its users with `solution site rbac --verb fleet-hub`");
     }))
 }
 

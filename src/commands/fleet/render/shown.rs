@@ -23,9 +23,9 @@ pub(crate) struct RenderedFleet<'a> {
 pub(crate) struct RenderedCluster<'a> {
     /// The cluster's name.
     name: &'a str,
-    /// What kept it from being asked; null if it was.
+    /// The reason why it could not be queried; null if it was.
     problem: Option<InTheWay>,
-    /// What is to run there, each after those that it needs.
+    /// The deployments, each after those that it needs.
     deployments: Vec<RenderedDeployment<'a>>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) struct RenderedDeployment<'a> {
     namespace: Option<&'a Namespace>,
     /// The objects, by the parts that they come from.
     manifests: &'a [RenderedManifest],
-    /// What is in the way.
+    /// The blockers.
     obstacles: &'a [InTheWay],
 }
 

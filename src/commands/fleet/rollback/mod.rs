@@ -124,7 +124,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
 fn last_revision(file: &FleetFile, path: &Path) -> Result<StatementTime, Failure> {
     let last = JournalFile::of(file, path)?.read()?.last_revision();
     last.ok_or_else(|| {
-        let unknown = anyhow!("cannot roll back: the journal beside the file has no revision");
-        Failure::no(unknown).hint("choose one of `solution fleet history` with `--revision`, or use `solution rollback` in each cluster")
+        let unknown = anyhow!("cannot roll back: the journal next to the fleet's file has no revision");
+        Failure::no(unknown).hint("list revisions with `solution fleet history` and choose one with `--revision`, or use `solution rollback` in each cluster")
     })
 }

@@ -76,12 +76,14 @@ impl WaysBack<'_> {
         let revision = self.revision;
         match skipped {
             Skipped::NotChanged => format!("nothing: revision {revision} did not change {name}"),
-            Skipped::NotDeployed => format!("nothing: no {name} is deployed"),
+            Skipped::NotDeployed => format!("nothing: {name} is not deployed"),
             Skipped::Other { running, deployed } => {
-                format!("nothing: {name} {running} runs, revision {revision} deployed {deployed}")
+                format!(
+                    "nothing: {name} {running} is deployed, but revision {revision} deployed {deployed}"
+                )
             }
             Skipped::First { deployed } => {
-                format!("nothing: no version of {name} ran before {deployed}")
+                format!("nothing: {deployed} is the first deployed version of {name}")
             }
             Skipped::Values => {
                 format!("nothing: revision {revision} changed only values of {name}")

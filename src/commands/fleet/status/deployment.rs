@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use schemas::{PlacedVersion, Version};
 use serde::Serialize;
 
-/// A deployment of the file, and what became of it in a cluster.
+/// A deployment of the file and its state in a cluster.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DeploymentStatus {
     /// The Solution, its version and the environment, as the file has them.
@@ -15,13 +15,13 @@ pub(crate) struct DeploymentStatus {
     pub(super) wanted: PlacedVersion,
     /// How far it is as the file says.
     pub(super) state: DeploymentState,
-    /// The version that the cluster has there by its records; null if it has none, or it cannot be told.
+    /// The version in the cluster's records; null if there is none or the records cannot be read.
     pub(super) runs: Option<Version>,
-    /// Why it does not run as it should, or what of it is incomplete or cannot be seen; null if there is nothing to say.
+    /// The reason why it is not ready, incomplete or unknown; null if there is none.
     pub(super) why: Option<String>,
-    /// What to do about that; null where nothing in particular helps.
+    /// How to fix this; null if there is no specific fix.
     pub(super) hint: Option<&'static str>,
-    /// The objects that differ from what was deployed, by the action that restores each; null if objects were not compared.
+    /// The objects that differ from the deployed version, with the action that restores each; null if objects were not compared.
     pub(super) drift: Option<Vec<PlannedObject>>,
 }
 
@@ -31,11 +31,11 @@ pub(crate) struct DeploymentStatus {
 pub(crate) enum DeploymentState {
     /// The version runs, and is ready.
     Ready,
-    /// This user may not see enough to tell.
+    /// This user lacks the rights to determine the state.
     Unseen,
     /// The version runs and is ready, with other values than the file has for it.
     OtherValues,
-    /// The version runs and is ready, and objects of it differ from what was deployed.
+    /// The version is ready, but some of its objects differ from the deployed version.
     Drifted,
     /// The version is deployed, and does not run as it should.
     NotReady,
@@ -45,7 +45,7 @@ pub(crate) enum DeploymentState {
     Behind,
     /// No version is deployed.
     Absent,
-    /// A change of it goes on, was interrupted or failed.
+    /// A change of it is running, was interrupted or failed.
     Incomplete,
 }
 
@@ -53,7 +53,7 @@ impl fmt::Display for DeploymentState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Ready => "ready",
-            Self::Unseen => "cannot be seen",
+            Self::Unseen => "unknown",
             Self::OtherValues => "other values",
             Self::Drifted => "drifted",
             Self::NotReady => "not ready",

@@ -69,7 +69,7 @@ fn missing(wanted: &PlacedVersion, status: &Status) -> DeploymentStatus {
         runs: None,
         why: hidden.map(|it| format!("this user may not see {} ({})", it.what, it.right)),
         hint: hidden
-            .map(|_| "`solution site rbac --verb status` prints the roles that give this right"),
+            .map(|_| "ask the cluster administrator for the roles that `solution site rbac --verb status` prints"),
         drift: None,
     }
 }

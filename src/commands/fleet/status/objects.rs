@@ -96,7 +96,7 @@ fn of(deployment: DeploymentStatus, found: Found) -> DeploymentStatus {
         Err(why) => DeploymentStatus {
             state: DeploymentState::Unseen,
             why: Some(format!("cannot compare its objects: {why}")),
-            hint: Some("`--live=false` does not compare objects"),
+            hint: Some("skip the comparison of objects with `--live=false`"),
             ..deployment
         },
         Ok(drift) if drift.is_empty() => DeploymentStatus {
@@ -107,7 +107,7 @@ fn of(deployment: DeploymentStatus, found: Found) -> DeploymentStatus {
             state: DeploymentState::Drifted,
             why: Some(in_words(&drift)),
             hint: Some(
-                "`solution diff` shows what differs, `solution fleet apply` restores what was deployed",
+                "see the differences with `solution diff`, then restore the deployed objects with `solution fleet apply`",
             ),
             drift: Some(drift),
             ..deployment
@@ -120,9 +120,9 @@ fn in_words(drift: &[PlannedObject]) -> String {
     let named = drift.iter().take(NAMED).map(|object| &object.object);
     let named = render::list(named);
     match (drift.len(), drift.len().saturating_sub(NAMED)) {
-        (1, _) => format!("{named} differs from what was deployed"),
-        (_, 0) => format!("{named} differ from what was deployed"),
-        (_, more) => format!("{named} and {more} more differ from what was deployed"),
+        (1, _) => format!("{named} differs from the deployed version"),
+        (_, 0) => format!("{named} differ from the deployed version"),
+        (_, more) => format!("{named} and {more} more differ from the deployed version"),
     }
 }
 
@@ -159,17 +159,17 @@ mod tests {
             (
                 objects(1),
                 Drifted,
-                "shop 1.1.0 in prod: drifted: ConfigMap prod/c0 differs from what was deployed",
+                "shop 1.1.0 in prod: drifted: ConfigMap prod/c0 differs from the deployed version",
             ),
             (
                 objects(5),
                 Drifted,
-                "shop 1.1.0 in prod: drifted: ConfigMap prod/c0, ConfigMap prod/c1, ConfigMap prod/c2 and 2 more differ from what was deployed",
+                "shop 1.1.0 in prod: drifted: ConfigMap prod/c0, ConfigMap prod/c1, ConfigMap prod/c2 and 2 more differ from the deployed version",
             ),
             (
                 denied,
                 Unseen,
-                "shop 1.1.0 in prod: cannot be seen: cannot compare its objects: no right",
+                "shop 1.1.0 in prod: unknown: cannot compare its objects: no right",
             ),
         ] {
             let judged = of(ready(), found);

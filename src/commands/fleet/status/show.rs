@@ -65,8 +65,8 @@ fn row(cluster: &MemberStatus) -> [String; 4] {
         .filter(|it| it.is_ready())
         .count();
     let state = match &cluster.problem {
-        Some(_) => "not asked".to_owned(),
-        None if all == 0 => "nothing to run".to_owned(),
+        Some(_) => "not reached".to_owned(),
+        None if all == 0 => "no Solutions".to_owned(),
         None if ready == all => "ready".to_owned(),
         None => format!("{ready} of {all} ready"),
     };
@@ -83,7 +83,7 @@ fn counted(clusters: &[MemberStatus]) -> String {
     let all = render::count(clusters.len(), "cluster");
     let is_one = ready == 1 || clusters.len() == 1;
     let are = choose(is_one, "is", "are");
-    let first = format!("{ready} of {all} {are} as the file says");
+    let first = format!("{ready} of {all} {are} up to date");
     let states = clusters.iter().flat_map(|it| &it.deployments);
     let states = states.filter(|it| !it.is_ready()).map(|it| it.state);
     let states: BTreeSet<DeploymentState> = states.collect();
@@ -95,7 +95,7 @@ fn counted(clusters: &[MemberStatus]) -> String {
     let others = states.into_iter().rev().map(of_state);
     let away = clusters.iter().filter(|it| it.problem.is_some());
     let away: Vec<String> = away.map(|it| it.name.clone()).collect();
-    let away = (!away.is_empty()).then(|| few("not asked", &away));
+    let away = (!away.is_empty()).then(|| few("not reached", &away));
     let parts = std::iter::once(first).chain(others).chain(away);
     parts.collect::<Vec<_>>().join("; ")
 }
@@ -112,7 +112,7 @@ fn in_short(deployment: &DeploymentStatus) -> String {
     let wanted = &deployment.wanted;
     let (solution, version) = (&wanted.solution, &wanted.version);
     match &deployment.runs {
-        Some(runs) if runs != version => format!("{solution} {runs}, the file says {version}"),
+        Some(runs) if runs != version => format!("{solution} {runs} instead of {version}"),
         _ => format!("{solution} {version}"),
     }
 }

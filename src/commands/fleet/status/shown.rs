@@ -25,7 +25,7 @@ pub(crate) struct FleetStatus<'a> {
     pub(super) fleet: &'a str,
     /// The clusters, in the order of the waves.
     pub(super) clusters: &'a [MemberStatus],
-    /// Clusters that are no more in the file. What the fleet brought there stays.
+    /// Clusters that are no longer in the file. Solutions that the fleet deployed there are kept.
     pub(super) gone: &'a [GoneCluster],
 }
 
@@ -34,31 +34,31 @@ pub(crate) struct FleetStatus<'a> {
 pub(crate) struct UnlistedVersion {
     #[serde(flatten)]
     pub(super) placed: PlacedVersion,
-    /// Whether the fleet brought it, so that `apply --prune` removes it.
+    /// Whether the fleet deployed it, so that `apply --prune` removes it.
     pub(super) brought: bool,
 }
 
 impl fmt::Display for UnlistedVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let brought = choose(self.brought, " (brought by the fleet)", "");
+        let brought = choose(self.brought, " (deployed by the fleet)", "");
         write!(f, "{}{brought}", self.placed)
     }
 }
 
-/// A cluster, and what became there of what the file says.
+/// A cluster and the state of its deployments.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct MemberStatus {
     /// The cluster's name.
     pub(super) name: String,
     /// The wave in which it changes.
     pub(super) wave: String,
-    /// What kept it from being asked; null if it was.
+    /// The reason why it could not be queried; null if it was.
     pub(super) problem: Option<InTheWay>,
-    /// Whether all of it is as the file says; null if it could not be told.
+    /// Whether all deployments match the file; null if this is unknown.
     pub(super) ready: Option<bool>,
-    /// What the file deploys there.
+    /// The deployments in the file.
     pub(super) deployments: Vec<DeploymentStatus>,
-    /// What runs in environments there and is not in the file for it.
+    /// Deployments in its environments that are not in the file.
     pub(super) unlisted: Vec<UnlistedVersion>,
     #[serde(skip)]
     pub(super) outcome: Outcome,

@@ -56,15 +56,15 @@ impl FileValues {
         let (state, why, hint) = match wanted {
             Err(why) => (
                 DeploymentState::Unseen,
-                format!("its values cannot be computed: {why}"),
-                "`solution fleet values` shows each value; `--quick` compares only versions",
+                format!("cannot compute its values: {why}"),
+                "see each value with `solution fleet values`, or compare only versions with `--quick`",
             ),
             Ok(wanted) => match self.difference(&found.wanted, wanted, spaces) {
                 None => return found,
                 Some(why) => (
                     DeploymentState::OtherValues,
                     why.to_owned(),
-                    "`solution fleet apply --dry-run --diff` shows what differs",
+                    "see the differences with `solution fleet apply --dry-run --diff`",
                 ),
             },
         };
@@ -90,10 +90,10 @@ impl FileValues {
         here.find_map(|space| {
             let recorded = space.fleet_values.get(name);
             if recorded.unwrap_or(&self.none) != wanted {
-                return Some("it was deployed with other values than the file has now");
+                return Some("its deployed values differ from the file");
             }
             let is_chosen = recorded.is_some() && space.chosen_by_flags.contains(name);
-            is_chosen.then_some("flags of a deployment have chosen values since")
+            is_chosen.then_some("a later deployment set values with flags")
         })
     }
 }

@@ -21,22 +21,22 @@ pub(crate) struct FleetValues<'a> {
     pub(super) clusters: &'a [ComputedCluster],
 }
 
-/// A cluster, and what it chooses.
+/// A cluster and its values.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ComputedCluster {
     /// The cluster's name.
     pub(super) name: String,
-    /// What kept it from being asked; null if it was.
+    /// The reason why it could not be queried; null if it was.
     pub(super) problem: Option<InTheWay>,
-    /// What this user may not see there, so that expressions cannot use it.
+    /// Objects that this user may not read, so that expressions cannot use them.
     pub(super) unseen: Vec<String>,
-    /// What runs there.
+    /// The deployments there.
     pub(super) deployments: Vec<ComputedValues>,
     #[serde(skip)]
     pub(super) outcome: Outcome,
 }
 
-/// What a cluster chooses for a Solution in an environment.
+/// The values of a cluster for a Solution in an environment.
 #[derive(PartialEq, Serialize, JsonSchema)]
 pub(crate) struct ComputedValues {
     /// The Solution, its version and the environment, as `NAME VERSION in ENVIRONMENT`.
@@ -61,7 +61,7 @@ pub(crate) struct ComputedValue {
     from: String,
     /// The line of the file.
     line: u64,
-    /// The text that it was computed from; null if it stands there as it is.
+    /// The expression that it was computed from; null if it is a literal.
     expression: Option<String>,
 }
 

@@ -18,9 +18,8 @@ use crate::{environment, interrupt};
 fn failed(error: HelmError) -> Failure {
     match error {
         HelmError::Missing(_) => Failure::no(error).hint(PROGRAM),
-        HelmError::Failed { .. } => {
-            Failure::no(error).hint("`helmfile build`, run beside the file, says the same")
-        }
+        HelmError::Failed { .. } => Failure::no(error)
+            .hint("reproduce the error with `helmfile build` in the directory of the file"),
         error => error.into(),
     }
 }
@@ -87,9 +86,9 @@ impl<'a> Disk<'a> {
         self.left = self.left.checked_sub(size).ok_or_else(|| {
             let most = limits::HELMFILE_COPIES >> 20;
             let path = path.display();
-            let message = format!("with `{path}`, more than {most} MiB would be copied");
+            let message = format!("cannot copy `{path}`: the copied files would exceed {most} MiB");
             Failure::no(anyhow::anyhow!(message))
-                .hint("make several Solutions of it, or take the largest charts from a registry")
+                .hint("create multiple Solutions, or get the largest charts from a registry")
         })?;
         let outside = !real(path)?.starts_with(&self.root);
         Ok(Copied { bytes, outside })

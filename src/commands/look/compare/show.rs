@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::ComparedVersion;
 
-/// What differs between two versions. With exit code 1 something does.
+/// The differences between two versions. The exit code is 1 if there are any.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct ComparedArchives<'a> {
     /// Whether anything differs.
@@ -28,7 +28,7 @@ pub(super) struct ComparedArchive<'a> {
     pub(super) solution: &'a SolutionId,
     /// SHA-256 of the signed statement.
     pub(super) archive_id: Digest,
-    /// The keys that signed: of a file as the archive says, of an imported version as it was found then.
+    /// The keys that signed: for a file as the archive states, for an imported version as verified by the import.
     pub(super) signed_by: &'a [KeyId],
 }
 

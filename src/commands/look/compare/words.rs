@@ -19,15 +19,15 @@ pub(super) fn show(compared: &ComparedArchives<'_>) {
     }
     let comparison = compared.comparison;
     if !compared.differs {
-        return render::line("nothing of what is compared differs");
+        return render::line("no differences");
     }
-    render::line!("brings      {}", brought(comparison.brings));
+    render::line!("includes    {}", brought(comparison.brings));
     comparison.images.iter().for_each(image);
     comparison.definitions.iter().for_each(definition);
     let gained = comparison.rights_gained.iter().map(outline::right);
     render::lines("may now     ", gained);
     let lost = comparison.rights_lost.iter().map(outline::right);
-    render::lines("may no more ", lost);
+    render::lines("may no longer ", lost);
     // Many objects often change in one way: what differs is shown once.
     let alike = |a: &ComparedDocument, b: &ComparedDocument| {
         (a.kind, a.action, &a.diff) == (b.kind, b.action, &b.diff)
@@ -77,7 +77,7 @@ fn definition(compared: &ComparedDefinition) {
     };
     render::line!("CRD         {words}");
     if let Some(refused) = &compared.refused {
-        render::line!("          ! an import would refuse it: {refused}");
+        render::line!("          ! an import would reject it: {refused}");
     }
     for it in &compared.narrowed {
         let PlannedNarrowing {

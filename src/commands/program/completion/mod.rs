@@ -38,8 +38,8 @@ enum Completer {
 
 pub(crate) fn run(arguments: &Arguments, cli: Command, output: Output) -> Result<Outcome, Failure> {
     if output == Output::Json {
-        let failure = Failure::usage("a script has no JSON form");
-        return Err(failure.hint("leave `--output json` out"));
+        let failure = Failure::usage("cannot write a script as JSON");
+        return Err(failure.hint("omit `--output json`"));
     }
     let script = match arguments.shell {
         Completer::Bash => generated(Shell::Bash, cli),

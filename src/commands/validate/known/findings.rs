@@ -12,7 +12,7 @@ impl VulnerabilityReport {
     pub(crate) fn findings(&self) -> Vec<Finding> {
         let without = self.without_sbom.iter().map(|image| {
             let place = archive::image_directory(image);
-            let message = "no SBOM was judged: nobody can tell what it has";
+            let message = "its packages are unknown: it has no SBOM that was checked";
             Finding::of(&vulnerabilities::NO_SBOM, place, message)
         });
         let found = self.found.iter().flat_map(FoundVulnerability::findings);
@@ -35,7 +35,7 @@ impl FoundVulnerability {
         let info = info(self.rating);
         self.images.iter().map(move |image| {
             let place = format!("{}: {id} in {package}", archive::image_directory(image));
-            Finding::of(info, place, format!("{version} is there, {fixed}"))
+            Finding::of(info, place, format!("{version} is installed, {fixed}"))
         })
     }
 }
@@ -114,11 +114,11 @@ mod tests {
             .iter()
             .map(|it| format!("{} {}: {}", it.id, it.place, it.message));
         let expected = [
-            "vulnerabilities.high images/app/1: CVE-2024-1 in curl: 7 is there, fixed in 8",
-            "vulnerabilities.high images/app/2: CVE-2024-1 in curl: 7 is there, fixed in 8",
-            "vulnerabilities.low images/app/1: CVE-2024-2 in curl: 7 is there, no version is fixed",
-            "vulnerabilities.low images/app/2: CVE-2024-2 in curl: 7 is there, no version is fixed",
-            "vulnerabilities.no-sbom images/web/1: no SBOM was judged: nobody can tell what it has",
+            "vulnerabilities.high images/app/1: CVE-2024-1 in curl: 7 is installed, fixed in 8",
+            "vulnerabilities.high images/app/2: CVE-2024-1 in curl: 7 is installed, fixed in 8",
+            "vulnerabilities.low images/app/1: CVE-2024-2 in curl: 7 is installed, no version is fixed",
+            "vulnerabilities.low images/app/2: CVE-2024-2 in curl: 7 is installed, no version is fixed",
+            "vulnerabilities.no-sbom images/web/1: its packages are unknown: it has no SBOM that was checked",
         ];
         assert_eq!(shown.collect::<Vec<_>>(), expected);
     }

@@ -27,11 +27,11 @@ pub(crate) struct VulnerabilityReport {
     database: DatabaseStatus,
     /// How many days ago the database was built.
     database_age_days: i64,
-    /// The images whose SBOMs were judged.
+    /// The images whose SBOMs were checked.
     judged: BTreeSet<ImagePlace>,
     /// The images of which a manifest has no SBOM.
     without_sbom: BTreeSet<ImagePlace>,
-    /// What was found, the worst first.
+    /// The vulnerabilities, the worst first.
     found: Vec<FoundVulnerability>,
 }
 
@@ -111,7 +111,7 @@ impl VulnerabilityReport {
         let DatabaseStatus { schema, built } = &self.database;
         let (age, grype) = (self.database_age_days, &self.grype);
         render::line!(
-            "database    built {built}, {age} days ago, schema {schema}; asked by grype {grype}"
+            "database    built {built}, {age} days ago, schema {schema}; queried by grype {grype}"
         );
     }
 }

@@ -41,8 +41,8 @@ fn bundle(
     if size > SIZE {
         let (size, most) = (render::bytes(size as u64), render::bytes(SIZE as u64));
         return Err(InTheWay::new(
-            format!("its objects take {size}, and a Bundle of Rancher Fleet holds {most}"),
-            "deploy it by `solution fleet apply`, or by a tool that reads registries: Flux, Argo CD",
+            format!("its objects have {size}, but a Bundle of Rancher Fleet can hold only {most}"),
+            "deploy it with `solution fleet apply`, or with a tool that reads registries: Flux or Argo CD",
         ));
     }
     let resources = manifests.iter().zip(texts).enumerate();

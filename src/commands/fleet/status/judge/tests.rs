@@ -91,7 +91,7 @@ fn only_the_version_of_the_file_that_runs_as_it_should_is_ready() {
             "1.1.0",
             Condition::Unseen,
             DeploymentState::Unseen,
-            "cannot be seen: because",
+            "unknown: because",
         ),
         (
             "1.0.9",
@@ -144,7 +144,8 @@ fn what_is_deployed_elsewhere_or_by_another_name_is_absent() {
     });
     let found = judge(&wanted(), &status);
     assert_eq!(found.state, DeploymentState::Unseen);
-    let words = "cannot be seen: this user may not see imported versions and environments (list configmaps)";
+    let words =
+        "unknown: this user may not see imported versions and environments (list configmaps)";
     assert!(found.to_string().ends_with(words), "{found}");
 }
 
@@ -220,7 +221,7 @@ fn a_change_of_it_that_is_not_complete_counts_before_all_else() {
     );
     assert_eq!(
         absent.hint,
-        Some("the same command again completes it"),
+        Some("run the same command again to complete it"),
         "{absent}"
     );
     let behind = of(

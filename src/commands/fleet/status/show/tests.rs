@@ -62,7 +62,7 @@ fn the_last_line_counts_and_names_what_is_not_as_the_file_says() {
     let mut fleet = vec![ready("paris"), ready("lyon"), behind("rome")];
     assert_eq!(
         counted(&fleet),
-        "2 of 3 clusters are as the file says; behind: rome (shop 1.0.0, the file says 1.1.0)"
+        "2 of 3 clusters are up to date; behind: rome (shop 1.0.0 instead of 1.1.0)"
     );
     fleet.push(cluster(
         "oslo",
@@ -71,9 +71,9 @@ fn the_last_line_counts_and_names_what_is_not_as_the_file_says() {
     fleet.push(away("bern"));
     assert_eq!(
         counted(&fleet),
-        "2 of 5 clusters are as the file says; absent: oslo (shop 1.1.0); behind: rome (shop 1.0.0, the file says 1.1.0); not asked: bern"
+        "2 of 5 clusters are up to date; absent: oslo (shop 1.1.0); behind: rome (shop 1.0.0 instead of 1.1.0); not reached: bern"
     );
-    assert_eq!(counted(&fleet[..1]), "1 of 1 cluster is as the file says");
+    assert_eq!(counted(&fleet[..1]), "1 of 1 cluster is up to date");
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn the_last_line_stays_one_with_two_hundred_clusters() {
     let fleet: Vec<MemberStatus> = (0..200).map(|it| behind(&format!("c{it}"))).collect();
     let shown = counted(&fleet);
     assert!(shown.ends_with(", 195 more"), "{shown}");
-    assert_eq!(shown.matches("the file says 1.1.0").count(), NAMED);
+    assert_eq!(shown.matches("instead of 1.1.0").count(), NAMED);
 }
 
 #[test]
@@ -101,12 +101,12 @@ fn a_cluster_is_one_row() {
         },
         brought: true,
     }];
-    let unlisted = "not in the file: cart 2.0.0 in test (brought by the fleet)";
+    let unlisted = "not in the file: cart 2.0.0 in test (deployed by the fleet)";
     assert_eq!(row(&mixed), ["rome", "all", "1 of 2 ready", unlisted]);
     assert_eq!(row(&ready("paris")), ["paris", "all", "ready", ""]);
-    assert_eq!(row(&away("bern")), ["bern", "all", "not asked", ""]);
+    assert_eq!(row(&away("bern")), ["bern", "all", "not reached", ""]);
     assert_eq!(
         row(&cluster("lab", Vec::new())),
-        ["lab", "all", "nothing to run", ""]
+        ["lab", "all", "no Solutions", ""]
     );
 }

@@ -35,7 +35,7 @@ fn what_is_not_in_the_file_is_told_once_whatever_version_it_has() {
     assert_eq!(
         unlisted,
         [
-            "cart 1.0.0 in prod (brought by the fleet)",
+            "cart 1.0.0 in prod (deployed by the fleet)",
             "shop 1.0.0 in test"
         ]
     );
