@@ -251,7 +251,7 @@ fn what_others_could_have_written_ends_the_command() {
     for (path, good) in [(&file, 0o644), (&folder, 0o755)] {
         for bad in [good | 0o020, good | 0o002] {
             mode(path, bad);
-            refused(&[&format!("`{}` is writable by others", path.display())]);
+            refused(&[&format!("`{}` is writable by other users", path.display())]);
         }
         mode(path, good);
         desk.report(&[], 0);
@@ -397,7 +397,7 @@ fn a_folder_may_be_a_link_and_one_that_leads_nowhere_is_not_taken_for_none() {
     desk.report(&[], 0);
     fs::set_permissions(desk.path("site"), Permissions::from_mode(0o777)).unwrap();
     let text = validate(&desk).failure(1);
-    assert!(text.contains("site` is writable by others"), "{text}");
+    assert!(text.contains("site` is writable by other users"), "{text}");
     fs::remove_dir_all(desk.path("site")).unwrap();
     for command in [validate(&desk), trust(&desk, &["list"])] {
         let text = command.failure(1);

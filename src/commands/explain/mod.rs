@@ -24,8 +24,8 @@ const TYPING_ERRORS: usize = 4;
 `solution schema` lists the documents. A field is named by its path, without indexes of lists.
 
 Examples:
-  solution explain images.layer-type
-  solution explain namespace-missing
+  solution explain images.empty
+  solution explain crd-too-new
   solution explain charts-1.0.0
   solution explain site
   solution explain site.spec.workloads
