@@ -14,11 +14,11 @@ use crate::{keys, render};
 /// Who must have signed a plan.
 #[derive(Args, Debug)]
 pub(crate) struct ApprovalArguments {
-    /// A public key (PEM) that must have signed the plan; may be repeated, then all must have
+    /// A public key (PEM) that must have signed the plan; may be repeated
     #[arg(long, value_name = "PUB", requires = "plan")]
     approved_by: Vec<PathBuf>,
 
-    /// How many of these keys must have signed [default: all]
+    /// The number of --approved-by keys that must have signed [default: all]
     #[arg(long, value_name = "N", requires = "approved_by")]
     approvals: Option<NonZeroUsize>,
 }

@@ -43,13 +43,13 @@ pub(crate) enum Format {
     Json,
     /// YAML with the fields of the JSON
     Yaml,
-    /// SARIF 2.1.0, for tools that show each finding where it stands; people read standard error.
+    /// SARIF 2.1.0 for code review tools; text for people goes to standard error.
     #[value(hide = true)]
     Sarif,
-    /// JUnit XML, for tools that show results of tests; people read standard error.
+    /// JUnit XML for test report tools; text for people goes to standard error.
     #[value(hide = true)]
     Junit,
-    /// Metrics, in the text form that Prometheus reads.
+    /// Metrics in the Prometheus text format.
     #[value(hide = true)]
     Metrics,
 }
@@ -90,21 +90,21 @@ impl Format {
 /// How findings are judged and shown, by the verbs that have some.
 #[derive(Args, Debug)]
 pub(crate) struct FindingsArguments {
-    /// Show only findings with these ids and of these groups, and every error
+    /// Show only findings with these ids or in these groups, and all errors
     #[arg(long, value_name = "ID|GROUP", value_delimiter = ',')]
     pub(crate) select: Vec<String>,
 
-    /// Ignore a warning, and say why; may be repeated
+    /// Ignore the warning with this id, for this reason; may be repeated
     #[arg(long, value_name = "ID=REASON")]
     pub(crate) ignore: Vec<IgnoredId>,
 
-    /// A policy for findings: what weighs more or less, and what is ignored, why and until when [default: for `pack`
-    /// solution.policy.yaml beside solution.yaml]
+    /// The findings policy, which changes severities and ignores findings [default: for `pack`, solution.policy.yaml
+    /// next to solution.yaml]
     #[arg(long, value_name = "FILE")]
     pub(crate) findings_policy: Option<PathBuf>,
 
     // The global argument of the same name, with the formats that only these verbs have.
-    /// How results are shown: for people, or as JSON, SARIF or JUnit on standard output
+    /// The format of results on standard output
     #[arg(
         id = "output",
         long = "output",
@@ -121,11 +121,11 @@ pub(crate) struct FindingsArguments {
 /// Files for review tools, whatever standard output shows.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ReportFiles {
-    /// Write the findings to this file as SARIF too; a file that is there is replaced
+    /// Also write the findings to this SARIF file; an existing file is replaced
     #[arg(long, value_name = "FILE")]
     pub(crate) sarif: Option<PathBuf>,
 
-    /// Write the findings to this file as JUnit XML too; a file that is there is replaced
+    /// Also write the findings to this JUnit XML file; an existing file is replaced
     #[arg(long, value_name = "FILE")]
     pub(crate) junit: Option<PathBuf>,
 }
@@ -152,11 +152,12 @@ impl FromStr for IgnoredId {
 /// Which cluster.
 #[derive(Args, Debug)]
 pub(crate) struct ClusterArguments {
-    /// The kubeconfig file [default: the files in KUBECONFIG, else ~/.kube/config, else in a pod its own account]
+    /// The kubeconfig file [default: the files in `KUBECONFIG`, else ~/.kube/config, else the service account of the
+    /// pod]
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
 
-    /// The context of the kubeconfig [default: its current one]
+    /// The context of the kubeconfig [default: the current context]
     #[arg(long, value_name = "NAME")]
     pub(crate) context: Option<String>,
 }
@@ -180,8 +181,7 @@ impl DryRunArguments {
 /// signs the receipt.
 #[derive(Args, Debug, Default)]
 pub(crate) struct ChangeArguments {
-    /// Wait while somebody else changes the environment or the cluster, for at most SECONDS (`--wait=60`), or an hour if
-    /// none are given
+    /// Wait up to SECONDS until another change to the environment or cluster is complete, or 3600 with only `--wait`
     #[arg(
         long,
         value_name = "SECONDS",
@@ -195,11 +195,11 @@ pub(crate) struct ChangeArguments {
     #[command(flatten)]
     longest: TimeoutArguments,
 
-    /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
+    /// The `helm` program, version 4 [default: `HELM`, else `helm` on the PATH]
     #[arg(long, value_name = "FILE")]
     pub(crate) helm: Option<PathBuf>,
 
-    /// Sign the receipt that the change leaves in the cluster with this secret key (PEM)
+    /// Sign the receipt of the change with this secret key (PEM)
     #[arg(long, value_name = "KEY")]
     pub(crate) receipt_key: Option<PathBuf>,
 
@@ -222,8 +222,7 @@ impl ChangeArguments {
 /// Whether charts are installed by what an archive includes.
 #[derive(Args, Debug)]
 pub(crate) struct IncludedHelmArguments {
-    /// Install charts by the `helm` that the archive includes: the publisher's program, which then runs on this machine
-    /// with all of your rights, here and in the cluster; it must be, byte for byte, what was signed
+    /// Install charts with the `helm` program in the archive. It runs on this machine with all of your permissions
     #[arg(long, conflicts_with = "helm")]
     pub(crate) use_included_helm: bool,
 }
@@ -241,9 +240,8 @@ const WAIT: Duration = Duration::from_mins(5);
 /// How long is waited for the cluster.
 #[derive(Args, Debug, Default)]
 pub(crate) struct TimeoutArguments {
-    /// Seconds that the cluster may take: to answer what is only read, else to become as asked (CRDs served, operators
-    /// and charts ready, objects deleted). Without it, each wait takes 300 seconds at most, and a chart what its archive
-    /// says
+    /// The limit in seconds for answers from the cluster, or for the whole change [default: 300 for each wait, and
+    /// for charts what the archive says]
     #[arg(long, value_name = "SECONDS", value_parser = seconds())]
     timeout: Option<u64>,
 }
@@ -278,7 +276,7 @@ pub(crate) fn seconds() -> RangedU64ValueParser<u64> {
 /// How a verb removes from a cluster.
 #[derive(Args, Debug)]
 pub(crate) struct RemovalArguments {
-    /// Remove without asking for confirmation; required where there is no terminal to ask at
+    /// Skip the confirmation; required without a terminal
     #[arg(long)]
     pub(crate) yes: bool,
 
@@ -298,17 +296,16 @@ pub(crate) struct RemovalArguments {
 /// How registries are reached.
 #[derive(Args, Debug)]
 pub(crate) struct RegistryArguments {
-    /// A certificate authority (PEM) that signed the registry's certificate
+    /// A CA certificate (PEM) to trust for the registry; may be repeated
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Vec<std::path::PathBuf>,
 
-    /// A directory with certificates: `*.crt` are certificate authorities, `NAME.cert` and `NAME.key` a client certificate
-    /// and its key [default: the first that exists of `HOST[:PORT]` below ~/.config/containers/certs.d,
-    /// /etc/containers/certs.d and /etc/docker/certs.d]
+    /// The directory with CA certificates (`*.crt`) and client certificates (`NAME.cert` and `NAME.key`) [default:
+    /// `HOST[:PORT]` in ~/.config/containers/certs.d, /etc/containers/certs.d or /etc/docker/certs.d]
     #[arg(long, value_name = "DIR")]
     pub(crate) cert_dir: Option<std::path::PathBuf>,
 
-    /// Use HTTP without TLS; by default only for a registry on this machine
+    /// Use HTTP without TLS [default: only for a registry on this machine]
     #[arg(long)]
     pub(crate) plain_http: bool,
 }
@@ -316,8 +313,8 @@ pub(crate) struct RegistryArguments {
 /// Whether repositories are created.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct CreationArguments {
-    /// Create repositories that do not exist, where the registry has an API for it: Amazon ECR, with the key of
-    /// `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`. The plan lists them. Other registries are not affected
+    /// Create missing repositories in Amazon ECR, with the credentials in `AWS_ACCESS_KEY_ID` and
+    /// `AWS_SECRET_ACCESS_KEY`. Other registries are not affected
     #[arg(long)]
     pub(crate) create_repositories: bool,
 }
@@ -325,8 +322,8 @@ pub(crate) struct CreationArguments {
 /// The mirrors that registries are reached by.
 #[derive(Args, Debug)]
 pub(crate) struct MirrorArguments {
-    /// Ask MIRROR for what images and charts name at the registry HOST, such as a pull-through cache; may be repeated, once
-    /// for each registry. Digests are checked as always, and names stay what they are. `docker.io` is Docker Hub
+    /// Fetch content of the registry HOST from MIRROR, such as a pull-through cache; may be repeated. `docker.io` is
+    /// Docker Hub
     #[arg(long, value_name = "HOST=MIRROR[/PREFIX]", value_parser = mirror)]
     pub(crate) registry_mirror: Vec<(RegistryAddress, RegistryAddress)>,
 }
@@ -350,8 +347,7 @@ fn mirror(text: &str) -> Result<(RegistryAddress, RegistryAddress), String> {
 /// Where programs are told what happens.
 #[derive(Args, Debug)]
 pub(crate) struct ProgressArguments {
-    /// Tell other programs what happens while it does: write it to this file or pipe as JSON, one object a line; `-` is
-    /// standard error
+    /// Write progress events to this file or pipe, one JSON object per line; `-` is standard error
     #[arg(long, value_name = "FILE")]
     pub(crate) progress: Option<PathBuf>,
 }
@@ -359,8 +355,7 @@ pub(crate) struct ProgressArguments {
 /// Whether a cluster that is away is waited for.
 #[derive(Args, Debug)]
 pub(crate) struct ArrivalArguments {
-    /// Wait for a cluster that is coming up, for at most SECONDS (`--wait-for-cluster=900`), or 600 if none are given:
-    /// for its API server, and for its nodes to be Ready before whatever needs the network for pods
+    /// Wait up to SECONDS until the API server and the nodes are ready, or 600 with only `--wait-for-cluster`
     #[arg(
         long,
         value_name = "SECONDS",
@@ -382,8 +377,8 @@ impl ArrivalArguments {
 /// Where logins are kept.
 #[derive(Args, Debug)]
 pub(crate) struct LoginFileArguments {
-    /// The login file [default: `REGISTRY_AUTH_FILE`, config.json in `DOCKER_CONFIG`, else the first that exists of
-    /// podman's auth.json and docker's config.json]
+    /// The file with registry credentials [default: `REGISTRY_AUTH_FILE`, else config.json in `DOCKER_CONFIG`, else
+    /// podman's auth.json or docker's config.json]
     #[arg(long, value_name = "FILE")]
     pub(crate) authfile: Option<PathBuf>,
 }
@@ -391,12 +386,12 @@ pub(crate) struct LoginFileArguments {
 /// Whose signatures count.
 #[derive(Args, Debug)]
 pub(crate) struct TrustArguments {
-    /// A public key (PEM) whose signature counts; may be repeated, then --threshold says how many are needed
-    /// [default: the policy for the Solution, see `solution trust`]
+    /// A public key (PEM) to trust; may be repeated with --threshold [default: the policy for the Solution in
+    /// `solution trust list`]
     #[arg(long = "key", value_name = "PUB")]
     pub(crate) keys: Vec<std::path::PathBuf>,
 
-    /// How many of the keys must have signed
+    /// The number of keys that must have signed
     #[arg(long, value_name = "N", requires = "keys")]
     pub(crate) threshold: Option<std::num::NonZeroUsize>,
 }
@@ -407,7 +402,7 @@ pub(crate) struct SignatureArguments {
     #[command(flatten)]
     pub(crate) trust: TrustArguments,
 
-    /// Accept this Solution without any signature, by its id (`<name>-<version>`)
+    /// Accept the Solution with this id (`<name>-<version>`) without a signature
     #[arg(long, value_name = "ID")]
     pub(crate) allow_unsigned: Option<SolutionId>,
 }
@@ -422,8 +417,8 @@ impl SignatureArguments {
 /// Where the passphrase of an encrypted key comes from.
 #[derive(Args, Debug, Default)]
 pub(crate) struct PassphraseArguments {
-    /// The file whose first line is the passphrase of an encrypted key, `-` for standard input [default: the variable
-    /// `SOLUTION_KEY_PASSPHRASE`, else it is asked for at the terminal]
+    /// The file with the passphrase of the secret key in its first line, or `-` for standard input [default:
+    /// `SOLUTION_KEY_PASSPHRASE`, else a prompt]
     #[arg(long, value_name = "FILE")]
     pub(crate) passphrase_file: Option<PathBuf>,
 }

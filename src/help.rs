@@ -248,6 +248,35 @@ mod tests {
         }
     }
 
+    /// The columns that the first line of a command's help has in the overview.
+    const ABOUT: usize = 72;
+
+    /// Adds the first lines of the help of a command and of the commands below it that break a rule.
+    fn add_wrong_abouts(command: &Command, path: &str, wrong: &mut Vec<String>) {
+        let about = command.get_about().map(ToString::to_string);
+        let about = about.unwrap_or_default();
+        let is_short = (1..=ABOUT).contains(&about.chars().count());
+        if !is_short || about.contains(':') || about.ends_with('.') {
+            wrong.push(format!("{path}: {about}"));
+        }
+        for below in command
+            .get_subcommands()
+            .filter(|below| !below.is_hide_set())
+        {
+            add_wrong_abouts(below, &format!("{path} {}", below.get_name()), wrong);
+        }
+    }
+
+    #[test]
+    fn the_help_of_every_command_begins_with_a_short_phrase() {
+        let mut wrong = Vec::new();
+        add_wrong_abouts(&command(), "solution", &mut wrong);
+        assert_eq!(
+            wrong, [""; 0],
+            "more than {ABOUT} characters, or `:`, or `.` at the end"
+        );
+    }
+
     #[test]
     fn every_flag_of_a_section_exists() {
         let mut all = Vec::new();

@@ -10,20 +10,18 @@ use crate::args::{Output, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, events};
 
-/// Put an imported version's CRDs in the cluster, without running its operator
+/// Activate the CRDs of an imported version without its operator
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The archive is read from the registry that it was pushed to, and must be the one that was accepted
-when it was imported. CRDs are the whole cluster's: a version that drops what is served or stored
-is refused, and so is one by which an existing object would lose a field, or no longer be valid.
+CRDs belong to the whole cluster. The command refuses a version that drops a served or stored API version, and a \
+version with which a custom resource would lose a field or become invalid.
 
-Deploying leaves CRDs of a newer version as they are. This command goes back to those of an older
-one, if no operator of a newer version is deployed and no custom resource loses anything.
-`solution crds deactivate` removes the CRDs.
+A deployment does not downgrade CRDs. This command does, if no operator of a newer version is deployed and no \
+custom resource loses data. `solution crds deactivate` removes the CRDs.
 
-With --migrate, a CRD may drop an API version: custom resources are stored anew in the new CRD's
-storage version first. Refused while an operator runs that may need what goes. Versions that need
-it cannot be returned to. If it is interrupted, running it again completes it.
+With --migrate, a CRD may drop a stored API version, because its custom resources are rewritten first. The \
+command refuses this while an operator runs that may need the old API version. Afterwards you cannot return to \
+versions that need it. If the command is interrupted, run it again.
 
 Examples:
   solution crds activate example
@@ -31,17 +29,17 @@ Examples:
   solution crds activate example --adopt crds
   solution crds activate example 2.0.0 --migrate --dry-run")]
 pub(crate) struct Arguments {
-    /// The Solution's name
+    /// The name of the Solution
     solution: SolutionName,
 
-    /// The version [default: the newest that is imported]
+    /// The version [default: the newest imported version]
     version: Option<Version>,
 
-    /// Take over CRDs that belong to no Solution; they stay when the Solution is deactivated
+    /// Adopt CRDs that belong to no Solution. They are kept when the Solution is deactivated
     #[arg(long, value_name = "WHAT", value_parser = ["crds"])]
     adopt: Option<String>,
 
-    /// Store custom resources anew, so that an API version in which they were stored can go
+    /// Rewrite custom resources in the new storage version, so that the CRD can drop an old API version
     #[arg(long)]
     migrate: bool,
 

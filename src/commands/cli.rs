@@ -11,23 +11,22 @@ use crate::args::{Format, choose};
 use crate::help;
 use crate::interrupt::Hangup;
 
-/// Pack, validate and import signed Solution archives: Kubernetes applications for sites without internet.
+/// Pack, verify and deploy Kubernetes applications at air-gapped sites.
 #[derive(Debug, Parser)]
 #[command(
     name = "solution",
     version,
     arg_required_else_help = true,
     after_help = "\
-Exit codes: 0 yes or done, 1 the answer is no (trying again changes nothing), 2 wrong command line,
-3 could not find out (disk, registry, cluster: trying again may help), 129, 130 or 143 ended by
-SIGHUP, Ctrl-C or SIGTERM.
+Exit codes: 0 yes or done, 1 no (trying again does not help), 2 wrong command line, 3 unknown (an error of the \
+disk, registry or cluster; trying again may help), 129, 130 or 143 ended by SIGHUP, Ctrl-C or SIGTERM.
 
 Publish: solution keygen · solution init app · solution pack app -o app.iso --key publisher.key
 Check:   solution validate app.iso --key publisher.pub
-Install: solution import app.iso --key publisher.pub --registry registry.example --environment prod"
+Install: solution import app.iso --key publisher.pub --registry registry.example -e prod"
 )]
 pub(crate) struct Cli {
-    /// How results are shown: for people, or as JSON on standard output
+    /// The format of results on standard output
     #[arg(
         short,
         long,
@@ -39,7 +38,7 @@ pub(crate) struct Cli {
     )]
     pub(crate) output: Format,
 
-    /// Show each request to a registry or cluster on standard error: method, URL, status, milliseconds
+    /// Log each request to a registry or cluster on standard error, with its method, URL, status and milliseconds
     #[arg(
         short,
         long,

@@ -6,7 +6,7 @@ use super::{activate, deactivate};
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
-/// Choose the version whose CustomResourceDefinitions the cluster serves
+/// Activate or remove the CRDs of a Solution
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Activate(Box<activate::Arguments>),

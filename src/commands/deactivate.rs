@@ -9,18 +9,18 @@ use super::undo::{UseArguments, undo};
 use crate::args::{Output, RemovalArguments};
 use crate::failure::{Failure, Outcome};
 
-/// Remove a Solution's CRDs, once it is deployed nowhere and no custom resource is left
+/// Remove the CRDs of a Solution that is not deployed
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Refused while custom resources exist, and while anything in any namespace runs with images of the
-Solution: all of it is listed. With --even-if-used, custom resources are deleted with their CRDs.
+The command is refused while custom resources exist, or while workloads in any namespace use images of the \
+Solution. It lists them. With --even-if-used, it deletes custom resources with their CRDs.
 
 Examples:
   solution crds deactivate example --dry-run
   solution crds deactivate example --yes
   solution crds deactivate example --even-if-used example")]
 pub(crate) struct Arguments {
-    /// The Solution's name
+    /// The name of the Solution
     solution: SolutionName,
 
     #[command(flatten)]

@@ -12,29 +12,29 @@ use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, events};
 
-/// Run an imported version in an environment, without its medium
+/// Deploy an imported version to an environment
 #[derive(Args, Debug)]
 #[command(
     mut_group("place", |group| group.required(true)),
     after_help = "\
-The archive is read from the registry that it was pushed to, and must be the one that was accepted
-when it was imported. The plan, the consent and the way back are those of `solution import`.
+The command reads the archive from its registry; it must be the archive that was imported. Plan, consent and \
+rollback are the same as in `solution import`.
 
-With --namespace alone, who administers only this namespace deploys into it: nothing outside of it
-is written. The version must be active, and an operator that has a role in the whole cluster is
-refused. What cannot be seen from there is named in the plan.
+With --namespace alone, the administrator of a namespace can deploy without permissions outside it. The version \
+must be active, and its operator must not need a role in the whole cluster. The plan lists what the command \
+cannot check with these permissions.
 
 Examples:
-  solution deploy example --environment test
+  solution deploy example -e test
   solution deploy example 1.0.0 --namespace shop
-  solution deploy example 1.0.0 --environment prod --dry-run
+  solution deploy example 1.0.0 -e prod --dry-run
   solution deploy example 1.0.0 -e prod --allow-downgrade"
 )]
 pub(crate) struct Arguments {
-    /// The Solution's name
+    /// The name of the Solution
     solution: SolutionName,
 
-    /// The version [default: the newest that is imported]
+    /// The version [default: the newest imported version]
     version: Option<Version>,
 
     #[command(flatten)]

@@ -14,30 +14,29 @@ use crate::args::{Output, PassphraseArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{disk, passphrase, render};
 
-/// Make an Ed25519 key pair: NAME.key to sign with, NAME.pub for those who check
+/// Generate an Ed25519 key pair
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The files are PKCS#8 and SubjectPublicKeyInfo in PEM; openssl reads both, and keys by \
-`openssl genpkey -algorithm ed25519` work the same. Keep NAME.key secret; give NAME.pub to \
-sites through another channel than the archives.
+The command writes the secret key NAME.key and the public key NAME.pub as PEM files (PKCS#8 and \
+SubjectPublicKeyInfo). Keep NAME.key secret. Give NAME.pub to sites through another channel than the archives. \
+openssl reads both files, and keys by `openssl genpkey -algorithm ed25519` also work.
 
-With --encrypt a passphrase opens the secret key, and whoever finds the file cannot use it. openssl \
-reads it too; `openssl pkcs8 -topk8 -in KEY -out NEW-KEY` gives a key another passphrase.
+To change the passphrase of a key, run `openssl pkcs8 -topk8 -in KEY -out NEW-KEY`.
 
 Examples:
   solution keygen
   solution keygen release/publisher --encrypt")]
 pub(crate) struct Arguments {
-    /// The path of the two files, without their extensions
+    /// The path of the two key files, without extension
     #[arg(default_value = "publisher", value_name = "NAME")]
     name: PathBuf,
 
-    /// Encrypt the secret key with a passphrase, which is asked for twice
+    /// Encrypt the secret key with a passphrase
     #[arg(long)]
     encrypt: bool,
 
-    /// The file whose first line is the passphrase, `-` for standard input [default: the variable
-    /// `SOLUTION_KEY_PASSPHRASE`, else it is asked for at the terminal]
+    /// The file with the passphrase of the secret key in its first line, or `-` for standard input [default:
+    /// `SOLUTION_KEY_PASSPHRASE`, else a prompt]
     #[arg(long, value_name = "FILE", requires = "encrypt")]
     passphrase_file: Option<PathBuf>,
 }

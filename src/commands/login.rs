@@ -17,27 +17,27 @@ use crate::failure::{Failure, Outcome};
 use crate::terminal::{self, Echo};
 use crate::{cluster, disk, logins, registries, render};
 
-/// Log in to a registry, for this program, podman, skopeo and docker
+/// Log in to a registry
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The login is tried first; one that the registry refuses is not kept. It is written into the file that podman or docker \
-would write, where the next command finds it, or given to the credential helper that this file names for the registry. \
-The password is asked for at the terminal, or read from standard input.
+The command tests the credentials and stores them only if the registry accepts them. It writes the file that \
+podman or docker uses, or calls the credential helper in this file. podman, skopeo and docker then use the same \
+credentials.
 
 Examples:
   solution registry login registry.example
   solution registry login registry.example:5000/team --username robot --password-stdin < password
   solution registry login pull.site:5000 --ca-file site.pem --authfile nodes.json")]
 pub(crate) struct Arguments {
-    /// The registry, `HOST[:PORT]`, or a part of it, `HOST[:PORT]/PATH`
+    /// The registry as `HOST[:PORT]`, or a path in it as `HOST[:PORT]/PATH`
     #[arg(value_name = "HOST")]
     registry: RegistryAddress,
 
-    /// The user name [default: it is asked for at the terminal]
+    /// The user name [default: a prompt]
     #[arg(long, value_name = "NAME")]
     username: Option<Username>,
 
-    /// Read the password from standard input, without the line's end
+    /// Read the password from standard input [default: a prompt]
     #[arg(long, requires = "username")]
     password_stdin: bool,
 

@@ -13,21 +13,22 @@ use crate::args::{LoginFileArguments, Output};
 use crate::failure::{Failure, Outcome};
 use crate::{logins, render};
 
-/// Remove the login for a registry from the files of podman and docker
+/// Log out of a registry
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The login goes from the first file that has one, or from the credential helper that this file names for the registry. \
-Without a login for the registry the answer is no (exit code 1). Nothing is said to the registry.
+The command removes the credentials from the first file of podman or docker that has them, or from the \
+credential helper in this file. It does not contact the registry. Exit code 1 means that no credentials were \
+found.
 
 Examples:
   solution registry logout registry.example
   solution registry logout --all --authfile nodes.json")]
 pub(crate) struct Arguments {
-    /// The registry, `HOST[:PORT]`, or a part of it, `HOST[:PORT]/PATH`
+    /// The registry as `HOST[:PORT]`, or a path in it as `HOST[:PORT]/PATH`
     #[arg(value_name = "HOST", required_unless_present = "all")]
     registry: Option<RegistryAddress>,
 
-    /// Remove all logins of the file
+    /// Remove all credentials from the file
     #[arg(long, conflicts_with = "registry")]
     all: bool,
 

@@ -21,23 +21,23 @@ pub(crate) struct ParameterArguments(GivenParameters);
 
 #[derive(Args, Clone, Debug)]
 struct GivenParameters {
-    /// Choose the value of a parameter, which stays until it is chosen again; not for sensitive ones
+    /// Set a parameter that is not sensitive; later deployments keep the value
     #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
     set: Vec<(ParameterName, String)>,
 
-    /// Choose the values that a YAML file has, as a map by name; `--set` takes precedence
+    /// Set parameters from a YAML file with a map by name; --set takes precedence
     #[arg(long, value_name = "FILE")]
     values: Vec<PathBuf>,
 
-    /// Choose the values of a chart that a YAML file has, above those of the archive and of the site's file
+    /// Set values of a chart from a YAML file; they override the archive and the site configuration
     #[arg(long, value_name = "RELEASE=FILE", value_parser = chart_file)]
     chart_values: Vec<(ReleaseName, PathBuf)>,
 
-    /// Choose one value of a chart, by its path as Helm writes it and in YAML; takes precedence over files
+    /// Set one value of a chart, with Helm's syntax for PATH and YAML for VALUE; overrides files
     #[arg(long, value_name = "RELEASE:PATH=VALUE", value_parser = chart_value)]
     chart_set: Vec<ChartValue>,
 
-    /// Take back what was chosen for a parameter or a chart, so that the site's file or the default counts again
+    /// Unset a parameter or chart value, so that the site configuration or the default applies
     #[arg(long, value_name = "NAME|RELEASE:[PATH]", value_parser = Unset::parse)]
     unset: Vec<Unset>,
 }

@@ -16,7 +16,7 @@ use crate::args::{Output, RegistryArguments, SignatureArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, registries, render};
 
-/// Find out what a registry can do for an import, without leaving anything behind
+/// Check that a registry accepts an import
 #[derive(Args, Debug)]
 #[command(
     mut_arg("keys", |argument| argument.requires("archive")),
@@ -25,14 +25,12 @@ use crate::{cluster, registries, render};
     mut_arg("no_mirrors", |argument| argument.requires("archive")),
     mut_arg("mirrors", |argument| argument.requires("archive")),
     after_help = "\
-Whether it can be reached and trusts the login, whether one may push to each repository, what must be made first, \
-whether it mounts blobs, takes them in parts and of what size, and deletes; and how much room there is. What cannot be \
-known without leaving something behind is unknown, and said to be. The exit code is 1 if something is in the way of a \
-push.
+The command checks the connection, credentials, push permissions, missing repositories, blob mounts, chunked \
+uploads, deletion, free space and the depth of repository names. It leaves nothing in the registry, contacts no \
+cluster, and shows what it cannot check as unknown. Exit code 1 means that a push is blocked.
 
-With an archive, its own repositories are tried, and tags that exist with another digest are named. Without one, \
-`preflight-0.0.0/image` and `mirror/preflight.invalid/organization/team/image` below the prefix are tried in their \
-place. If the registry limits the levels of a repository's name, the limit is shown. No cluster is asked.
+With an archive, the command checks its repositories and existing tags. Otherwise, it checks \
+`preflight-0.0.0/image` and `mirror/preflight.invalid/organization/team/image` below the prefix.
 
 Examples:
   solution registry check --registry registry.site/apps
@@ -40,10 +38,10 @@ Examples:
   solution registry check --registry registry.site --cert-dir certs --output json"
 )]
 pub(crate) struct Arguments {
-    /// The archive that is to be imported: a file, or the device of a disc
+    /// The archive to import (a file or a block device)
     archive: Option<PathBuf>,
 
-    /// Where images are to be pushed
+    /// The registry to push the images to
     #[arg(long, value_name = "HOST[/PREFIX]")]
     registry: RegistryAddress,
 

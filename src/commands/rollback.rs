@@ -13,35 +13,35 @@ use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, events, render};
 
-/// Run again what ran in an environment before, without its medium
+/// Roll an environment back to an earlier revision
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Without --to it goes back to what ran there before that which runs now, with its pull secret and
-what was chosen for its parameters (sensitive ones as long as their Secret is kept): a second
-rollback takes the first one back. The plan, the consent and the way back if it fails are those of
-`solution deploy`. CRDs stay as they are. `solution history` shows the revisions.
+Without --to, the environment returns to the previous deployment, with its pull secret and parameter values. \
+Sensitive values are restored while their Secret exists. A second rollback reverts the first. Plan, consent and \
+rollback after a failure are the same as in `solution deploy`. CRDs are not changed. `solution history` lists \
+the revisions.
 
 Examples:
   solution rollback example -e prod --dry-run --diff
   solution rollback example -e prod
   solution rollback example -e prod --to 3")]
 pub(crate) struct Arguments {
-    /// The Solution's name
+    /// The name of the Solution
     solution: SolutionName,
 
-    /// The environment
+    /// The name of the environment
     #[arg(short, long, value_name = "NAME")]
     environment: EnvironmentName,
 
-    /// The namespace of the environment [default: the only one that it has]
+    /// The namespace of the environment [default: the only one]
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<Namespace>,
 
-    /// The revision whose version is to run again
+    /// The revision to roll back to [default: the previous deployment]
     #[arg(long, value_name = "REVISION")]
     to: Option<Revision>,
 
-    /// Accept what the plan says reaches beyond the environment, by the id shown there
+    /// Consent to effects outside the environment, by the id in the plan; may be repeated
     #[arg(long, value_name = "ID")]
     accept: Vec<String>,
 

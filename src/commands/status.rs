@@ -18,13 +18,12 @@ use crate::args::{Format, Output, ReadArguments};
 use crate::failure::{self, Failure, Outcome};
 use crate::{cluster, render};
 
-/// Show imported versions, environments, and whether their operators are ready
+/// Show imported versions and the status of environments
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exits with 1 if an operator is not ready, does not run the version that it should, or if a change is
-incomplete: it is running, was interrupted or failed. The output says why and what to do. It lists at
-the end what you may not see, and exits with 3 if an operator may be among that.
-With `--output metrics` or `--listen` all of that is numbers, and a bad one is no failure.
+Exit code 1 means that an operator is not ready or runs another version, or that a change runs, was interrupted \
+or failed. The output shows the reason and the next step. Exit code 3 means that your permissions may hide an \
+operator. With `--output metrics` or --listen, these states are metrics and not failures.
 
 Examples:
   solution status
@@ -43,20 +42,20 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "NAME", conflicts_with = "namespace")]
     environment: Option<EnvironmentName>,
 
-    /// Show all environments, which is the default
+    /// Show all environments (the default)
     #[arg(short = 'A', long, conflicts_with_all = ["environment", "namespace"])]
     all_environments: bool,
 
-    /// Only this namespace of an environment: its administrator needs no rights beyond it
+    /// Show only this namespace, which needs no permissions outside it
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<Namespace>,
 
-    /// Serve the metrics over HTTP at this address, as /metrics, until the program is asked to end
+    /// Serve the metrics over HTTP at this address under /metrics
     #[arg(long, value_name = "HOST:PORT", conflicts_with = "output")]
     listen: Option<String>,
 
     // The global argument of the same name, with the format that only this verb has.
-    /// How the result is shown: for people, or as JSON or metrics on standard output
+    /// The format of results on standard output
     #[arg(
         id = "output",
         short = 'o',

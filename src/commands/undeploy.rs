@@ -9,30 +9,29 @@ use super::undo::{RemoveSetsArguments, undo};
 use crate::args::{Output, RemovalArguments};
 use crate::failure::{Failure, Outcome};
 
-/// Stop a Solution's operator in an environment and remove its objects
+/// Undeploy a Solution from an environment
 #[derive(Args, Debug)]
 #[command(
     group(ArgGroup::new("place").args(["environment", "namespace"]).multiple(true).required(true)),
     after_help = "\
-Custom resources that users created, and whatever the operator made for them, stay: delete them
-first, or delete the environment. What the Solution has for its own removal (sets with
-`phase: remove`) is applied first and awaited; nothing is removed if it fails.
+Custom resources, and the objects that the operator created for them, are kept: delete them first, or delete the \
+environment. Sets of manifests with `phase: remove` are applied first. If they fail, nothing is removed.
 
-With --namespace alone, who administers only this namespace removes what they have deployed there.
+With --namespace alone, the administrator of a namespace can undeploy without permissions outside it.
 
 Examples:
-  solution undeploy example --environment test
+  solution undeploy example -e test
   solution undeploy example --namespace shop"
 )]
 pub(crate) struct Arguments {
-    /// The Solution's name
+    /// The name of the Solution
     solution: SolutionName,
 
-    /// The environment
+    /// The name of the environment
     #[arg(short, long, value_name = "NAME")]
     environment: Option<EnvironmentName>,
 
-    /// Only this namespace of the environment
+    /// The namespace of the environment [default: all its namespaces]
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<Namespace>,
 

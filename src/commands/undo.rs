@@ -14,11 +14,11 @@ use crate::render;
 /// What a Solution has applied before it is removed.
 #[derive(Args, Debug)]
 pub(super) struct RemoveSetsArguments {
-    /// Skip the sets with `phase: remove`: what they would clean up stays
+    /// Skip sets of manifests with `phase: remove`; what they would clean up is kept
     #[arg(long)]
     skip_remove_sets: bool,
 
-    /// Uninstall a chart's release as it stands though it is not as it was stored from here, by the id shown
+    /// Consent to uninstalling a chart release that others have changed, by the id in the refusal; may be repeated
     #[arg(long, value_name = "ID")]
     accept: Vec<String>,
 }
@@ -40,7 +40,7 @@ impl RemoveSetsArguments {
 /// What may still use what goes.
 #[derive(Args, Debug)]
 pub(super) struct UseArguments {
-    /// Remove it although objects in the cluster use it; NAME is that of what goes, as the refusal shows it
+    /// Remove the Solution or version NAME although objects in the cluster use it; the refusal shows NAME
     #[arg(long, value_name = "NAME")]
     even_if_used: Option<String>,
 }

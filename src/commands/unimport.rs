@@ -16,21 +16,17 @@ pub(super) const COLLECT: &str = "blobs are deleted by the registry's garbage co
 /// What would have deleted the images.
 const NOT_FREED: &str = "to delete them there too, use `--images` while the version is imported, or `solution registry prune` later";
 
-/// Forget an imported version that is deployed nowhere and not active
+/// Remove an unused imported version from the cluster
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Refused while it is deployed, and while its CRDs are in the cluster: `solution undeploy` and
-`solution crds deactivate` come first, or another version is activated.
+The command is refused while the version is deployed or its CRDs are in the cluster: run `solution undeploy` and \
+`solution crds deactivate` first, or activate another version. It is also refused while workloads use its images \
+or custom resources of its CRDs exist. It lists them, and --even-if-used keeps them.
 
-Refused, too, while anything in any namespace runs with its images, or custom resources of its CRDs
-exist: all of it is listed, and stays with --even-if-used.
-
-The images stay in the registry, and the command says where. With --images they and the archive
-that is kept beside them are deleted there, before the version is forgotten: manifests by digest,
-but for every image that another version there has too, imported here or not. A tag that was moved
-since stays, and is named. Nothing is deleted as long as the head of any other version there cannot
-be read. Space becomes free when the registry collects its garbage. If it is interrupted, or the
-registry refuses, running it again completes it.
+The images are kept, and the command shows where they are. --images deletes them with the archive in the \
+registry, except images of other versions there and tags that were moved. If the command cannot read the content \
+list of any other version, it deletes nothing. The space becomes free when the registry collects garbage. If the \
+command is interrupted, run it again.
 
 Examples:
   solution unimport example 1.0.0 --dry-run
@@ -38,13 +34,13 @@ Examples:
   solution unimport example 1.0.0 --images --ca-file ca.pem
   solution unimport example 1.0.0 --even-if-used example-1.0.0")]
 pub(crate) struct Arguments {
-    /// The Solution's name
+    /// The name of the Solution
     solution: SolutionName,
 
     /// The version
     version: Version,
 
-    /// Also delete its images at the registry
+    /// Also delete the images from the registry
     #[arg(long)]
     images: bool,
 

@@ -13,11 +13,11 @@ use crate::registries;
 /// By what an archive is judged that no cluster has a record of.
 #[derive(Args, Debug)]
 pub(super) struct JudgeArguments {
-    /// The archive, by the SHA-256 of its statement as `pack` and `import` show it; signatures then need no key
+    /// The id of the archive, as `pack` and `import` show it; it replaces --key
     #[arg(long, value_name = "DIGEST")]
     archive_id: Option<Digest>,
 
-    /// Accept this Solution without any signature, by its id (`<name>-<version>`)
+    /// Accept the Solution with this id (`<name>-<version>`) without a signature
     #[arg(long, value_name = "ID")]
     pub(super) allow_unsigned: Option<SolutionId>,
 

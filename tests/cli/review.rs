@@ -219,7 +219,7 @@ fn only_a_status_is_shown_as_metrics() {
     for (verb, is_offered) in [("status", true), ("validate", false), ("history", false)] {
         let help = desk.solution(&[verb, "--help"]).success();
         assert_eq!(
-            help.contains("that Prometheus reads"),
+            help.contains("Prometheus text format"),
             is_offered,
             "{verb}: {help}"
         );

@@ -17,7 +17,7 @@ use crate::args::{
 use crate::events;
 use crate::failure::{Failure, Outcome};
 
-/// Make the cluster as a file says: a `SolutionsConfiguration`, or a plan that may be approved
+/// Apply a `SolutionsConfiguration` or an approved plan
 #[derive(Args, Debug)]
 #[command(
     mut_arg("use_included_helm", |argument| argument.conflicts_with("file")),
@@ -29,18 +29,15 @@ use crate::failure::{Failure, Outcome};
         _ => argument,
     }),
     after_help = "\
-With --file, the listed archives are imported and the named versions activated. Whatever is to be
-done is shown first, with all refusals. An archive that is refused does not stop the others; the
-command then ends with 1, and running it again completes what is missing. What the file does not
-list is reported and left alone. `latest` is the newest imported version, in the order of semantic
-versioning. No operator is deployed or changed. With --prune, versions that are neither listed nor
-named as active are forgotten unless they are used, and Solutions that are not named as active are
-deactivated unless custom resources exist.
+With --file, the command imports the listed archives and activates the named versions. It does not deploy \
+operators. `latest` is the newest imported version. If an archive is refused, the command continues with the \
+others and exits with 1; run it again to complete the rest. With --prune, it unimports unused versions that the \
+file does not name. It also deactivates Solutions that the file does not activate, unless they have custom \
+resources.
 
-With --plan, a plan is carried out that `solution import`, `deploy` or `activate` wrote with
---plan-out; `solution inspect` shows it, and `solution sign` approves it. It is planned anew. Only if
-everything comes out as in the file, down to the state of each object, it is done; otherwise what has
-changed is named, and nothing is. Without --approved-by the plan's signatures are not checked.
+With --plan, the command applies a plan that another command wrote with --plan-out. `solution inspect` shows the \
+plan, and `solution sign` approves it. If any step or object differs from the plan, the command reports the \
+difference and changes nothing. Without --approved-by, it does not verify signatures of the plan.
 
 Examples:
   solution apply -f solutions.yaml --registry registry.site/apps --dry-run
@@ -50,7 +47,7 @@ Examples:
   solution apply --plan plan.json app.iso --key publisher.pub"
 )]
 pub(crate) struct Arguments {
-    /// The configuration (YAML, kind `SolutionsConfiguration`); paths in it begin at its folder
+    /// The configuration (YAML, kind `SolutionsConfiguration`). Relative paths in it start at its directory
     #[arg(
         short,
         long,
@@ -64,18 +61,18 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
 
-    /// The archive of the plan, a file or the device of a disc [default: as it was imported]
+    /// The archive of the plan (a file or a block device) [default: the imported archive]
     #[arg(requires = "plan")]
     archive: Option<PathBuf>,
 
-    /// Show what would be done, and change nothing
+    /// Show the plan and stop
     #[arg(long)]
     dry_run: bool,
 
     #[command(flatten)]
     pruning: UnlistedArguments,
 
-    /// Take over CRDs that belong to no Solution; they stay when the Solution is deactivated
+    /// Adopt CRDs that belong to no Solution. They are kept when the Solution is deactivated
     #[arg(long, value_name = "WHAT", value_parser = ["crds"], conflicts_with = "plan")]
     adopt: Option<String>,
 
@@ -104,11 +101,11 @@ pub(crate) struct Arguments {
 /// What becomes of what a configuration does not list.
 #[derive(Args, Debug)]
 struct UnlistedArguments {
-    /// Unimport and deactivate what the configuration does not list and nothing uses
+    /// Unimport and deactivate Solutions that are not in the configuration and not in use
     #[arg(long, conflicts_with = "plan")]
     prune: bool,
 
-    /// Do not ask; needed where nobody can be asked
+    /// Skip the confirmation; required without a terminal
     #[arg(long, conflicts_with = "plan")]
     yes: bool,
 }

@@ -11,7 +11,7 @@ use super::{export, login, logout, mirrors, preflight, push, serve};
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
-/// Log in to registries, check them, and manage the content of Solutions in them
+/// Log in to registries and manage the Solutions in them
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Login(login::Arguments),

@@ -16,11 +16,10 @@ use self::verify::VerifyChecksums;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
-/// Sign a list of checksums, and check files against a signed one
+/// Sign and verify lists of checksums
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-The list is what `sha256sum` writes. The signatures are in `<LIST>.dsse.json` beside it, which openssl can check too:
-docs/how-to/publish/signing.md.
+The signatures are in `<LIST>.dsse.json` next to the list. openssl can verify them, too.
 
 Examples:
   sha256sum *.deb *.rpm > SHA256SUMS

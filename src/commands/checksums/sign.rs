@@ -16,19 +16,19 @@ use crate::failure::{Failure, Outcome, cannot};
 use crate::own::{self, Modes, Write};
 use crate::{keys, render};
 
-/// Sign a list of checksums, beside the list
+/// Sign a list of checksums
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The files themselves are not read: `sha256sum` did that. Signatures of the same list by other keys stay.
+The command does not read the files in the list. Signatures by other keys are kept.
 
 Examples:
   solution checksums sign SHA256SUMS --key release.key
   solution checksums sign SHA256SUMS --key release.key --passphrase-file passphrase.txt")]
 pub(crate) struct SignChecksums {
-    /// The list, as `sha256sum` writes it
+    /// The list, in the format of `sha256sum`
     list: PathBuf,
 
-    /// The secret key (PEM, perhaps encrypted) to sign with; may be repeated
+    /// A secret key (PEM) to sign with; may be repeated
     #[arg(long = "key", value_name = "KEY", required = true)]
     keys: Vec<PathBuf>,
 

@@ -16,20 +16,21 @@ use crate::commands::history::signature;
 use crate::failure::{Failure, Outcome, cannot};
 use crate::render;
 
-/// Say whether a list is as one of these keys signed it, and the files beside it are as it says
+/// Verify a signed list of checksums and its files
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Of the files in the list, those that are in its folder are read; at least one must be there. Exits with 1 if one of them
-differs, or none of the keys signed the list: its files are then not looked at.
+The command reads those files of the list that are in its directory; at least one must exist. Exit code 1 means \
+that a file differs, or that none of the keys signed the list. In the second case, the command does not read the \
+files.
 
 Examples:
   solution checksums verify SHA256SUMS --key release.pub
   solution checksums verify SHA256SUMS --key a.pub --key b.pub --output json")]
 pub(crate) struct VerifyChecksums {
-    /// The list, with its signatures in `<LIST>.dsse.json` beside it
+    /// The list, with its signatures in `<LIST>.dsse.json` next to it
     list: PathBuf,
 
-    /// A public key (PEM) whose signature counts; may be repeated, and one is enough
+    /// A public key (PEM) to trust; may be repeated, and one signature is enough
     #[arg(long = "key", value_name = "PUB", required = true)]
     keys: Vec<PathBuf>,
 }

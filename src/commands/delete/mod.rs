@@ -19,17 +19,15 @@ use crate::args::{Output, RegistryArguments, RemovalArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{environment, render};
 
-/// Remove a Solution from the cluster: its operators, its CRDs and all imported versions
+/// Remove a Solution from the cluster
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The same as undeploy in every environment, deactivate, and unimport of every version. The plan is
-shown first. Refused while custom resources exist: they are never deleted by it. Refused, too, while
-anything else in any namespace runs with its images: all of it is listed, and stays with
---even-if-used.
+The command undeploys the Solution from all environments, removes its CRDs and unimports all versions, after it \
+shows the plan. It is refused while custom resources exist, which it never deletes. It is also refused while \
+other workloads use images of the Solution; --even-if-used keeps them.
 
-Environments and their namespaces stay (`solution environment delete`), and so do the images in the
-registry; the command says where. With --images they are deleted there, as `solution unimport` does
-it. If it is interrupted, running it again completes it.
+Environments, namespaces and images in the registry are kept. --images deletes the images, too. If the command \
+is interrupted, run it again.
 
 Examples:
   solution delete example --dry-run
@@ -38,10 +36,10 @@ Examples:
   solution delete example --even-if-used example
   solution delete example --yes --output json")]
 pub(crate) struct Arguments {
-    /// The Solution's name
+    /// The name of the Solution
     solution: SolutionName,
 
-    /// Also delete its images at the registry
+    /// Also delete the images from the registry
     #[arg(long)]
     images: bool,
 

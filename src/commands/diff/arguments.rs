@@ -12,7 +12,7 @@ use crate::commands::meant::Meant;
 use crate::commands::parameters::ParameterArguments;
 use crate::failure::Failure;
 
-/// Show what deploying a version would change in an environment, or what others have changed there
+/// Show what a deployment would change, or drift in an environment
 #[derive(Args, Debug)]
 #[command(
     mut_arg("set", |argument| argument.requires("what")),
@@ -21,41 +21,41 @@ use crate::failure::Failure;
     mut_arg("chart_values", |argument| argument.requires("what")),
     mut_arg("chart_set", |argument| argument.requires("what")),
     after_help = "\
-With an archive or a name, the diff is what `solution import` or `solution deploy` would change.
-Without, every Solution of the environment is compared with what was deployed: what differs was
-changed by somebody else since. Nothing is written.
+With ARCHIVE or NAME, the command shows what `solution import` or `solution deploy` would change. Otherwise, it \
+compares each Solution in the environment with its deployment, and shows what others have changed. It writes \
+nothing.
 
-A word without dots and slashes is the name of an imported Solution, anything else is a file.
+A word without dots and slashes is the name of an imported Solution; anything else is a file.
 
-Exits with 0 if nothing differs, with 1 if something does, and with 3 if that cannot be told.
+Exit codes: 0 no difference, 1 differences, 3 unknown.
 
 Examples:
-  solution diff --environment prod
+  solution diff -e prod
   solution diff -e prod example 1.1.0
   solution diff -e prod ./app.iso --key publisher.pub"
 )]
 pub(crate) struct Arguments {
-    /// An archive, or the name of an imported Solution [default: every Solution that is deployed]
+    /// The archive (a file or a block device), or the name of an imported Solution [default: all deployed Solutions]
     #[arg(value_name = "ARCHIVE|NAME")]
     pub(super) what: Option<PathBuf>,
 
-    /// The version of the imported Solution [default: the newest that is imported]
+    /// The version of the imported Solution [default: the newest imported version]
     #[arg(requires = "what")]
     pub(super) version: Option<Version>,
 
-    /// The environment
+    /// The name of the environment
     #[arg(short, long, value_name = "NAME")]
     pub(super) environment: EnvironmentName,
 
-    /// The namespace of the environment [default: the only one, or all of them where nothing is named]
+    /// The namespace of the environment [default: the only one, or all of them if no Solution is given]
     #[arg(short, long, value_name = "NAME")]
     pub(super) namespace: Option<Namespace>,
 
     #[command(flatten)]
     pub(super) signers: SignerArguments,
 
-    /// Where the archive's images would be pushed [default: that of the site's file, else where a version of the Solution was
-    /// pushed to]
+    /// The registry for the images [default: from the site configuration, else where a version of the Solution was
+    /// pushed]
     #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) registry: Option<RegistryAddress>,
 

@@ -14,22 +14,22 @@ use crate::commands::refusal::refuse;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-/// Remove an environment in which nothing is deployed
+/// Delete an environment that has no deployments
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Namespaces that were created for the environment are deleted with everything in them; adopted ones stay.
-Custom resources of Solutions, workloads and volumes in them are named, and deleted only with
---delete-resources. The environment's own site's file (`solution site set -e`) is deleted, too.
+Namespaces that were created for the environment are deleted with their content; adopted namespaces are kept. \
+Workloads, volumes and custom resources of Solutions are listed, and deleted only with --delete-resources. The \
+site configuration of the environment is deleted, too.
 
 Examples:
   solution environment delete test --dry-run
   solution environment delete test
   solution environment delete test --delete-resources")]
 pub(crate) struct DeleteArguments {
-    /// The environment's name
+    /// The name of the environment
     environment: EnvironmentName,
 
-    /// Also delete custom resources of Solutions, workloads and volumes that are left
+    /// Also delete remaining workloads, volumes and custom resources of Solutions
     #[arg(long)]
     delete_resources: bool,
 

@@ -11,17 +11,17 @@ use crate::commands::status::{Hinted, show_incomplete, show_operator};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
-/// Show one environment in detail: its namespaces, what runs there, and who accepted what
+/// Show an environment in detail
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Exits with 1 if an operator is not ready, does not run the version that it should, or a change of
-the environment is incomplete, and with 3 if you may not see it, as `solution status` does.
+Exit code 1 means that an operator is not ready or runs another version, or that a change is incomplete. Exit \
+code 3 means that you do not have the permissions to see the environment.
 
 Examples:
   solution environment describe prod
   solution environment describe prod --output json")]
 pub(crate) struct DescribeArguments {
-    /// The environment's name
+    /// The name of the environment
     environment: EnvironmentName,
 
     #[command(flatten)]

@@ -17,7 +17,7 @@ use crate::args::{ChangeArguments, ClusterArguments, Output, ReadArguments, choo
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
-/// Create, delete, list and describe environments: namespaces in which operators run
+/// Manage environments and their namespaces
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Create(CreateArguments),
@@ -33,18 +33,18 @@ Examples:
   solution environment create test --description 'for the testers'
   solution environment create prod --namespace shop")]
 pub(crate) struct CreateArguments {
-    /// The environment's name
+    /// The name of the environment
     environment: EnvironmentName,
 
-    /// The namespace [default: the environment's name]
+    /// The namespace of the environment [default: the name of the environment]
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<Namespace>,
 
-    /// What it is for
+    /// The description of the environment
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
 
-    /// Take over an existing namespace that belongs to no environment; it stays when the environment is deleted
+    /// Adopt an existing namespace that belongs to no environment. It is kept when the environment is deleted
     #[arg(long, value_name = "WHAT", value_parser = ["namespace"])]
     adopt: Option<String>,
 

@@ -10,7 +10,7 @@ use crate::args::{ClusterArguments, RegistryArguments};
 use crate::commands::vouched::JudgeArguments;
 use crate::failure::Failure;
 
-/// Write the archive of an imported version again, bit for bit, from what the registry has
+/// Restore the archive of an imported version from a registry
 #[derive(Args, Debug)]
 #[command(
     mut_arg("keys", |argument| argument.requires("registry")),
@@ -19,21 +19,23 @@ use crate::failure::Failure;
     mut_arg("kubeconfig", |argument| argument.conflicts_with("registry")),
     mut_arg("context", |argument| argument.conflicts_with("registry")),
     after_help = "\
-The archive's head, with its signatures as they were when it was imported last, lies beside the images;
-the rest are the images' own contents, by digest. Every byte is compared with what was signed before the
-file gets its name; if anything is missing or damaged, nothing is written and all of it is named.
+The command restores the archive from the images and the content list in the registry, with the signatures of \
+the last import. It compares every byte with the signed digests. If content is missing or damaged, it lists the \
+content and writes no file.
 
-Without --registry the cluster's record of the version says where it is, and which archive it is.
-With --registry no cluster is asked: the archive's signatures are judged as by `solution validate`, or
---archive-id says which archive it has to be.
+Without --registry, the record in the cluster identifies the registry and the archive. With --registry, the \
+command does not contact the cluster: --key verifies the signatures of the archive, or --archive-id identifies \
+it.
 
 Examples:
   solution registry export shop 1.0.0 --out shop-1.0.0.iso
-  solution registry export shop 1.0.0 --registry registry.example/apps --key publisher.pub --out shop-1.0.0.iso
-  solution registry export shop 1.0.0 --registry registry.example --archive-id sha256:5d0c… --out shop.iso"
+  solution registry export shop 1.0.0 --registry registry.example/apps --key publisher.pub \\
+      --out shop-1.0.0.iso
+  solution registry export shop 1.0.0 --registry registry.example --archive-id sha256:5d0c… \\
+      --out shop.iso"
 )]
 pub(crate) struct Arguments {
-    /// The Solution's name
+    /// The name of the Solution
     solution: SolutionName,
 
     /// The version
@@ -47,7 +49,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     pub(super) force: bool,
 
-    /// The registry that it was imported to [default: that of the cluster's record]
+    /// The registry of the imported version [default: from the record in the cluster]
     #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) registry: Option<RegistryAddress>,
 

@@ -16,21 +16,20 @@ use crate::commands::refusal::{found, refuse};
 use crate::failure::{Failure, Outcome};
 use crate::{disk, render};
 
-/// Check a fleet's file, and show which clusters change when
+/// Validate a fleet file and show when clusters change
 #[derive(Args, Debug)]
 #[command(
     group(ArgGroup::new("asks").args(["pin", "repin"]).multiple(true)),
     mut_arg("kubeconfig", |argument| argument.requires("asks")),
     mut_arg("context", |argument| argument.requires("asks")),
     after_help = "\
-All problems are reported together. Only --pin and --repin ask clusters.
+The command reports all problems at once. Only --pin and --repin contact clusters.
 
-A context can be renamed, so that a name refers to another cluster. --pin asks each cluster for the UID
-of its namespace kube-system (of its object, where Cluster API manages it) and writes it into the file.
-A cluster with another UID than the one in the file is never changed.
+--pin writes the UID of each cluster into the file: the UID of its namespace kube-system, or of its Cluster API \
+object. If a context later refers to a cluster with another UID, that cluster is never changed.
 
-Where the file has no UID, the first `solution fleet apply` stores the UID of each cluster in the
-journal next to the file. A cluster that contradicts it is refused until --repin confirms it.
+Without UIDs in the file, the first `solution fleet apply` stores them in the journal next to the fleet file. A \
+cluster that contradicts the journal is refused until you confirm it with --repin.
 
 Examples:
   solution fleet check fleet.yaml --pin
@@ -38,18 +37,18 @@ Examples:
   solution fleet check fleet.yaml --output json"
 )]
 pub(crate) struct Arguments {
-    /// The file
+    /// The fleet file (`fleet.yaml`)
     file: PathBuf,
 
-    /// Write the UIDs of the clusters into the file, and make sure of those that it has
+    /// Write the UIDs of the clusters into the file, and verify the UIDs that it has
     #[arg(long)]
     pin: bool,
 
-    /// Store the UID that this cluster has now in the journal, in place of an earlier one
+    /// Replace the UID of this cluster in the journal with its present UID; may be repeated
     #[arg(long, value_name = "CLUSTER")]
     repin: Vec<ClusterName>,
 
-    /// Confirm --repin without being asked
+    /// Skip the confirmation; required without a terminal
     #[arg(long, requires = "repin")]
     yes: bool,
 

@@ -12,12 +12,12 @@ use crate::failure::{Failure, Outcome};
 /// Two clusters, and every field explained.
 const TEMPLATE: &str = include_str!("template.yaml");
 
-/// Write a fleet's file in which every field is explained, or prepare a hub
+/// Create a fleet file with every field explained, or prepare a hub
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A hub is a cluster that shows how far fleets are, as objects of the kind SolutionRollout, and shares
-pauses, approvals and soak times between administrators (`fleet apply --hub`). With --hub its CRD is
-put there, and no file is written.
+A hub is a cluster that shows the progress of fleets as objects of the kind SolutionRollout. Administrators \
+share pauses, approvals and soak times through it (`fleet apply --hub`). With --hub, the command installs the \
+CRD in that cluster and writes no file.
 
 Examples:
   solution fleet init
@@ -25,19 +25,19 @@ Examples:
   solution fleet init --hub management
   solution fleet init --print | kubectl --context management apply --server-side -f -")]
 pub(crate) struct Arguments {
-    /// The file, which must not exist
+    /// The file to create, which must not exist
     #[arg(default_value = "fleet.yaml")]
     file: PathBuf,
 
-    /// Put the CRD of a hub in the cluster of this context of the kubeconfig
+    /// Install the CRD of the hub in the cluster of this kubeconfig context
     #[arg(long, value_name = "CONTEXT", conflicts_with = "file")]
     hub: Option<String>,
 
-    /// The kubeconfig file of the hub [default: the files in KUBECONFIG, else ~/.kube/config]
+    /// The kubeconfig file of the hub [default: the files in `KUBECONFIG`, else ~/.kube/config]
     #[arg(long, value_name = "FILE", requires = "hub")]
     kubeconfig: Option<PathBuf>,
 
-    /// Print the CRD of a hub, and change nothing
+    /// Print the CRD of the hub, and change nothing
     #[arg(long, conflicts_with_all = ["file", "hub"])]
     print: bool,
 }

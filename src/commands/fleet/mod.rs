@@ -37,7 +37,7 @@ pub(super) use self::folded::{ClusterPlan, show_folded};
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
-/// Keep many clusters in step by one file: which there are, what runs where, and in which order they change
+/// Roll out Solutions to many clusters
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Only `apply`, `rollback` and `delete` change clusters.

@@ -16,57 +16,57 @@ use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-/// Begin no further cluster of a fleet until `resume`; one that is being changed is completed
+/// Pause the rollout of a fleet
 #[derive(Args, Debug)]
 #[command(after_help = "\
-A `solution fleet apply` that runs notices it before it begins the next cluster. It is remembered in
-the file `NAME.journal.json` beside the fleet's file `NAME.yaml`, and with --hub in the hub as well;
-`paused: true` in the fleet's file does the same for the next `apply`.
+A running `solution fleet apply` completes the clusters that it is changing and starts no others. The pause is \
+stored in `NAME.journal.json` next to the fleet file `NAME.yaml`, and with --hub also in the hub. `paused: true` \
+in the fleet file has the same effect on the next `apply`.
 
 Examples:
   solution fleet pause fleet.yaml
   solution fleet pause fleet.yaml --hub management
   solution fleet resume fleet.yaml")]
 pub(crate) struct PauseArguments {
-    /// The file
+    /// The fleet file (`fleet.yaml`)
     file: PathBuf,
 
     #[command(flatten)]
     hub: HubArguments,
 }
 
-/// Let clusters of a fleet be begun again after `pause`
+/// Resume the rollout of a fleet
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Nothing is begun by it: `solution fleet apply` goes on where it was.
+The command changes no cluster. Run `solution fleet apply` to continue.
 
 Examples:
   solution fleet resume fleet.yaml")]
 pub(crate) struct ResumeArguments {
-    /// The file
+    /// The fleet file (`fleet.yaml`)
     file: PathBuf,
 
     #[command(flatten)]
     hub: HubArguments,
 }
 
-/// Approve the plan of a wave that has `approve: true`
+/// Approve the plan of a wave
 #[derive(Args, Debug)]
 #[command(after_help = "\
-`solution fleet apply` shows the id of the plan when it comes to the wave. An approval is of that plan
-alone: once something else would be done, it is asked for anew.
+A wave with `approve: true` needs an approval, and `solution fleet apply` shows the id of its plan. If the plan \
+changes, the wave needs a new approval.
 
 Examples:
   solution fleet approve fleet.yaml prod 5c1f2ab94be2c1d8b8f2e3aa
   solution fleet approve fleet.yaml prod 5c1f2ab94be2c1d8b8f2e3aa --hub management")]
 pub(crate) struct ApproveArguments {
-    /// The file
+    /// The fleet file (`fleet.yaml`)
     file: PathBuf,
 
-    /// The wave
+    /// The name of the wave
     wave: WaveName,
 
-    /// The id of its plan
+    /// The id of the plan
     #[arg(value_parser = plan_id)]
     plan: String,
 

@@ -21,7 +21,7 @@ use crate::failure::{Failure, Outcome};
 /// A fleet's file, and how its clusters and registries are read.
 #[derive(Args, Debug)]
 pub(super) struct ReadingArguments {
-    /// The file
+    /// The fleet file (`fleet.yaml`)
     pub(super) file: PathBuf,
 
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub(super) struct ReadingArguments {
     #[command(flatten)]
     cluster: ReadArguments,
 
-    /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
+    /// The `helm` program, version 4 [default: `HELM`, else `helm` on the PATH]
     #[arg(long, value_name = "FILE")]
     helm: Option<PathBuf>,
 }

@@ -15,11 +15,11 @@ const NEAR: usize = 2;
 /// Which clusters of a fleet are meant.
 #[derive(Args, Debug)]
 pub(super) struct SelectionArguments {
-    /// Only these clusters: a name, or its beginning with `*` behind
+    /// Select clusters by name, or by the beginning of the name with a trailing `*`; may be repeated
     #[arg(long, value_name = "NAME")]
     cluster: Vec<String>,
 
-    /// Only the clusters of these groups
+    /// Select clusters by group; may be repeated
     #[arg(long, value_name = "NAME")]
     group: Vec<GroupName>,
 }

@@ -17,20 +17,17 @@ use crate::args::{Output, ReadArguments, choose};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
-/// Show what was changed in the cluster, by whom, and what became of it
+/// Show the changes made to the cluster
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The newest change comes first. Every change of the cluster by this program has a revision, unless
-nothing had to be changed. BEFORE is what ran in the namespace until then; `solution rollback --to
-REVISION` goes back to what a revision deployed. With --output json, each revision also has its
-archive, its choices, and the objects that were written and removed.
+Each change of the cluster by this program has a revision; the newest is first. BEFORE is the version that ran \
+in the namespace until then. BY is the user that the API server authenticated, with the local user and host in \
+brackets. `solution rollback --to REVISION` returns to a revision. --output json also shows archives, choices \
+and changed objects.
 
-Whoever may write in the records' namespace could change a receipt. With --key it is said of each
-who signed it (--receipt-key of the verb that made it); exits with 1 if one is not signed with one of
-the keys, cannot be read, was changed or removed, or names another cluster. That the newest were
-removed cannot be told.
-
-BY is the user that the API server authenticated, and in brackets the local user and host.
+With --key, the command shows who signed each receipt (the --receipt-key of the change). Exit code 1 means that \
+a receipt was changed or removed, cannot be read, is from another cluster, or is not signed by one of the keys. \
+The command cannot detect that the newest receipts were removed.
 
 Examples:
   solution history
@@ -39,26 +36,26 @@ Examples:
   solution history --receipt 12 --out receipt-12.json
   solution history example --output json")]
 pub(crate) struct Arguments {
-    /// Only changes of this Solution
+    /// Show only changes of this Solution
     solution: Option<SolutionName>,
 
-    /// Only changes in this environment
+    /// Show only changes in this environment
     #[arg(short, long, value_name = "NAME")]
     environment: Option<EnvironmentName>,
 
-    /// Only changes in this namespace
+    /// Show only changes in this namespace
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<Namespace>,
 
-    /// Only so many, the newest [default: all that are kept]
+    /// Show only the newest N changes [default: all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 
-    /// A public key (PEM) whose signature of receipts counts; may be repeated
+    /// Verify the receipts with this public key (PEM); may be repeated
     #[arg(long = "key", value_name = "PUB")]
     keys: Vec<PathBuf>,
 
-    /// Write the signed receipt of this revision into the file that --out names, for `solution receipt verify`
+    /// Write the signed receipt of this revision to the file of --out
     #[arg(
         long,
         value_name = "REVISION",
@@ -67,7 +64,7 @@ pub(crate) struct Arguments {
     )]
     receipt: Option<Revision>,
 
-    /// Where the receipt goes: a file that does not exist yet
+    /// The file to create, which must not exist
     #[arg(long, value_name = "FILE", requires = "receipt")]
     out: Option<PathBuf>,
 

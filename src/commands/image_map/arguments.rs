@@ -9,7 +9,7 @@ use crate::render;
 /// Under which paths images lie.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct LayoutArguments {
-    /// Under which paths the registry has the images
+    /// The paths of the images in the registry
     #[arg(long, value_name = "LAYOUT", value_enum, default_value_t)]
     repository_layout: RepositoryLayout,
 }
@@ -17,12 +17,12 @@ pub(crate) struct LayoutArguments {
 /// Under which paths images lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum RepositoryLayout {
-    /// `<name>-<version>/<image>`, and a second time `mirror/<host of ref>/<path of ref>`
+    /// `<name>-<version>/<image>`, and also `mirror/<host of ref>/<path of ref>`
     #[default]
     Solution,
-    /// `<path of ref>`, without the host, and nowhere else
+    /// Only `<path of ref>`, without the host
     Ref,
-    /// As with `solution`, each path made one component: `shop-1.0.0_app-<digest>`
+    /// Like `solution`, with each path as one component, such as `shop-1.0.0_app-<digest>`
     Flat,
 }
 
@@ -44,11 +44,12 @@ impl LayoutArguments {
 /// Whether images are mirrored.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct MirrorArguments {
-    /// Create no repositories `mirror/<host of ref>/<path of ref>`. Nodes then find images only by their addresses
+    /// Do not create repositories `mirror/<host of ref>/<path of ref>`. Nodes then find images only by their
+    /// addresses
     #[arg(long, conflicts_with = "mirrors")]
     no_mirrors: bool,
 
-    /// Create them, also where they were left out before
+    /// Create the `mirror/` repositories, even if the previous version was imported with --no-mirrors
     #[arg(long)]
     mirrors: bool,
 }
@@ -73,7 +74,7 @@ impl MirrorArguments {
 /// The repositories that an import gives images.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct PlacementArguments {
-    /// The paths that images get in the registry [default: those of the version before, else `solution`]
+    /// The paths of the images in the registry [default: as in the previous version, else `solution`]
     #[arg(long, value_name = "LAYOUT", value_enum)]
     repository_layout: Option<ImportLayout>,
 
@@ -86,7 +87,7 @@ pub(crate) struct PlacementArguments {
 enum ImportLayout {
     /// `<name>-<version>/<image>`
     Solution,
-    /// The same path made one component, for registries that limit the levels of names; not for operators
+    /// The same path as one component, for registries that limit the depth of names; not for operators
     Flat,
 }
 
@@ -107,7 +108,7 @@ impl PlacementArguments {
 /// How the addresses of images are shown.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct MapArguments {
-    /// Print where nodes find each image, and nothing else, on standard output
+    /// Print only the addresses of the images for nodes, in this format
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub(crate) image_map: Option<MapFormat>,
 }
@@ -115,14 +116,15 @@ pub(crate) struct MapArguments {
 /// What reads the addresses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum MapFormat {
-    /// Place in the Solution, `ref` and address of each image
+    /// The name, `ref` and address of each image
     #[default]
     Table,
-    /// hosts.toml for each registry that a `ref` names
+    /// hosts.toml for each registry in a `ref`
     Containerd,
-    /// Values by image name: `{{ with index .Values.images "app" }}{{ .registry }}/{{ .repository }}@{{ .digest }}{{ end }}`
+    /// Values by image name, for `{{ with index .Values.images "app" }}{{ .registry }}/{{ .repository }}@{{ .digest
+    /// }}{{ end }}`
     Helm,
-    /// The list `images` of a kustomization.yaml
+    /// The `images` list of a kustomization.yaml
     Kustomize,
 }
 

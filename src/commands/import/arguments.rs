@@ -24,7 +24,7 @@ use crate::args::{
 /// What is in front of the address of a registry that can only be read.
 const SERVED: &str = "serve://";
 
-/// Push an archive's images to a registry, and run its operator in an environment
+/// Import an archive to a registry and deploy it to an environment
 #[derive(Args, Debug)]
 #[command(
     mut_arg("namespace", |argument| argument.requires("environment")),
@@ -39,15 +39,11 @@ const SERVED: &str = "serve://";
     mut_arg("create_repositories", |argument| argument.conflicts_with("plan_out")),
     mut_arg("wait_for_cluster", |argument| argument.conflicts_with("plan_out")),
     after_help = "\
-Whatever can be checked is checked before anything changes: signatures, the registry and its
-login, your rights in the cluster. Images are verified while they are pushed; the cluster is
-touched only when all are in place. Running it a second time pushes and changes nothing.
+The command checks signatures, the registry and your permissions before it changes anything. It verifies images \
+while it pushes them, and changes the cluster after all images are pushed. A second run changes nothing.
 
-Without --environment the version only becomes available. The login to the registry is that of
-`solution registry login`, docker or podman.
-
-`solution registry push` fills the registry and asks no cluster; an import of the same archive pushes nothing
-twice.
+Without --environment, the version is imported but not deployed. The registry credentials are those of `solution \
+registry login`, docker or podman. `solution registry push` pushes the images without a cluster.
 
 Examples:
   solution import app.iso --key publisher.pub --registry registry.site/apps
@@ -57,10 +53,11 @@ Examples:
   solution import shop.iso db.iso --key publisher.pub --registry registry.site -e prod
   solution import app.iso --key a.pub --key b.pub --threshold 2 --registry push.site:5000 \\
       --pull-registry pull.site:5000 --ca-file site-ca.pem -e prod --pull-login nodes.json
-  solution import app.iso --key publisher.pub --registry serve://10.0.0.2:5000 --ca-file serve.crt -e prod"
+  solution import app.iso --key publisher.pub --registry serve://10.0.0.2:5000 \\
+      --ca-file serve.crt -e prod"
 )]
 pub(crate) struct Arguments {
-    /// The archive: a file, or the device of a disc. Of several, each is imported behind those that it needs
+    /// The archive (a file or a block device). Multiple archives are imported in the order of their dependencies
     #[arg(required = true, num_args = 1..=CONFIGURED_ARCHIVES, value_name = "ARCHIVE")]
     pub(super) archives: Vec<PathBuf>,
 
@@ -117,15 +114,15 @@ pub(crate) struct SignerArguments {
     #[command(flatten)]
     pub(super) trust: TrustArguments,
 
-    /// Accept this Solution without any signature, by its id (`<name>-<version>`)
+    /// Accept the Solution with this id (`<name>-<version>`) without a signature
     #[arg(long, value_name = "ID")]
     pub(super) allow_unsigned: Option<SolutionId>,
 
-    /// Accept an archive signed by none of the keys that signed this Solution before
+    /// Accept an archive that is signed by none of the Solution's previous keys
     #[arg(long)]
     pub(super) change_signers: bool,
 
-    /// Accept an unsigned archive although this Solution was signed before, and forget who signed it
+    /// Accept an unsigned archive of a Solution that was signed before, and forget its keys
     #[arg(long, requires = "allow_unsigned")]
     pub(super) forget_signers: bool,
 }
@@ -146,12 +143,12 @@ impl SignerArguments {
 /// Where the images go.
 #[derive(Args, Debug)]
 pub(crate) struct Registries {
-    /// Where images are pushed [default: that of the site's file]; `serve://HOST[/PREFIX]` is a registry that has them
-    /// already, as `solution registry serve` does: nothing is pushed, and every image must be there
+    /// The registry to push the images to [default: from the site configuration]. `serve://HOST[/PREFIX]` is a
+    /// registry that already has them, such as `solution registry serve`
     #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) registry: Option<ImageRegistry>,
 
-    /// Where nodes pull them from, if nodes know the registry by another name
+    /// The registry that nodes pull from, if they use another name for it
     #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(crate) pull_registry: Option<RegistryAddress>,
 
@@ -213,11 +210,11 @@ impl FromStr for ImageRegistry {
     group(ArgGroup::new("place").args(["environment", "namespace"]).multiple(true))
 )]
 pub(crate) struct Place {
-    /// Run the operator in this environment
+    /// The environment to deploy to
     #[arg(short, long, value_name = "NAME")]
     pub(crate) environment: Option<EnvironmentName>,
 
-    /// The namespace of the environment [default: the environment's name]
+    /// The namespace of the environment [default: the name of the environment]
     #[arg(short, long, value_name = "NAME")]
     pub(crate) namespace: Option<Namespace>,
 
@@ -225,34 +222,34 @@ pub(crate) struct Place {
     #[arg(long, requires = "environment")]
     pub(super) create_environment: bool,
 
-    /// The Secret in the namespace with which nodes log in to the registry [default: the one in use now]
+    /// The name of the pull secret in the namespace [default: the current one]
     #[arg(long, value_name = "NAME", requires = "place", group = "pull")]
     pub(super) pull_secret: Option<KubernetesName>,
 
-    /// Create that Secret from a login file of docker or podman; it must hold a login for nodes, not the one that pushes
+    /// Create the pull secret from this login file of docker or podman. Use credentials for pulling only
     #[arg(long, value_name = "FILE", requires = "place", group = "pull")]
     pub(super) pull_login: Option<PathBuf>,
 
-    /// Let nodes pull without a login
+    /// Let nodes pull without a pull secret
     #[arg(long, requires = "place", group = "pull")]
     pub(super) no_pull_secret: bool,
 
     #[command(flatten)]
     pub(super) proving: ProofArguments,
 
-    /// Take over what belongs to no Solution: the namespace, or CRDs and objects that the archive also has
+    /// Adopt an existing namespace, CRDs or objects that belong to no Solution; may be repeated
     #[arg(long, value_name = "WHAT", value_enum, requires = "environment")]
     pub(super) adopt: Vec<Adopted>,
 
-    /// Remove and make anew an object that the archive carries and that cannot be changed in place
+    /// Delete and recreate an object that cannot be changed in place; may be repeated
     #[arg(long, value_name = "KIND/NAME", requires = "environment")]
     pub(super) recreate: Vec<Recreate>,
 
-    /// Deploy a version older than the one that runs
+    /// Allow a version that is older than the running one
     #[arg(long)]
     pub(super) allow_downgrade: bool,
 
-    /// Accept what the plan says reaches beyond the environment, by the id shown there
+    /// Consent to effects outside the environment, by the id in the plan; may be repeated
     #[arg(long, value_name = "ID", requires = "environment")]
     pub(super) accept: Vec<String>,
 
@@ -263,7 +260,7 @@ pub(crate) struct Place {
 /// What is proven beforehand.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ProofArguments {
-    /// Do not have a pod pull an image of the deployment first, where no pod can be made for that
+    /// Skip the pod that tests the image pull, for environments where it cannot run
     #[arg(long)]
     no_pull_proof: bool,
 }
@@ -287,23 +284,23 @@ pub(crate) struct Choices<'a> {
 /// What becomes of a plan.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArguments {
-    /// Stop after the plan and show it
+    /// Show the plan and stop
     #[arg(long)]
     dry_run: bool,
 
-    /// Write the roles that give your missing rights to this new file, for an administrator to apply
+    /// Write roles with your missing permissions to this new file, for an administrator to apply
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     missing_rights: Option<PathBuf>,
 
-    /// Write the plan to this file and stop, for `solution sign` and `solution apply --plan`
+    /// Write the plan to this file and stop, for review and signing
     #[arg(long, value_name = "FILE")]
     plan_out: Option<PathBuf>,
 
-    /// Show what changes in each object, as a diff; values of Secrets are left out
+    /// Show the changes to each object as a diff, without values of Secrets
     #[arg(long)]
     diff: bool,
 
-    /// Take over fields of the Solution's objects that others set to something else
+    /// Take over fields that another field manager owns
     #[arg(long)]
     force_conflicts: bool,
 }
@@ -328,11 +325,11 @@ impl PlanArguments {
 /// What may be taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Adopted {
-    /// An existing namespace that belongs to no environment; it stays when the environment is deleted
+    /// An existing namespace that belongs to no environment. It is kept when the environment is deleted
     Namespace,
-    /// CRDs that are in the cluster and belong to no Solution; they stay when the Solution is deactivated
+    /// Existing CRDs that belong to no Solution. They are kept when the Solution is deactivated
     Crds,
-    /// Objects of the same names as those that the archive carries; they go with the Solution
+    /// Existing objects with the names of objects in the archive. They are removed with the Solution
     Objects,
 }
 

@@ -26,7 +26,7 @@ use crate::args::{Output, RegistryArguments, first_given};
 use crate::failure::{Failure, Outcome};
 use crate::plans;
 
-/// Show what is in an archive or a plan file, verifying only that what is read is intact
+/// Show the contents of an archive or a plan file
 #[derive(Args, Debug)]
 #[command(
     mut_arg("repository_layout", |argument| argument.requires("registry")),
@@ -35,8 +35,8 @@ use crate::plans;
     mut_arg("cert_dir", |argument| argument.requires("registry")),
     mut_arg("plain_http", |argument| argument.requires("registry")),
     after_help = "\
-`solution validate` says whether to trust an archive; `solution archive cat` writes one of the files.
-A plan is shown as it was when it was made, with what changes in each object.
+The command verifies that the content it reads is intact. `solution validate` validates the whole archive, and \
+`solution archive cat` prints a file. A plan is shown with the changes to each object.
 
 Examples:
   solution inspect app.iso
@@ -48,18 +48,18 @@ Examples:
   solution inspect plan.json"
 )]
 pub(crate) struct Arguments {
-    /// The archive, a file or the device of a disc; or a plan file
+    /// The archive (a file or a block device), or a plan file
     archive: PathBuf,
 
-    /// Show every file with its size and digest
+    /// List every file with its size and digest
     #[arg(long)]
     files: bool,
 
-    /// Show the SBOMs of each image: their form, what made them, how many packages they list, and the files that they are
+    /// Show the SBOMs of each image, with their format, generator, number of packages and files
     #[arg(long)]
     sbom: bool,
 
-    /// Where nodes will pull its images from
+    /// The registry that nodes will pull from
     #[arg(long, value_name = "HOST[/PREFIX]")]
     registry: Option<RegistryAddress>,
 

@@ -17,14 +17,14 @@ use crate::render;
 /// Bytes of a file that is verified before any of it is written: every document of an archive is smaller.
 const WHOLE: u64 = limits::YAML_SIZE;
 
-/// Write one file of an archive to standard output, verifying only that it is intact
+/// Print a file of an archive
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The bytes come as they are. At a terminal they are shown as text instead, with escapes (\\u{1b}) for what a terminal \
-would obey; what is not text, or larger than 4 MiB, can only go into a file or another program.
+A terminal shows text with escapes (\\u{1b}) for control characters. Binary files, and files over 4 MiB, need a \
+redirection to a file or program.
 
-A file that differs from what the archive lists ends with exit code 1. Files up to 4 MiB are compared before any of their \
-bytes are written; larger ones while they are, so that only the exit code tells whether to use them.
+Exit code 1 means that the file differs from the digest in the archive. Files over 4 MiB are verified while they \
+are written: use the output only if the exit code is 0.
 
 Examples:
   solution archive cat app.iso manifest.yaml
@@ -32,10 +32,10 @@ Examples:
   solution archive cat app.iso SHA256SUMS > SHA256SUMS
   solution archive cat app.iso images/shop/1.0.0/manifest.json | jq .layers")]
 pub(crate) struct Arguments {
-    /// The archive: a file, or the device of a disc
+    /// The archive (a file or a block device)
     archive: PathBuf,
 
-    /// The file, as `solution archive ls` names it: from the root of the archive, with `/` between names
+    /// The file, with a path as in `solution archive ls`
     path: String,
 
     #[command(flatten)]

@@ -19,31 +19,31 @@ use crate::{interrupt, progress, render};
 /// What the bar says.
 const EXTRACT: &str = "extract";
 
-/// Write files of an archive into a directory, verifying only that they are intact
+/// Extract files of an archive to a directory
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each file keeps its path below the directory, and gets its name once all of it was found to be what is listed. What \
-is there already, byte for byte, stays: the same command again completes what was ended early. Nothing is written \
-outside of the directory, links in it are not followed, and if anything is in the way, nothing is written.
+Each file keeps its path below the directory, and is written only if it is intact. Identical files in the \
+directory are kept, so that you can run an interrupted command again. The command writes nothing outside the \
+directory and does not follow links. If a different file exists, it writes nothing.
 
-Files with the same content become hard links to one file where the file system has them: write to a copy.
+Files with the same content become hard links where the file system supports them: edit a copy.
 
 Examples:
   solution archive extract app.iso --to app
   solution archive extract app.iso operator manifest.yaml --to app
   solution archive extract app.iso --to app && (cd app && sha256sum -c --quiet SHA256SUMS)")]
 pub(crate) struct Arguments {
-    /// The archive: a file, or the device of a disc
+    /// The archive (a file or a block device)
     archive: PathBuf,
 
-    /// Files, or directories with all that is below them, as `solution archive ls` names them [default: all files]
+    /// Files or directories, with paths as in `solution archive ls` [default: all files]
     paths: Vec<String>,
 
-    /// The directory to write into; it is made if it is not there
+    /// The directory to extract to; it is created if it does not exist
     #[arg(long, value_name = "DIR")]
     to: PathBuf,
 
-    /// Replace files that have other content
+    /// Replace files with different content
     #[arg(long)]
     overwrite: bool,
 

@@ -15,12 +15,12 @@ use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-/// List the files of an archive, or of one of its directories, as the statement lists them
+/// List the files of an archive
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The list is compared with what was signed, and so is everything of the image but the files' own bytes: those are \
-compared when they are read (`solution archive cat`, `solution archive extract`). The statement itself is not listed: signatures \
-are added to it later.
+The list is the signed statement, and the directory tree of the archive must match it. The content of files is \
+verified when it is read (`solution archive cat`, `solution archive extract`). The statement itself is not \
+listed.
 
 Examples:
   solution archive ls app.iso
@@ -28,18 +28,18 @@ Examples:
   solution archive ls app.iso images -R
   solution archive ls app.iso -R --output json")]
 pub(crate) struct Arguments {
-    /// The archive: a file, or the device of a disc
+    /// The archive (a file or a block device)
     archive: PathBuf,
 
-    /// A directory or a file, from the root of the archive, with `/` between names
+    /// A directory or file in the archive [default: the root]
     #[arg(default_value = "", hide_default_value = true)]
     path: String,
 
-    /// Show sizes and digests; the size of a directory is that of all files below it
+    /// Show sizes and digests; the size of a directory is the sum of its files
     #[arg(short, long)]
     long: bool,
 
-    /// Show every file below the directory
+    /// List all files below the directory
     #[arg(short = 'R', long)]
     recursive: bool,
 

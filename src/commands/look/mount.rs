@@ -13,23 +13,23 @@ use crate::args::Output;
 use crate::failure::{self, Failure, Outcome};
 use crate::{cluster, interrupt, render};
 
-/// Mount an archive read-only, verifying each file at its first open
+/// Mount an archive as a read-only file system
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The first open of a file reads and hashes all of it before the first byte is given: a file that is not what is listed \
-cannot be opened. Later reads are not compared again, so the medium must not be one that others write to.
+The first open of a file verifies all of its content. Later reads are not verified, so no other program may \
+write to the archive.
 
-Files with the same content are one file with several names. The mount lasts until Ctrl-C, SIGTERM or `umount`. It \
-takes /dev/fuse, and root or `fusermount3`; only the user who mounted sees the files.
+The mount ends with Ctrl-C, SIGTERM or `umount`. It needs /dev/fuse, and root or `fusermount3`. Only the user \
+who mounted the archive sees the files.
 
 Examples:
   solution archive mount app.iso /mnt/app
   solution archive mount /dev/sr0 /mnt/app")]
 pub(crate) struct Arguments {
-    /// The archive: a file, or the device of a disc
+    /// The archive (a file or a block device)
     archive: PathBuf,
 
-    /// The directory to mount on
+    /// The mount point
     directory: PathBuf,
 
     #[command(flatten)]

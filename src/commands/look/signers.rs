@@ -16,7 +16,7 @@ pub(crate) const NOT_VERIFIED: &str =
 /// The keys whose signatures are verified before anything of an archive is shown.
 #[derive(Args, Debug)]
 #[command(mut_arg("keys", |argument| argument.help(
-    "A public key (PEM) that must have signed the archive; may be repeated, with --threshold [default: signatures are not verified]"
+    "A public key (PEM) to verify signatures with; may be repeated with --threshold [default: signatures are not verified]"
 )))]
 pub(crate) struct SignerArguments {
     #[command(flatten)]

@@ -10,39 +10,39 @@ use shelf::Format;
 use super::super::image_map::LayoutArguments;
 use crate::args::{ReadArguments, RegistryArguments, TrustArguments};
 
-/// Print what nodes need to pull images from the site's registry by the names that workloads ask for
+/// Print the registry mirror configuration for nodes
 #[derive(Args, Debug)]
 #[command(
     mut_arg("repository_layout", |argument| argument.requires("archive")),
     after_help = "\
-For images whose `ref` names another registry. An import pushes each also to
-`<registry>/<prefix>/mirror/<host of ref>/<path of ref>`, so what nodes are told stays the same from
-version to version. Where the registry wants a login, nodes send that of the pod's pull secret for
-the host of the `ref`, or their own.
+The configuration is for images whose `ref` names another registry. An import also pushes them to \
+`<registry>/<prefix>/mirror/<host of ref>/<path of ref>`, so the configuration is the same for all versions. \
+Nodes use the pull secret of the pod for the host of the `ref`, or their own credentials.
 
 Examples:
   solution registry mirrors
   solution registry mirrors example 1.0.0 --format crio
   solution registry mirrors --format openshift | oc apply -f -
-  solution registry mirrors --archive app.iso --key publisher.pub --registry registry.nodes/apps --ca-file ca.pem"
+  solution registry mirrors --archive app.iso --key publisher.pub \\
+      --registry registry.nodes/apps --ca-file ca.pem"
 )]
 pub(crate) struct Arguments {
-    /// The Solution's name [default: all that are imported]
+    /// The name of the Solution [default: all imported Solutions]
     #[arg(conflicts_with = "archive")]
     pub(super) solution: Option<SolutionName>,
 
-    /// The version [default: all that are imported]
+    /// The version [default: all imported versions]
     pub(super) version: Option<Version>,
 
-    /// What nodes run
+    /// The container runtime of the nodes
     #[arg(long, value_name = "RUNTIME", value_enum, default_value_t = Runtime::Containerd)]
     pub(super) format: Runtime,
 
-    /// For an archive that is yet to be imported
+    /// Use this archive (a file or a block device) before it is imported
     #[arg(long, value_name = "FILE", requires = "registry")]
     pub(super) archive: Option<PathBuf>,
 
-    /// Where nodes will pull its images from
+    /// The registry that nodes will pull from
     #[arg(long, value_name = "HOST[/PREFIX]", requires = "archive")]
     pub(super) registry: Option<RegistryAddress>,
 
@@ -64,11 +64,11 @@ pub(crate) struct Arguments {
 pub(super) enum Runtime {
     /// hosts.toml for each registry
     Containerd,
-    /// registries.yaml, which RKE2 reads too
+    /// registries.yaml, also for RKE2
     K3s,
-    /// A drop-in for registries.conf, which podman reads too
+    /// A drop-in file for registries.conf, also for podman
     Crio,
-    /// Objects of `OpenShift`: `ImageDigestMirrorSet` and `ImageTagMirrorSet`
+    /// `ImageDigestMirrorSet` and `ImageTagMirrorSet` objects
     Openshift,
 }
 

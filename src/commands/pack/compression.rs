@@ -5,10 +5,10 @@ use clap::ValueEnum;
 /// The compression of layers that are not compressed.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
 pub(super) enum Compression {
-    /// Keep them as they are
+    /// No compression
     #[default]
     None,
-    /// Readable by every engine
+    /// For all container engines
     Gzip,
     /// Smaller, and faster to unpack
     Zstd,

@@ -16,10 +16,10 @@ use crate::render;
 /// How the last part of a help begins.
 const EXAMPLES: &str = "Examples:\n";
 
-/// Write the manual pages of all verbs to a directory
+/// Write the manual pages to a directory
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each verb has its own page, such as solution-pack(1). Existing pages are replaced.
+Each command has its own page, such as solution-pack(1). Existing pages are replaced.
 
 Examples:
   solution man /usr/local/share/man/man1

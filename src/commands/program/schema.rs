@@ -10,18 +10,18 @@ use crate::commands::look::cat;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-/// Print the JSON Schema of a document, or list the documents that have one
+/// Print the JSON Schema of a document
 #[derive(Args, Debug)]
 #[command(after_help = "\
-What `solution init`, `site init` and `fleet init` write begins with a line `# yaml-language-server: $schema=FILE`, by \
-which editors find the schema beside the document, without a network.
+Files from `solution init`, `site init` and `fleet init` begin with `# yaml-language-server: $schema=FILE`. \
+Editors then find the schema next to the document without a network.
 
 Examples:
   solution schema
   solution schema solution-source > shop/solution-source.schema.json
   solution schema site > site.schema.json")]
 pub(crate) struct Arguments {
-    /// The document
+    /// The name of the document [default: list all documents]
     #[arg(value_enum, value_name = "NAME")]
     document: Option<SchemaDocument>,
 }
@@ -29,21 +29,21 @@ pub(crate) struct Arguments {
 /// A document that has a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum SchemaDocument {
-    /// solution.yaml, from which an archive is made
+    /// solution.yaml, the source of an archive
     SolutionSource,
-    /// A site's file
+    /// site.yaml, the site configuration
     Site,
-    /// A fleet's file
+    /// fleet.yaml, the fleet file
     Fleet,
-    /// What a site wants to have of Solutions
+    /// The Solutions of a site, for `solution apply`
     SolutionsConfiguration,
-    /// A policy of trust
+    /// A trust policy
     TrustPolicy,
-    /// A policy for findings
+    /// A findings policy
     FindingsPolicy,
-    /// manifest.yaml of an archive
+    /// manifest.yaml in an archive
     Solution,
-    /// operator.yaml, which an import gives to an operator
+    /// operator.yaml, the configuration that an import gives to an operator
     OperatorConfig,
 }
 

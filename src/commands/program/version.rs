@@ -14,11 +14,11 @@ use crate::render;
 /// The format of archives (docs/reference/format.md).
 const ARCHIVE_FORMAT: u32 = 1;
 
-/// Show the version of this program, and the formats and capabilities that it reads and writes
+/// Show the version, formats and capabilities of this program
 #[derive(ClapArgs, Debug)]
 #[command(after_help = "\
-An archive requires capabilities of its readers, which `solution inspect` shows; a program that does not know one of them
-refuses the archive. Records are what an import keeps in a cluster: a program that does not know the format of one stops.
+An archive requires capabilities, which `solution inspect` shows. A program that does not know one of them \
+refuses the archive. An import stores records in the cluster. A program that does not know their format stops.
 
 Examples:
   solution version

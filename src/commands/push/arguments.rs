@@ -10,33 +10,31 @@ use crate::args::{CreationArguments, ProgressArguments, RegistryArguments, Signa
 use crate::commands::image_map::{LayoutArguments, MapArguments, MirrorArguments};
 use crate::commands::import::ImageRegistry;
 
-/// Push an archive's images to a registry, without a cluster
+/// Push an archive's images to a registry without a cluster
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The archive is verified as by an import, and what the registry lacks is pushed; every image is
-verified while it is sent. No cluster is asked, nothing is recorded and nothing is deployed: an
-operator or objects are deployed by `solution import` with the same registry, which pushes nothing
-twice.
+The command verifies the archive and pushes missing images. It contacts no cluster and deploys nothing. A later \
+`solution import` to the same registry does not push the images again.
 
 Examples:
   solution registry push images.iso --key publisher.pub --registry registry.site/apps --dry-run
   solution registry push images.iso --key publisher.pub --registry registry.site/apps
-  solution registry push images.iso --key publisher.pub --registry registry.site/apps --image-map kustomize \\
-      > images.yaml")]
+  solution registry push images.iso --key publisher.pub --registry registry.site/apps \\
+      --image-map kustomize > images.yaml")]
 pub(crate) struct Arguments {
-    /// The archive: a file, or the device of a disc
+    /// The archive (a file or a block device)
     pub(super) archive: PathBuf,
 
-    /// Where images are pushed; `serve://HOST[/PREFIX]` is a registry that has them already, as `solution registry serve` does:
-    /// nothing is pushed, and every image must be there
+    /// The registry to push the images to. `serve://HOST[/PREFIX]` is a registry that already has them, such as
+    /// `solution registry serve`
     #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) registry: ImageRegistry,
 
-    /// Where nodes pull them from, if nodes know the registry by another name
+    /// The registry that nodes pull from, if they use another name for it
     #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) pull_registry: Option<RegistryAddress>,
 
-    /// Move tags that name something else
+    /// Move tags that refer to other images
     #[arg(long)]
     pub(super) replace: bool,
 
@@ -58,7 +56,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) progress: ProgressArguments,
 
-    /// Stop after the plan and show it
+    /// Show the plan and stop
     #[arg(long)]
     pub(super) dry_run: bool,
 

@@ -9,21 +9,19 @@ use schemas::{EnvironmentName, KubernetesName, Namespace, Version};
 use super::charts::ChartArguments;
 use crate::args::{ClusterArguments, RegistryArguments, TrustArguments};
 
-/// Print the roles that give a person exactly the rights that verbs need, for kubectl
+/// Print RBAC roles with the permissions that commands need
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Nothing is changed: an administrator reads the roles and applies them. The cluster is asked only for
-the archive of an imported version.
-Kubernetes lets nobody grant rights that they do not hold, so for deploy the roles of an archive
-hold the rules of its operator, too. Undeploying and deactivating take those of the version that
-goes. The rights of charts are those of the objects that they render to with the default values of
-the archive or those of --site-file, for which `helm` is run; Helm keeps its releases in Secrets.
-Applying bindings again replaces their subjects: name them all at once.
+The command changes nothing: an administrator reviews the roles and applies them. Kubernetes does not let you \
+grant permissions that you do not have, so the roles for `deploy` include the rules of the operator. Undeploying \
+and deactivating need the roles of the version that is removed. Permissions for a chart cover the objects that \
+`helm` renders with the default values or with --site-file, and Helm's Secrets. Applied bindings replace their \
+subjects: name all subjects at once.
 
-With --environment the rights end at its namespace, which must exist, wherever Kubernetes allows.
-With --namespace alone they are those of who administers only this namespace: beyond it they only
-read a few records, by their names. What they cannot deploy so (a Solution that carries objects or
-charts, an operator with a role in the whole cluster) gets no roles for it.
+With --environment, permissions are limited to its namespace, which must exist, where Kubernetes allows it. With \
+--namespace alone, they are for the administrator of that namespace, who outside it can only read a few records. \
+That administrator cannot deploy Solutions with objects, charts, or an operator with a role in the whole \
+cluster.
 
 Examples:
   solution site rbac
@@ -34,23 +32,25 @@ Examples:
   solution site rbac --verb status --serviceaccount monitoring:probe --output json
   solution site rbac --verb fleet-hub --user alice | kubectl --context hub apply -f -")]
 pub(crate) struct Arguments {
-    /// The archive that the verbs are for, or the name of an imported Solution [default: only what every Solution takes]
+    /// The archive (a file or a block device), or the name of an imported Solution [default: permissions that every
+    /// Solution needs]
     #[arg(value_name = "ARCHIVE|NAME")]
     pub(super) what: Option<PathBuf>,
 
-    /// The version of the imported Solution, whose archive is read from the registry that it was pushed to
+    /// The version of the imported Solution, required with its name
     #[arg(requires = "what")]
     pub(super) version: Option<Version>,
 
-    /// Only in this environment
+    /// Limit the permissions to this environment
     #[arg(short, long, value_name = "NAME")]
     pub(super) environment: Option<EnvironmentName>,
 
-    /// The namespace of the environment [default: the environment's name]; alone, for who administers only it
+    /// The namespace of the environment [default: the name of the environment]. Without --environment, limit the
+    /// permissions to it
     #[arg(short, long, value_name = "NAME")]
     pub(super) namespace: Option<Namespace>,
 
-    /// What the person is to do; may be repeated [default: all of it but what is done in a hub]
+    /// The commands to permit; may be repeated [default: all except `fleet-hub` and `fleet-init`]
     #[arg(long = "verb", value_name = "VERB", value_enum)]
     pub(super) verbs: Vec<RbacVerb>,
 
@@ -82,31 +82,31 @@ pub(crate) struct Arguments {
 /// A verb, or those of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum RbacVerb {
-    /// Make versions available
+    /// Import versions
     Import,
-    /// Put CRDs in the cluster
+    /// Activate CRDs
     Activate,
-    /// Store objects anew when CRDs give up the version that they are stored in (`activate --migrate`)
+    /// Rewrite custom resources in a new storage version (`crds activate --migrate`)
     Migrate,
-    /// Run operators in environments, and import what they run
+    /// Import and deploy versions
     Deploy,
-    /// Remove operators from environments
+    /// Undeploy versions
     Undeploy,
     /// Remove CRDs
     Deactivate,
-    /// Forget versions
+    /// Unimport versions
     Unimport,
     /// Undeploy, deactivate and unimport in one step
     Delete,
     /// Create, delete, list and describe environments
     Environment,
-    /// Keep a site's file in the cluster
+    /// Store site configurations in the cluster
     Site,
-    /// Show what is imported and what runs where, and write support bundles
+    /// Show the status, and write support bundles
     Status,
-    /// In a hub: show fleets there, and pause and approve them (`fleet apply --hub`)
+    /// Show, pause and approve fleets in a hub (`fleet apply --hub`)
     FleetHub,
-    /// In a hub: prepare it (`fleet init --hub`)
+    /// Prepare a hub (`fleet init --hub`)
     FleetInit,
 }
 

@@ -21,19 +21,19 @@ const REGISTRY: &str = "registry.invalid";
 /// How charts are rendered. No cluster is asked.
 #[derive(Args, Debug)]
 pub(crate) struct ChartArguments {
-    /// The version of Kubernetes that charts are rendered for
+    /// The Kubernetes version for rendering charts
     #[arg(long, value_name = "VERSION", default_value = "1.36")]
     kube_version: KubernetesVersion,
 
-    /// What the cluster serves besides Kubernetes' own kinds
+    /// Additional API versions or kinds of the cluster; may be repeated
     #[arg(long, value_name = "GROUP/VERSION[/KIND]", value_delimiter = ',')]
     api_versions: Vec<ApiName>,
 
-    /// The site's file with the values of charts
+    /// The site configuration with values of charts
     #[arg(long, value_name = "FILE")]
     site_file: Option<PathBuf>,
 
-    /// The program `helm`, version 4 [default: `HELM`, else `helm` on the path]
+    /// The `helm` program, version 4 [default: `HELM`, else `helm` on the PATH]
     #[arg(long, value_name = "FILE")]
     helm: Option<PathBuf>,
 }

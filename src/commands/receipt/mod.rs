@@ -9,7 +9,7 @@ use self::verify::Verify;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
-/// Check the signed receipt of a change that a site has sent
+/// Verify signed receipts of changes
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 Examples:

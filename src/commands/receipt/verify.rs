@@ -14,16 +14,15 @@ use crate::commands::history::signature::{self, Signature};
 use crate::failure::{self, Failure, Outcome};
 use crate::{cluster, render};
 
-/// Verify who signed a receipt, and show what was changed
+/// Verify the signature of a receipt and show the change
 #[derive(Args, Debug)]
 #[command(
     mut_arg("kubeconfig", |argument| argument.requires("cluster")),
     mut_arg("context", |argument| argument.requires("cluster")),
     after_help = "\
-`solution history --receipt N --out FILE` writes such a file at a site. Exits with 1 if none of the
-keys signed it; its content is then not trustworthy, and not shown. One key may sign the receipts
-of several clusters: with --cluster, the command also exits with 1 if the receipt is of another
-cluster, or names none, as receipts of version 1.0.0 do.
+`solution history --receipt N --out FILE` writes the file at a site. Exit code 1 means that none of the keys \
+signed the receipt; its content is then not shown. With --cluster, it can also mean that the receipt is from \
+another cluster, or names no cluster (version 1.0.0).
 
 Examples:
   solution receipt verify receipt-12.json --key site.pub
@@ -31,14 +30,15 @@ Examples:
   solution receipt verify receipt-12.json --key site.pub --cluster --context site-b
   solution receipt verify receipt-12.json --key a.pub --key b.pub --output json")]
 pub(crate) struct Verify {
-    /// The file with the signed receipt
+    /// The file with the receipt
     file: PathBuf,
 
-    /// A public key (PEM) whose signature counts; may be repeated, and one is enough
+    /// A public key (PEM) to trust; may be repeated, and one signature is enough
     #[arg(long = "key", value_name = "PUB", required = true)]
     keys: Vec<PathBuf>,
 
-    /// Check that the receipt is of the cluster with this UID of its namespace kube-system [without UID: the cluster of the kubeconfig]
+    /// Verify that the receipt is from the cluster with this UID of its kube-system namespace [without UID: the
+    /// cluster of the kubeconfig]
     #[arg(long, value_name = "UID", num_args = 0..=1)]
     #[expect(
         clippy::option_option,

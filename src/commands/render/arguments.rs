@@ -13,23 +13,21 @@ use crate::commands::meant::Meant;
 use crate::commands::parameters::ParameterArguments;
 use crate::failure::Failure;
 
-/// Print the objects that deploying a version would apply, as YAML
+/// Print the objects of a deployment as YAML
 #[derive(Args, Debug)]
 #[command(after_help = "\
-For review, for policy engines, for whoever else is to apply them. The objects are those that
-`solution import` or `solution deploy` would send, one by one: with the addresses of images, the
-site's file, patches, parameters and pull secrets in them, and charts as Helm renders them. What only
-the server adds is not in them, nor are the records that an import keeps. Nothing is written.
+The objects are those that `solution import` or `solution deploy` would apply, with image addresses, the site \
+configuration, patches, parameters and pull secrets. They do not include fields that only the server sets, or \
+the records of an import. The command writes nothing to the cluster.
 
-An object is marked in which a template or a parameter that is generated makes something random: it
-differs in each rendering. Values of Secrets, and sensitive parameters as they stand, are left out
-unless --show-secrets is given; what a template computes of one (a hash, an encoding) is not known
-to be secret.
+Objects with random values are marked, because they differ in each rendering. Values of Secrets and of sensitive \
+parameters are hidden without --show-secrets. A value that a template computes from them, such as a hash, is not \
+recognized as secret.
 
-With --no-cluster an empty cluster is imagined, with Kubernetes' own kinds and those that
---api-versions names; whether the real one has room, nodes or storage is then not judged.
+With --no-cluster, the cluster is empty and serves the kinds of Kubernetes and those of --api-versions. \
+Capacity, nodes and storage are not checked.
 
-A word without dots and slashes is the name of an imported Solution, anything else is a file.
+A word without dots and slashes is the name of an imported Solution; anything else is a file.
 
 Examples:
   solution render app.iso --key publisher.pub -e prod
@@ -37,30 +35,31 @@ Examples:
   solution render app.iso --key publisher.pub -e prod --no-cluster --kube-version 1.36 \\
       --site-file site.yaml --api-versions monitoring.coreos.com/v1/ServiceMonitor")]
 pub(crate) struct Arguments {
-    /// An archive, or the name of an imported Solution
+    /// The archive (a file or a block device), or the name of an imported Solution
     #[arg(value_name = "ARCHIVE|NAME")]
     pub(super) what: PathBuf,
 
-    /// The version of the imported Solution [default: the newest that is imported]
+    /// The version of the imported Solution [default: the newest imported version]
     pub(super) version: Option<Version>,
 
-    /// The environment
+    /// The name of the environment
     #[arg(short, long, value_name = "NAME")]
     pub(super) environment: EnvironmentName,
 
-    /// The namespace of the environment [default: the one that it has, else its name]
+    /// The namespace of the environment [default: its namespace, else the name of the environment]
     #[arg(short, long, value_name = "NAME")]
     pub(super) namespace: Option<Namespace>,
 
-    /// Write each object to a file of this directory, which is new or empty
+    /// Write each object to a file in this directory, which must be new or empty
     #[arg(long, value_name = "DIR")]
     pub(super) output_dir: Option<PathBuf>,
 
-    /// Show the values of Secrets and of sensitive parameters
+    /// Show the values of Secrets and sensitive parameters
     #[arg(long)]
     show_secrets: bool,
 
-    /// Let the templates of charts read what they ask for outside of the environment, by the id shown when it is refused
+    /// Consent to chart templates that read outside the environment, by the id that the refusal shows; may be
+    /// repeated
     #[arg(long, value_name = "ID", conflicts_with = "no_cluster")]
     pub(super) accept: Vec<String>,
 
@@ -70,8 +69,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) signers: SignerArguments,
 
-    /// Where the archive's images would be pushed [default: that of the site's file, else where a version of the Solution was
-    /// pushed to]
+    /// The registry for the images [default: from the site configuration, else where a version of the Solution was
+    /// pushed]
     #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) registry: Option<RegistryAddress>,
 
@@ -84,7 +83,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) cluster: ReadArguments,
 
-    /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
+    /// The `helm` program, version 4 [default: `HELM`, else `helm` on the PATH]
     #[arg(long, value_name = "FILE")]
     pub(super) helm: Option<PathBuf>,
 
@@ -95,15 +94,15 @@ pub(crate) struct Arguments {
 /// What stands for a cluster where there is none.
 #[derive(Args, Debug)]
 pub(crate) struct WithoutCluster {
-    /// Ask no cluster, and imagine an empty one
+    /// Render for an empty cluster instead of contacting one
     #[arg(long, requires = "kube_version", conflicts_with_all = ["kubeconfig", "context", "timeout", "version"])]
     pub(super) no_cluster: bool,
 
-    /// The version of Kubernetes that it has
+    /// The Kubernetes version of the cluster
     #[arg(long, value_name = "VERSION", requires = "no_cluster")]
     pub(super) kube_version: Option<KubernetesVersion>,
 
-    /// What it serves besides Kubernetes' own kinds; kinds count as those of namespaces
+    /// Additional API versions or kinds of the cluster, such as `example.com/v1/Shop`; may be repeated
     #[arg(
         long,
         value_name = "GROUP/VERSION[/KIND]",
@@ -112,11 +111,11 @@ pub(crate) struct WithoutCluster {
     )]
     pub(super) api_versions: Vec<ApiName>,
 
-    /// The site's file for all environments
+    /// The site configuration for all environments
     #[arg(long, value_name = "FILE", requires = "no_cluster")]
     pub(super) site_file: Option<PathBuf>,
 
-    /// The site's file for the environment
+    /// The site configuration of the environment
     #[arg(long, value_name = "FILE", requires = "no_cluster")]
     pub(super) environment_site_file: Option<PathBuf>,
 }

@@ -7,51 +7,51 @@ use registry::{RepositoryPath, Username};
 
 use crate::args::SignatureArguments;
 
-/// Serve the images of archives as a read-only registry, straight from the files
+/// Serve archives as a read-only registry
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The images have the same names as in a registry that `solution import` has pushed to: `<prefix>/<name>-<version>/<image>`, \
-and `<prefix>/mirror/<host>/<path>` for those with a `ref`. Nothing is copied: layers are read from the archives while they \
-are sent.
+The images have the same names as after `solution import`: `<prefix>/<name>-<version>/<image>`, and \
+`<prefix>/mirror/<host>/<path>` for images with a `ref`. Layers are read from the archives and not copied.
 
-Archives are looked at every 2 seconds, and at SIGHUP: what is new is verified and served, what is gone is not served any \
-more. One that is refused is named and left out; what was served goes on. SIGHUP also reads the certificate and its key anew.
+The command looks for new and removed archives every 2 seconds and at SIGHUP. It verifies new archives, and \
+reports and skips refused ones. SIGHUP also reloads the certificate and its key.
 
 Examples:
   solution registry serve app.iso --key publisher.pub
-  solution registry serve /srv/solutions --listen 0.0.0.0:5000 --tls-cert site.pem --tls-key site.key
+  solution registry serve /srv/solutions --listen 0.0.0.0:5000 --tls-cert site.pem \\
+      --tls-key site.key
   solution registry serve /dev/sr0 --verify-reads --access-log
   solution registry serve /srv/solutions --username nodes --password-file password")]
 pub(crate) struct Arguments {
-    /// Archives: files, devices of discs, or directories, of which all `*.iso` are served
+    /// Archives (files or block devices), or directories with `*.iso` files
     #[arg(required = true, value_name = "ARCHIVE")]
     pub(super) archives: Vec<PathBuf>,
 
-    /// Where to listen; port 0 takes one that is free, and says which
+    /// The address to listen on; port 0 selects a free port
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:5000")]
     pub(super) listen: String,
 
-    /// What stands before all names
+    /// The prefix of all repository names
     #[arg(long, value_name = "PREFIX")]
     pub(super) prefix: Option<RepositoryPath>,
 
-    /// Speak TLS: the server's certificate (PEM), and behind it those between it and the authority
+    /// The TLS certificate (PEM), followed by its intermediate certificates
     #[arg(long, value_name = "FILE", requires = "tls_key")]
     pub(super) tls_cert: Option<PathBuf>,
 
-    /// The key of the certificate (PEM)
+    /// The secret key of the TLS certificate (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub(super) tls_key: Option<PathBuf>,
 
-    /// Ask for a login, with this user name
+    /// Require a login with this user name
     #[arg(long, value_name = "NAME", requires = "password_file")]
     pub(super) username: Option<Username>,
 
-    /// The file whose first line is the password of the login
+    /// The file with the password of the login in its first line
     #[arg(long, value_name = "FILE", requires = "username")]
     pub(super) password_file: Option<PathBuf>,
 
-    /// Hash each layer before its first byte is sent, again whenever its file has changed
+    /// Verify each layer before sending it, and again after its file changes
     #[arg(long)]
     pub(super) verify_reads: bool,
 

@@ -7,17 +7,18 @@ use schemas::Digest;
 
 use crate::args::PassphraseArguments;
 
-/// Add a signature to an archive, inside it or beside it where it cannot be written; or to a plan file
+/// Sign an archive or a plan file
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Look at the archive first (`solution validate`, `solution inspect`): a signature says that you vouch for it. \
-The archive id stays the same; the checksum of the file changes, unless the signature goes beside it.
+With a signature you vouch for the archive: run `solution validate` and `solution inspect` first. The archive id \
+does not change, but the checksum of the file does. If the archive cannot be written, the signature goes to \
+`<ARCHIVE>.dsse.json`, as with --detached.
 
-A signature in a plan file (`--plan-out` of `solution import`, `deploy`, `activate`, `fleet apply` and `fleet rollback`) approves the plan, which is shown; `solution inspect` also shows what changes in each object.
+A signature in a plan file (from --plan-out) approves the plan, which the command shows. `solution inspect` also \
+shows the changes to each object.
 
-A key in a device (HSM, smart card, key service) signs what --payload-out writes, as the raw \
-message of Ed25519; --attach checks the signature with the public key and adds it. \
-docs/how-to/publish/signing.md describes every step.
+A key in a device (HSM, smart card, key service) signs the file of --payload-out as a raw Ed25519 message. \
+--attach verifies the signature with the public key and adds it.
 
 Examples:
   solution sign app.iso --key reviewer.key
@@ -28,10 +29,10 @@ Examples:
   solution sign statement.dsse.json --key reviewer.key --expect sha256:0123…
   solution sign plan.json --key reviewer.key")]
 pub(crate) struct Arguments {
-    /// The archive, or a copy of its statement.dsse.json alone, or a plan file
+    /// The archive (a file or a block device), a copy of its statement.dsse.json, or a plan file
     pub(super) archive: PathBuf,
 
-    /// The secret key (PEM, perhaps encrypted) to sign with; may be repeated; with --attach, the signer's public key
+    /// A secret key (PEM) to sign with; may be repeated. With --attach, the public key of the signer
     #[arg(
         long = "key",
         value_name = "KEY",
@@ -42,11 +43,11 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) passphrase: PassphraseArguments,
 
-    /// Write what an external key must sign to this file, and change nothing
+    /// Write the bytes for an external key to sign to this file, and change nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["keys", "attach", "detached", "passphrase_file"])]
     pub(super) payload_out: Option<PathBuf>,
 
-    /// Add this signature, made elsewhere: 64 bytes, their base64, or a signed copy of the statement.dsse.json or plan file
+    /// Add this external signature (64 bytes, base64, or a signed copy of statement.dsse.json or of the plan file)
     #[arg(
         long,
         value_name = "FILE",
@@ -55,11 +56,11 @@ pub(crate) struct Arguments {
     )]
     pub(super) attach: Option<PathBuf>,
 
-    /// Leave the archive as it is, and put the signature into `<ARCHIVE>.dsse.json`, where it counts as well
+    /// Write the signature to `<ARCHIVE>.dsse.json`, and leave the archive unchanged
     #[arg(long)]
     pub(super) detached: bool,
 
-    /// Sign only an archive or plan with this id, which you have from whoever checked it
+    /// Sign only an archive or plan with this id
     #[arg(long, value_name = "ID")]
     pub(super) expect: Option<Digest>,
 }

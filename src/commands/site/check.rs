@@ -17,15 +17,15 @@ use crate::commands::refusal::{InTheWay, found};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
-/// Check a site's file, or whether the cluster has all that its files name
+/// Check a site configuration, or its references in the cluster
 #[derive(Args, Debug)]
 #[command(after_help = "\
-With FILE it needs no cluster. Without, the Secrets, PriorityClasses, nodes and environments must
-exist that the files name which the cluster keeps.
+With FILE, the command needs no cluster. Otherwise, it checks that the cluster has the Secrets, PriorityClasses, \
+nodes and environments in its site configurations.
 
-With `--archive`, what the file names of the Solution must be in the archive: parameters, releases,
-sets, and workloads of sets. Values must be such as the parameter takes, and as the schema of the
-chart does, which `helm` judges where there is one. What is said of other Solutions is left alone.
+With --archive, the archive must have the parameters, releases, sets of manifests and workloads that the file \
+names. Values must match the types of parameters and the schemas of charts; `helm` checks the schemas. Settings \
+for other Solutions are ignored.
 
 Examples:
   solution site check site.yaml
@@ -33,18 +33,18 @@ Examples:
   solution site check site.yaml --archive shop.iso --archive cart.iso
   solution site check")]
 pub(crate) struct Arguments {
-    /// The file [default: what the cluster keeps]
+    /// The site configuration [default: those in the cluster]
     file: Option<PathBuf>,
 
-    /// The environment that the file is for [default: all of them]
+    /// The environment of the site configuration [default: all environments]
     #[arg(short, long, value_name = "NAME", requires = "file")]
     environment: Option<EnvironmentName>,
 
-    /// Compare the file with this archive; may be repeated
+    /// Check the file against this archive (a file or a block device); may be repeated
     #[arg(long = "archive", value_name = "FILE", requires = "file")]
     archives: Vec<PathBuf>,
 
-    /// The program `helm`, version 4, for charts [default: `HELM`, else `helm` on the path]
+    /// The `helm` program, version 4 [default: `HELM`, else `helm` on the PATH]
     #[arg(long, value_name = "FILE", requires = "archives")]
     helm: Option<PathBuf>,
 

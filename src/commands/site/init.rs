@@ -11,14 +11,14 @@ use crate::failure::{Failure, Outcome};
 /// Every field, explained.
 const TEMPLATE: &str = include_str!("template.yaml");
 
-/// Write a site's file in which every field is explained
+/// Create a site configuration with every field explained
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   solution site init
   solution site init prod.yaml")]
 pub(crate) struct Arguments {
-    /// The file, which must not exist
+    /// The file to create, which must not exist
     #[arg(default_value = "site.yaml")]
     file: PathBuf,
 }

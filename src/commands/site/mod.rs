@@ -17,12 +17,11 @@ use crate::args::Output;
 use crate::disk;
 use crate::failure::{Failure, Outcome};
 
-/// Choose the registry, and how operators run at this site: resources, nodes, proxies, labels
+/// Manage the site configuration and access roles
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-The cluster keeps one file for all environments, and one for each environment that has its own: what
-stands in the latter counts more. A change of a file changes nothing that runs: the next import or
-deploy shows what it comes to, and applies it.
+The cluster stores one site configuration for all environments. An environment can have its own, which takes \
+precedence. The next import or deployment shows and applies a change.
 
 Examples:
   solution site init site.yaml

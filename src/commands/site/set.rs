@@ -16,24 +16,24 @@ use crate::commands::refusal::InTheWay;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-/// Have the cluster keep a site's file, instead of the one it keeps
+/// Store a site configuration in the cluster
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Nothing that runs changes: the next import or deploy does. What the file names and the cluster does
-not have is told, and no reason to refuse it.
+The next import or deployment applies the change. If the file names objects that the cluster does not have, the \
+command reports them and still stores the file.
 
 Examples:
   solution site set site.yaml
   solution site set prod.yaml -e prod --dry-run")]
 pub(crate) struct Arguments {
-    /// The file
+    /// The fleet file (`fleet.yaml`)
     file: PathBuf,
 
-    /// The environment that the file is for [default: all of them]
+    /// The environment of the site configuration [default: all environments]
     #[arg(short, long, value_name = "NAME")]
     environment: Option<EnvironmentName>,
 
-    /// Check the file, and keep the old one
+    /// Check the file, and store nothing
     #[arg(long)]
     dry_run: bool,
 

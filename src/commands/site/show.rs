@@ -9,17 +9,16 @@ use crate::commands::give;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
-/// Show what a site's files choose for each imported Solution, and where each value comes from
+/// Show the effective site configuration and the source of each value
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The files themselves are ConfigMaps of the namespace metalk8s-solutions: `site`, and
-`site-ENVIRONMENT`.
+The site configurations are the ConfigMaps `site` and `site-ENVIRONMENT` in the namespace metalk8s-solutions.
 
 Examples:
   solution site show
   solution site show -e prod --output json")]
 pub(crate) struct Arguments {
-    /// The environment [default: what holds for those without a file of their own]
+    /// The environment [default: environments without a site configuration]
     #[arg(short, long, value_name = "NAME")]
     environment: Option<EnvironmentName>,
 

@@ -26,41 +26,35 @@ const QUESTION: &str = "Include arguments, variables, annotations, volume option
 /// Collect diagnostics for an environment into one file
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The file is a tar. CONTENTS.json lists its files, and those that are missing with the reason.
-The file contains the versions of this program and of the cluster, the output of
-`solution environment describe` and `solution history`, the environment's workloads, pods and
-events, and the end of each container's log (1 MiB of each run and of the one before; 64 MiB in
-all).
-Resources that you may not read are missing.
+The file is a tar archive. It contains versions, the output of `solution environment describe` and `solution \
+history`, workloads, pods, events, and the end of each container's log (1 MiB of the current and previous run; \
+64 MiB in all). CONTENTS.json lists the files, and missing files with the reason.
 
-Only structural fields are written as they are: names, images, ports, resources, states,
-reasons, counts and times. All free text is masked: arguments, variables, annotations, volume
-options, paths of probes, values of parameters, and messages that may quote these.
---include-text shows free text, after you confirm it.
+Free text is masked without --include-text: arguments, variables, annotations, volume options, paths of probes, \
+values of parameters, and messages.
 
-Secrets are never written. Those of the environment that you may read are read only to remove
-their values from every file, also with --include-text. Logs are always included, without these
-values and without text in the form of a credential. If you may not read a Secret, a log may
-contain its values. Inspect the logs before you send the file.
+Secrets are never written. The values of Secrets that you may read are removed from all files, and text in the \
+form of a credential is removed from logs. Logs may contain the values of other Secrets: inspect them before you \
+send the file.
 
 Examples:
   solution support-bundle -e prod --out prod-support.tar
   solution support-bundle -e prod --out prod-support.tar --include-text --yes
   tar -xOf prod-support.tar CONTENTS.json")]
 pub(crate) struct Arguments {
-    /// The environment
+    /// The name of the environment
     #[arg(short, long, value_name = "NAME")]
     environment: EnvironmentName,
 
-    /// The file, which does not exist yet
+    /// The file to create, which must not exist
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
 
-    /// Include free text: arguments, variables, annotations, volume options, parameters and messages
+    /// Include free text, such as arguments, variables, annotations and messages
     #[arg(long)]
     include_text: bool,
 
-    /// Do not ask for confirmation of --include-text; needed without a terminal
+    /// Skip the confirmation; required without a terminal
     #[arg(long, requires = "include_text")]
     yes: bool,
 

@@ -15,38 +15,41 @@ use crate::own::Write;
 use crate::trust::{self, Stored};
 use crate::{keys, render};
 
-/// Trust keys: compare their ids with what the publisher tells you through another channel than the archives
+/// Trust the keys of a publisher
 #[derive(Args, Debug)]
 #[command(after_help = "\
+Compare the key ids with those that the publisher gives you through another channel than the archives.
+
 Examples:
   solution trust add acme --key acme.pub --solutions shop --solutions 'acme-*'
-  solution trust add board --key a.pub --key b.pub --key c.pub --threshold 2 --solutions '*' --system
+  solution trust add board --key a.pub --key b.pub --key c.pub --threshold 2 --solutions '*' \\
+      --system
   solution trust add acme --key acme-next.pub --threshold 1 --extend")]
 pub(crate) struct Add {
     /// The name of the policy
     name: KubernetesName,
 
-    /// A public key (PEM); may be repeated, then --threshold says how many are needed
+    /// A public key (PEM) to trust; may be repeated with --threshold
     #[arg(long = "key", value_name = "PUB", required = true)]
     keys: Vec<PathBuf>,
 
-    /// How many of the keys must have signed
+    /// The number of keys that must have signed
     #[arg(long, value_name = "N")]
     threshold: Option<NonZeroUsize>,
 
-    /// The Solutions that the policy is for: a name, PREFIX-* or *; may be repeated
+    /// The Solutions of the policy (a name, `PREFIX-*` or `*`); may be repeated
     #[arg(long, value_name = "PATTERN", required_unless_present = "extend")]
     solutions: Vec<SolutionPattern>,
 
-    /// Whose keys these are, for people
+    /// A comment, such as the owner of the keys
     #[arg(long, value_name = "TEXT")]
     comment: Option<String>,
 
-    /// Add the keys (and Solutions) to an existing policy
+    /// Add the keys and Solutions to an existing policy
     #[arg(long)]
     extend: bool,
 
-    /// For everybody on this machine (/etc/solution/trust.d), instead of only for you
+    /// Change the policies of all users (/etc/solution/trust.d) instead of yours
     #[arg(long)]
     system: bool,
 }

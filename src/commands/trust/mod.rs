@@ -17,12 +17,11 @@ use crate::failure::{Failure, Outcome};
 use crate::render;
 use crate::trust::{self, Scope, Stored};
 
-/// Say whose signatures count, and for which Solutions, when no --key is given
+/// Manage the keys that this site trusts
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
-A policy is a file, <name>.yaml, in /etc/solution/trust.d or ~/.config/solution/trust.d, which may \
-also be written by hand. For each Solution one policy counts: the one with the closest pattern. \
-docs/how-to/publish/signing.md has the rules.
+The keys apply when --key is not given. A policy is a file <name>.yaml in /etc/solution/trust.d or \
+~/.config/solution/trust.d. For each Solution, the policy with the closest pattern applies.
 
 Examples:
   solution trust add acme --key acme.pub --solutions 'acme-*'
@@ -34,7 +33,7 @@ pub(crate) enum Command {
     Remove(Remove),
 }
 
-/// Show the policies of this machine and your own
+/// List the trust policies
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

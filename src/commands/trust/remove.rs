@@ -21,17 +21,17 @@ use crate::trust::{self, Stored};
 /// The shortest beginning of a key id that selects a key: shorter ones are mistakes.
 const KEY_PREFIX: usize = 8;
 
-/// Stop trusting a policy, or one of its keys
+/// Remove a trust policy or one of its keys
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   solution trust remove acme
   solution trust remove 91a7e27ec25e --dry-run")]
 pub(crate) struct Remove {
-    /// The name of a policy, or the beginning of a key's id
+    /// The name of a policy, or the beginning of a key id
     what: String,
 
-    /// A policy for everybody on this machine, instead of yours
+    /// Change the policies of all users (/etc/solution/trust.d) instead of yours
     #[arg(long)]
     system: bool,
 

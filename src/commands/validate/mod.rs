@@ -22,10 +22,10 @@ use crate::review::Checked;
 use crate::trust::Folder;
 use crate::{environment, render};
 
-/// Check an archive: signatures, every byte, manifest, images, operator files
+/// Validate an archive and its signatures
 #[derive(Args, Debug)]
 #[command(mut_arg("output", |argument| argument.short('o')), after_help = "\
-All findings are shown, each with its id and what to do. docs/reference/findings.md lists the ids.
+The command shows all findings, each with its id and how to fix it.
 
 Examples:
   solution validate app.iso --key publisher.pub
@@ -34,16 +34,17 @@ Examples:
   solution validate app.iso --key publisher.pub --output junit > junit.xml
   solution validate app.iso --key publisher.pub --findings-policy solution.policy.yaml
   solution validate app.iso --key publisher.pub --select images,operator.wildcard
-  solution validate app.iso --key publisher.pub --vulnerabilities vulnerability-db.tar.zst --vex app.openvex.json
+  solution validate app.iso --key publisher.pub --vulnerabilities vulnerability-db.tar.zst \\
+      --vex app.openvex.json
   solution validate /dev/sr0 --key publisher.pub")]
 pub(crate) struct Arguments {
-    /// The archive: a file, or the device of a disc
+    /// The archive (a file or a block device)
     archive: PathBuf,
 
     #[command(flatten)]
     trust: TrustArguments,
 
-    /// Check everything but the signatures: nobody then vouches for the archive
+    /// Validate everything except the signatures
     #[arg(long, conflicts_with_all = ["keys", "threshold"])]
     skip_signature: bool,
 

@@ -18,16 +18,16 @@ use crate::{environment, interrupt, progress};
 /// By what vulnerabilities are judged.
 #[derive(Args, Debug)]
 pub(super) struct VulnerabilityArguments {
-    /// Say which known vulnerabilities the images have, by their SBOMs and this database of `grype`: the archive of one, or
-    /// the directory in which grype keeps it. Only a policy makes the archive refused by that
+    /// Report known vulnerabilities in the images' SBOMs, with this database of `grype` (an archive or a directory).
+    /// Only a findings policy refuses an archive for them
     #[arg(long, value_name = "DB")]
     vulnerabilities: Option<PathBuf>,
 
-    /// A VEX document (OpenVEX or CSAF) that says which vulnerabilities do not matter; may be repeated
+    /// A VEX document (OpenVEX or CSAF) about vulnerabilities that do not apply; may be repeated
     #[arg(long, value_name = "FILE", requires = "vulnerabilities")]
     vex: Vec<PathBuf>,
 
-    /// The program `grype` [default: `GRYPE`, else `grype` on the path]
+    /// The `grype` program [default: `GRYPE`, else `grype` on the PATH]
     #[arg(long, value_name = "FILE", requires = "vulnerabilities")]
     grype: Option<PathBuf>,
 }

@@ -17,25 +17,25 @@ use crate::args::{Output, ReadArguments, RegistryArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
-/// Show what a version lets a site choose: its parameters and the values of its charts, as a site's file
+/// Print the configurable values as a site configuration
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Everything stands behind a `#`: take it from what is to be chosen, leave the rest out, and give the file to `solution \
-site set`. The words beside a chart's values are its publisher's.
+All values are comments: uncomment the ones to change, and give the file to `solution site set`. The \
+descriptions of chart values are from the publisher.
 
-A word without dots and slashes is the name of an imported Solution, whose archive is read from the registry that it was \
-pushed to; anything else is a file.
+A word without dots and slashes is the name of an imported Solution, whose archive is read from its registry; \
+anything else is a file.
 
 Examples:
   solution archive values app.iso > site.yaml
   solution archive values app 1.0.0
   solution archive values app.iso --output json | jq '.releases[].values'")]
 pub(crate) struct Arguments {
-    /// The archive (a file, or the device of a disc), or the name of an imported Solution
+    /// The archive (a file or a block device), or the name of an imported Solution
     #[arg(value_name = "ARCHIVE|NAME")]
     what: PathBuf,
 
-    /// The version of the imported Solution [default: the newest that is imported]
+    /// The version of the imported Solution [default: the newest imported version]
     version: Option<Version>,
 
     #[command(flatten)]

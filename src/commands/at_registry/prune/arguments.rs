@@ -9,22 +9,20 @@ use schemas::SolutionId;
 use crate::args::{ClusterArguments, DryRunArguments, RegistryArguments};
 use crate::failure::Failure;
 
-/// List what a registry keeps of versions, and delete those that nobody needs any more
+/// List the versions in a registry and delete unneeded ones
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Without names it only lists: each version whose head the registry keeps, whether a record of the
-cluster needs it, and how many bytes no other version there has. Versions that are named are
-deleted, after the list was shown and somebody said yes: their images and heads, but for every
-image that a version which stays has too. Nothing is deleted as long as the head of any version
-there cannot be read.
+Without arguments, the command lists the versions in the registry, whether a record in the cluster needs them, \
+and the size that only they use. With arguments, it deletes the images and archives of these versions after you \
+confirm. Images that other versions in the registry also use are kept. If the command cannot read the content \
+list of any other version, it deletes nothing.
 
-A version that is imported is never deleted: `solution unimport --images` forgets it first. Only
-one cluster is asked. Where several use the registry, name the versions: --all-unneeded takes
-those, too, that only another cluster needs. With --no-cluster nothing counts as needed, and what
-goes has to be named.
+The command does not delete imported versions: run `solution unimport --images` instead. If multiple clusters \
+use the registry, name the versions, because --all-unneeded checks only one cluster. With --no-cluster, you must \
+name the versions.
 
-Space becomes free when the registry collects its garbage. If it is interrupted, running it again
-completes it. Nobody should import to the registry meanwhile.
+Do not import to the registry at the same time. The space becomes free when the registry collects garbage. If \
+the command is interrupted, run it again.
 
 Examples:
   solution registry prune --registry registry.example/apps
@@ -33,23 +31,23 @@ Examples:
   solution registry prune --all-unneeded --yes --registry registry.example/apps
   solution registry prune shop 1.0.0 --no-cluster --registry registry.example/apps")]
 pub(crate) struct PruneArguments {
-    /// The versions to delete, each by its name and version; if there are none, nothing is deleted
+    /// The versions to delete, as pairs of a name and a version [default: none, only list versions]
     #[arg(value_name = "NAME VERSION")]
     versions: Vec<String>,
 
-    /// The registry
+    /// The address of the registry
     #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) registry: RegistryAddress,
 
-    /// Delete every version that no record of the cluster needs
+    /// Delete every version that no record in the cluster needs
     #[arg(long, conflicts_with_all = ["versions", "no_cluster"])]
     pub(super) all_unneeded: bool,
 
-    /// Ask no cluster: no version counts as needed
+    /// Do not contact a cluster; no version counts as needed
     #[arg(long, conflicts_with_all = ["kubeconfig", "context"])]
     pub(super) no_cluster: bool,
 
-    /// Do not ask; needed where nobody can be asked
+    /// Skip the confirmation; required without a terminal
     #[arg(long)]
     pub(super) yes: bool,
 

@@ -9,17 +9,16 @@ use schemas::Version;
 use crate::args::{ProgressArguments, RegistryArguments};
 use crate::commands::vouched::JudgeArguments;
 
-/// Read back everything that a registry has of an archive, and compare every byte
+/// Verify every byte of an archive's content in a registry
 #[derive(Args, Debug)]
 #[command(
     mut_arg("progress", |argument| argument.requires("repair")),
     after_help = "\
-The archive is a file, or the name and version of what the registry keeps: then its head, which lies
-beside the images, says what there has to be.
+The command reads all manifests and blobs in the repositories of the version. With a name and a version, the \
+content list that the import stored in the registry replaces the archive.
 
-Read are all manifests and blobs in each repository that an import pushes to, and the head. --repair
-pushes what is missing or damaged from the archive and reads it again. Some registries keep the bytes
-that they have, whatever is pushed: then it says what to remove there.
+--repair pushes missing or damaged content from the archive. Some registries do not replace damaged content; the \
+command then reports what to delete in the registry.
 
 Examples:
   solution registry verify shop.iso --key publisher.pub --registry registry.example/apps
@@ -27,18 +26,18 @@ Examples:
   solution registry verify shop.iso --key publisher.pub --registry registry.example/apps --repair"
 )]
 pub(crate) struct VerifyArguments {
-    /// The archive, or the name of a Solution whose archive the registry keeps
+    /// The archive (a file or a block device), or the name of a Solution in the registry
     #[arg(value_name = "ARCHIVE|NAME")]
     pub(super) archive: PathBuf,
 
-    /// The version, where a name is given
+    /// The version of the named Solution
     pub(super) version: Option<Version>,
 
-    /// The registry
+    /// The address of the registry
     #[arg(long, value_name = "HOST[/PREFIX]")]
     pub(super) registry: RegistryAddress,
 
-    /// Push what is missing or damaged, and read it again
+    /// Push missing or damaged content, and verify it again
     #[arg(long)]
     pub(super) repair: bool,
 

@@ -13,7 +13,7 @@ use super::removal::{Removals, Removing};
 use crate::args::choose;
 use crate::commands::import::SignerArguments;
 
-/// Make every cluster of a fleet as its file says, wave by wave
+/// Apply a fleet file to its clusters, wave by wave
 #[derive(Args, Debug)]
 #[command(
     mut_args(|argument| match argument.get_id().as_str() {
@@ -21,26 +21,20 @@ use crate::commands::import::SignerArguments;
         _ => argument,
     }),
     after_help = "\
-All clusters are planned and shown before anything is written: archives are verified once, each
-cluster is asked for what its values need, and whatever is in the way of any cluster is said. What
-reaches beyond environments is accepted at once, by one id, as --accept or as `accept` in the file.
+The command plans all clusters and shows the plan before it changes anything. If one cluster is blocked, no \
+cluster changes. One consent id, as --accept or as `accept` in the file, covers all effects outside \
+environments.
 
-Then one wave after the other is changed, each as many clusters at a time as its `parallel` says. A
-wave of which more clusters fail than its `maxFailures` ends the run, and what was not begun stays as
-it is. Running the same command again completes what is missing.
+Waves change one after the other, with up to `parallel` clusters at a time. If more clusters of a wave fail than \
+`maxFailures`, the command stops. Run it again to complete the rest.
 
-What the fleet brought and the file no longer has in a cluster is told, and stays. With --prune it
-is undeployed as well, in the wave of its cluster, after its deployments; the plan shows it, and
-somebody has to say yes. Imported versions and CRDs stay.
+Deployments that the file no longer lists are reported and kept. With --prune, the command undeploys them after \
+you confirm, in the wave of their cluster. Imported versions and CRDs are kept.
 
-With --plan-out the plan is written to a file, which `solution inspect` shows and `solution sign`
-approves. With --plan it is carried out, by the same fleet's file, if all that is left to do comes out as
-the file shows, down to the state of each object; it needs no --accept.
+--plan applies a plan that --plan-out wrote for the same fleet file, if the remaining changes still match it. \
+`solution inspect` shows the plan, and `solution sign` approves it.
 
-With --wait-for-cluster each cluster that is away is waited for, all side by side: before it is
-planned, and again before it is changed.
-
-Exits with 1 if a cluster is refused or fails, else with 3 if one was left out.
+Exit codes: 1 a cluster was refused or failed, else 3 a cluster was skipped.
 
 Examples:
   solution fleet apply fleet.yaml --key publisher.pub --dry-run --diff
@@ -51,17 +45,17 @@ Examples:
   solution fleet apply fleet.yaml --key publisher.pub --prune --yes
   solution fleet apply fleet.yaml --key publisher.pub --wait-for-cluster=900 --progress events")]
 pub(crate) struct Arguments {
-    /// The file
+    /// The fleet file (`fleet.yaml`)
     pub(super) file: PathBuf,
 
     #[command(flatten)]
     pub(super) selection: SelectionArguments,
 
-    /// Deploy versions older than those that run
+    /// Allow versions that are older than the running ones
     #[arg(long)]
     allow_downgrade: bool,
 
-    /// Undeploy what the fleet brought and the file no longer has in the cluster
+    /// Undeploy what the fleet deployed and the file no longer lists
     #[arg(long, conflicts_with_all = ["plan_out", "plan"])]
     prune: bool,
 

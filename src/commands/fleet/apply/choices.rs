@@ -19,22 +19,22 @@ use crate::helm;
 /// How the clusters of a fleet are changed.
 #[derive(Args, Debug)]
 pub(in crate::commands::fleet) struct RolloutArguments {
-    /// Stop after the plan and show it
+    /// Show the plan and stop
     #[arg(long)]
     pub(super) dry_run: bool,
 
-    /// Leave out clusters that cannot be reached; they are named, and the exit code is 3
+    /// Skip clusters that cannot be reached; the exit code is then 3
     #[arg(long)]
     pub(super) skip_unreachable: bool,
 
-    /// Accept what the plan says reaches beyond environments, by the id shown there
+    /// Consent to effects outside the environment, by the id in the plan; may be repeated
     #[arg(long, value_name = "ID")]
     pub(in crate::commands::fleet) accept: Vec<String>,
 
     #[command(flatten)]
     pub(in crate::commands::fleet) progress: ProgressArguments,
 
-    /// Show it in the hub of this context of the kubeconfig, and share pauses and approvals there
+    /// Show progress in the hub of this kubeconfig context, and share pauses and approvals
     #[arg(long, value_name = "CONTEXT")]
     pub(super) hub: Option<String>,
 
@@ -51,7 +51,7 @@ pub(in crate::commands::fleet) struct RolloutArguments {
 /// How versions are planned that clusters of a fleet are to run.
 #[derive(Args, Debug)]
 pub(in crate::commands::fleet) struct DeployingArguments {
-    /// Show what changes in each object, as a diff; values of Secrets are left out
+    /// Show the changes to each object as a diff, without values of Secrets
     #[arg(long)]
     diff: bool,
 
@@ -71,11 +71,11 @@ pub(in crate::commands::fleet) struct DeployingArguments {
 /// How deployments are removed from clusters of a fleet.
 #[derive(Args, Debug)]
 pub(in crate::commands::fleet) struct RemovingArguments {
-    /// Do not ask before anything is undeployed; needed where nobody can be asked
+    /// Skip the confirmation; required without a terminal
     #[arg(long)]
     yes: bool,
 
-    /// Skip the sets with `phase: remove`: what they would clean up stays
+    /// Skip sets of manifests with `phase: remove`; what they would clean up is kept
     #[arg(long)]
     skip_remove_sets: bool,
 }
@@ -83,7 +83,7 @@ pub(in crate::commands::fleet) struct RemovingArguments {
 /// What is allowed in every cluster.
 #[derive(Args, Debug)]
 struct ExceptionArguments {
-    /// Take over fields of the Solutions' objects that others set to something else
+    /// Take over fields that another field manager owns
     #[arg(long)]
     force_conflicts: bool,
 

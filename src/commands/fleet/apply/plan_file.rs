@@ -13,11 +13,11 @@ use crate::plans;
 /// The file of a fleet's plan.
 #[derive(Args, Debug)]
 pub(in crate::commands::fleet) struct FilingArguments {
-    /// Write the plan to this file and stop, for `solution sign` and `--plan`
+    /// Write the plan to this file and stop, for review and signing
     #[arg(long, value_name = "FILE", conflicts_with = "plan")]
     plan_out: Option<PathBuf>,
 
-    /// Carry out the plan in this file, only if everything comes out as it shows; it needs no `--accept`
+    /// Apply the plan in this file, which needs no --accept; refused if the plan has changed
     #[arg(long, value_name = "FILE")]
     plan: Option<PathBuf>,
 

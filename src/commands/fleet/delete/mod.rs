@@ -17,7 +17,7 @@ use crate::commands::import::Shown;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, events};
 
-/// Undeploy what a fleet brought to clusters
+/// Undeploy the Solutions of a fleet
 #[derive(Args, Debug)]
 #[command(
     group(ArgGroup::new("which").args(["all", "wave", "cluster", "group"]).multiple(true).required(true)),
@@ -25,23 +25,21 @@ use crate::{cluster, events};
     mut_arg("wave", |argument| argument.conflicts_with_all(["cluster", "group"])),
     mut_arg("dry_run", |argument| argument.help("Show what would be removed, and remove nothing")),
     mut_arg("accept", |argument| {
-        argument.help("Uninstall a chart's release as it stands though it is not as it was stored from here, by the id shown")
+        argument.help("Consent to uninstalling a chart release that others have changed, by the id in the refusal; may be repeated")
     }),
     after_help = "\
-Each deployment whose record in the cluster names this fleet is undeployed, as `solution undeploy`
-does it: in whatever version it runs, and also where the file no longer has it. What somebody else
-deployed stays, and so do custom resources that users created, imported versions and CRDs
-(`solution delete` removes a Solution from one cluster).
+The command undeploys each deployment that this fleet made, in any version, even if the file no longer lists it. \
+Deployments by others, custom resources, imported versions and CRDs are kept. `solution delete` removes a \
+Solution from one cluster.
 
-The last wave goes first, and in it the last cluster of the file; in a cluster whatever needs others
-goes before them. As with `apply`, all clusters are planned and shown before anything is removed,
-and one refused cluster keeps all. Each removal is planned again before it is made; it has to come
-out as it was shown. Waves keep their `parallel` and `maxFailures`. Neither a soak time nor a missing
-approval holds it back, but `solution fleet pause` does. Running the same command again completes it.
+The command plans all clusters and shows the plan first. If one cluster is refused, no cluster changes. The last \
+wave changes first, and Solutions are undeployed before those that they need. Each removal is planned again and \
+must match the plan. `parallel`, `maxFailures` and `solution fleet pause` apply; soak times and approvals do \
+not. Run the command again to complete the rest.
 
-The next `apply` brings everything that the file has again: take clusters or Solutions out of it.
+The next `apply` deploys everything in the file again: remove clusters or Solutions from the file.
 
-Exits with 1 if a cluster is refused or fails, else with 3 if one was left out or not begun.
+Exit codes: 1 a cluster was refused or failed, else 3 a cluster was skipped or not started.
 
 Examples:
   solution fleet delete fleet.yaml --all --dry-run
@@ -49,14 +47,14 @@ Examples:
   solution fleet delete fleet.yaml --cluster paris --yes --output json"
 )]
 pub(crate) struct Arguments {
-    /// The file
+    /// The fleet file (`fleet.yaml`)
     file: PathBuf,
 
-    /// All clusters of the fleet
+    /// Select all clusters of the fleet
     #[arg(long)]
     all: bool,
 
-    /// Only the clusters of these waves
+    /// Select clusters by wave; may be repeated
     #[arg(long, value_name = "NAME")]
     wave: Vec<WaveName>,
 

@@ -11,18 +11,15 @@ use super::reading::ReadingArguments;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 
-/// Show what applying a fleet's file would change in each cluster
+/// Show what `fleet apply` would change in each cluster
 #[derive(Args, Debug)]
 #[command(after_help = "\
-For each cluster, each object that `solution fleet apply` would create, change or remove is shown as
-a diff, as `solution import --dry-run --diff` shows it. Clusters with equal differences share one.
-Values of Secrets are left out. Nothing is written.
+The command shows each object that `solution fleet apply` would create, change or delete. Clusters with equal \
+differences are shown together, without values of Secrets. It writes nothing.
 
---kubeconfig and --context are those of the cluster with the objects of Cluster API, where the file
-names any.
+--kubeconfig and --context select the cluster with the Cluster API objects in the file.
 
-Exits with 0 if nothing differs, with 1 if something does, and with 3 if that cannot be told of a
-cluster.
+Exit codes: 0 no difference, 1 differences, 3 unknown for a cluster.
 
 Examples:
   solution fleet diff fleet.yaml --key publisher.pub
@@ -31,7 +28,8 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     reading: ReadingArguments,
 
-    /// Let the templates of charts read what they ask for outside of the environment, by the id shown when it is refused
+    /// Consent to chart templates that read outside the environment, by the id that the refusal shows; may be
+    /// repeated
     #[arg(long, value_name = "ID")]
     accept: Vec<String>,
 }

@@ -9,36 +9,35 @@ use super::super::reading::ReadingArguments;
 use super::tool::GitOpsTool;
 use crate::failure::Failure;
 
-/// Hand what a fleet's file says over to Flux, Argo CD or Rancher Fleet
+/// Export a fleet for Flux, Argo CD or Rancher Fleet
 #[derive(Args, Debug)]
 #[command(after_help = "\
-For each cluster and each Solution there the objects are rendered as `solution render` does it, with
-the values that the file has for the cluster. They are pushed as an OCI artifact to the cluster's
-registry, with the images that it lacks, and the objects are printed by which the tool applies them:
-an OCIRepository and a Kustomization (flux), an Application (argocd), or a Bundle that holds
-everything by itself (fleet). Nothing is written to any cluster.
+The command renders the objects of each cluster like `solution render`. It pushes them to the registry of the \
+cluster as an OCI artifact, with missing images, and prints the objects with which the tool applies them. A \
+Bundle for Rancher Fleet contains the objects itself. The command writes nothing to clusters.
 
-As with `apply`, one cluster in which something is in the way keeps all as they are. What the tool
-does not do (consent, order, proof of pulls, records) is told.
+If one cluster is blocked, the command pushes nothing. It reports which features of `fleet apply` the tool does \
+not have (consent, order, image pull tests, records).
 
-No Secret with values leaves this machine: each is left out, and named with its keys, to be made in
-the cluster. An object of another kind with a sensitive value in it is in the way.
+The command leaves out Secrets with values, and lists them with their keys: create them in the clusters. A \
+sensitive value in another object blocks the cluster.
 
-Exits with 1 if a cluster is refused, else with 3 if one was left out.
+Exit codes: 1 a cluster was refused, else 3 a cluster was skipped.
 
 Examples:
   solution fleet export fleet.yaml --to flux --key publisher.pub --dry-run
   solution fleet export fleet.yaml --to flux --key publisher.pub --output-dir clusters
-  solution fleet export fleet.yaml --to argocd --group prod --key publisher.pub | kubectl apply -f -")]
+  solution fleet export fleet.yaml --to argocd --group prod --key publisher.pub \\
+      | kubectl apply -f -")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) reading: ReadingArguments,
 
-    /// The tool
+    /// The GitOps tool
     #[arg(long, value_enum, value_name = "TOOL")]
     pub(super) to: GitOpsTool,
 
-    /// Write the objects to files of this directory, CLUSTER.yaml for each cluster, in the place of those that are there
+    /// Write CLUSTER.yaml for each cluster to this directory; existing files are replaced [default: standard output]
     #[arg(long, value_name = "DIR", conflicts_with = "dry_run")]
     pub(super) output_dir: Option<PathBuf>,
 
@@ -46,15 +45,15 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "NAME")]
     namespace: Option<Namespace>,
 
-    /// The Secret in that namespace with which Flux logs in to the registry (kubernetes.io/dockerconfigjson)
+    /// The Secret (kubernetes.io/dockerconfigjson) in that namespace with Flux's registry credentials
     #[arg(long, value_name = "NAME")]
     pub(super) login_secret: Option<KubernetesName>,
 
-    /// Stop before anything is pushed, and show what would be
+    /// Show what would be pushed, and push nothing
     #[arg(long)]
     pub(super) dry_run: bool,
 
-    /// Leave out clusters that cannot be reached; they are named, and the exit code is 3
+    /// Skip clusters that cannot be reached; the exit code is then 3
     #[arg(long)]
     pub(super) skip_unreachable: bool,
 }

@@ -18,11 +18,11 @@ const KEPT: [&str; 3] = [
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum GitOpsTool {
-    /// Flux: an `OCIRepository` and a Kustomization for each deployment, to be applied in its cluster.
+    /// An `OCIRepository` and a Kustomization for each deployment, to apply in its cluster.
     Flux,
-    /// Argo CD: an Application for each deployment, to be applied where Argo CD runs.
+    /// An Application for each deployment, to apply where Argo CD runs.
     Argocd,
-    /// Rancher Fleet: a Bundle for each deployment with its objects in it, to be applied where Fleet runs.
+    /// A Bundle with the objects of each deployment, to apply where Rancher Fleet runs.
     Fleet,
 }
 

@@ -17,31 +17,28 @@ use crate::args::{Output, ReadArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
-/// Show what was changed in the clusters of a fleet, by whom, and what became of it
+/// Show the changes made to the clusters of a fleet
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The newest change of all clusters comes first. Changes of the file's Solutions in its environments are
-shown, and those of such a Solution or such an environment as a whole; who made them, with the file or
-without it, plays no part. Times are those of the machines that made the changes. REVISION counts in
-each cluster by itself: `solution history --context NAME` says more of one. FLEET REVISION is what
-`solution fleet rollback --revision` takes.
+The command lists the changes to the Solutions and environments in the file, with or without the fleet, newest \
+first. REVISION counts in each cluster; `solution history --context NAME` shows the details. FLEET REVISION is \
+for `solution fleet rollback --revision`. Times are from the machines that made the changes. A cluster that does \
+not answer within --timeout does not hide the others.
 
-Each cluster is asked for no longer than --timeout; one that cannot be reached hides no other.
-
-Exits with 1 if a cluster is another one than the file pins, else with 3 if one cannot be reached.
+Exit codes: 1 a cluster has another UID than in the file, else 3 a cluster cannot be reached.
 
 Examples:
   solution fleet history fleet.yaml
   solution fleet history fleet.yaml --group prod --limit 20
   solution fleet history fleet.yaml --cluster paris --output json")]
 pub(crate) struct Arguments {
-    /// The file
+    /// The fleet file (`fleet.yaml`)
     file: PathBuf,
 
     #[command(flatten)]
     selection: SelectionArguments,
 
-    /// Only so many changes of all clusters, the newest [default: all that are kept]
+    /// Show only the newest N changes of all clusters [default: all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 

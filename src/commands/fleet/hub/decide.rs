@@ -13,11 +13,11 @@ use crate::failure::Failure;
 /// Which cluster is the hub.
 #[derive(Args, Debug)]
 pub(in crate::commands::fleet) struct HubArguments {
-    /// Share it by the hub of this context of the kubeconfig, too
+    /// Also share the decision through the hub of this kubeconfig context
     #[arg(long, value_name = "CONTEXT")]
     hub: Option<String>,
 
-    /// The kubeconfig file of the hub [default: the files in KUBECONFIG, else ~/.kube/config]
+    /// The kubeconfig file of the hub [default: the files in `KUBECONFIG`, else ~/.kube/config]
     #[arg(long, value_name = "FILE", requires = "hub")]
     kubeconfig: Option<PathBuf>,
 }

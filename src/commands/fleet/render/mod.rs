@@ -15,18 +15,17 @@ use crate::commands::refusal::InTheWay;
 use crate::commands::render::show::check_directory;
 use crate::failure::{Failure, Outcome};
 
-/// Print the objects that each cluster of a fleet gets, as YAML
+/// Print the objects of each cluster of a fleet as YAML
 #[derive(Args, Debug)]
 #[command(after_help = "\
-For each cluster and each Solution there, the objects are rendered as `solution render` does it, with
-the values that the file has for the cluster. A comment before each object names the cluster and the
-deployment. Nothing is written to any cluster.
+The command renders the objects of each Solution like `solution render`, with the values that the file has for \
+the cluster. A comment before each object names its cluster and deployment. The command writes nothing to \
+clusters.
 
---kubeconfig and --context are those of the cluster with the objects of Cluster API, where the file
-names any.
+--kubeconfig and --context select the cluster with the Cluster API objects in the file.
 
-Exits with 1 if a deployment cannot be rendered or a cluster is another one than the file pins, else
-with 3 if a cluster cannot be reached.
+Exit codes: 1 a deployment cannot be rendered or a cluster has another UID than in the file, else 3 a cluster \
+cannot be reached.
 
 Examples:
   solution fleet render fleet.yaml --key publisher.pub --cluster paris
@@ -35,15 +34,16 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     reading: ReadingArguments,
 
-    /// Write each object to a file below CLUSTER/ENVIRONMENT.SOLUTION in this directory, which is new or empty
+    /// Write the objects to files in CLUSTER/ENVIRONMENT.SOLUTION of this directory, which must be new or empty
     #[arg(long, value_name = "DIR")]
     output_dir: Option<PathBuf>,
 
-    /// Show the values of Secrets and of sensitive parameters
+    /// Show the values of Secrets and sensitive parameters
     #[arg(long)]
     show_secrets: bool,
 
-    /// Let the templates of charts read what they ask for outside of the environment, by the id shown when it is refused
+    /// Consent to chart templates that read outside the environment, by the id that the refusal shows; may be
+    /// repeated
     #[arg(long, value_name = "ID")]
     accept: Vec<String>,
 }

@@ -19,29 +19,25 @@ use crate::commands::import;
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, events, render};
 
-/// Roll back what a revision of a fleet changed
+/// Roll back a revision of a fleet
 #[derive(Args, Debug)]
 #[command(
     group(ArgGroup::new("which").args(["wave", "cluster", "group"]).multiple(true).required(true)),
     mut_arg("wave", |argument| argument.conflicts_with_all(["cluster", "group"])),
     after_help = "\
-Rolls back what a revision of the fleet changed: all runs of `apply` with the same file, one after
-the other, are one revision. Without --revision it is the last one that changed clusters from this
-machine; `solution fleet history` lists them. Each deployment returns to the version that ran before
-the revision, as with `solution rollback`: with its pull secret and the values chosen for its
-parameters. The values that the fleet chooses stay.
+Consecutive runs of `apply` with the same file are one revision. Each deployment returns to its version before \
+the revision, with its pull secret and its parameter values, as with `solution rollback`. Values from the fleet \
+file and CRDs are not changed.
 
-A deployment is left as it is, and the plan says why, if the revision did not change it, if no
-version ran there before, if the revision changed only values, or if another version runs now. So
-running the same command again completes what is missing, and never takes it back.
+A deployment is skipped, and the plan says why, if the revision did not change its version, if it had no version \
+before, or if another version runs now. You can therefore run the command again to complete the rest.
 
-As with `apply`, all clusters are planned and shown before anything is written, one consent covers
-them, and waves are changed in their order with their `parallel` and `maxFailures`. Neither a pause,
-nor a soak time, nor a missing approval holds it back. CRDs stay as they are.
+The command plans all clusters first, one consent covers them, and waves keep their order, `parallel` and \
+`maxFailures`. Pauses, soak times and approvals do not apply.
 
-The next `apply` brings the version of the file again: change it there, or `solution fleet pause`.
+The next `apply` deploys the version in the file again: change the file, or run `solution fleet pause`.
 
-Exits with 1 if a cluster is refused or fails, else with 3 if one was left out.
+Exit codes: 1 a cluster was refused or failed, else 3 a cluster was skipped.
 
 Examples:
   solution fleet rollback fleet.yaml --wave prod --dry-run --diff
@@ -50,21 +46,21 @@ Examples:
   solution fleet rollback fleet.yaml --cluster paris --revision 2026-11-28T09:30:00Z"
 )]
 pub(crate) struct Arguments {
-    /// The file
+    /// The fleet file (`fleet.yaml`)
     file: PathBuf,
 
-    /// Only the clusters of these waves
+    /// Select clusters by wave; may be repeated
     #[arg(long, value_name = "NAME")]
     wave: Vec<WaveName>,
 
     #[command(flatten)]
     selection: SelectionArguments,
 
-    /// Only these Solutions [default: all of the file]
+    /// Roll back only this Solution; may be repeated [default: all Solutions]
     #[arg(long, value_name = "NAME")]
     solution: Vec<SolutionName>,
 
-    /// The revision of the fleet to roll back, as `solution fleet history` shows it [default: the last one]
+    /// The revision to roll back, from `solution fleet history` [default: the last one]
     #[arg(long, value_name = "TIME")]
     revision: Option<StatementTime>,
 

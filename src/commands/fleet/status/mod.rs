@@ -27,24 +27,22 @@ use crate::args::{Output, ReadArguments, RegistryArguments};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
-/// Show how far each cluster of a fleet is as the file says
+/// Compare the clusters of a fleet with the fleet file
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each cluster is asked what runs there, sixteen at a time, each for no longer than --timeout; one
-that cannot be reached hides no other. Nothing is written. A deployment of the file is ready, has
-other values than the file has for it, has drifted (others changed or removed its objects), is not
-ready, behind (an older version is deployed), ahead, absent, or incomplete: a change of it goes on,
-was interrupted or failed. What else runs in environments is told, and not judged.
+A deployment is ready, not ready, behind or ahead of the file, absent, incomplete (a change runs, was \
+interrupted or failed) or drifted (others changed or deleted its objects), or it has other values. Other \
+deployments in the environments are only listed. A cluster that does not answer within --timeout does not hide \
+the others. The command writes nothing.
 
-To compare objects, the archive is read from the registry that has it, and the API server dry-runs
-each object. This needs the rights of `solution site rbac --verb deploy`. With --live=false only versions
-and values are compared, with --quick only versions.
+To compare objects, the command reads archives from the registry, and the API server dry-runs each object. This \
+needs the permissions of `solution site rbac --verb deploy`. --live=false compares versions and values, and \
+--quick only versions.
 
---kubeconfig and --context are those of the cluster with the objects of Cluster API, where the file
-names any.
+--kubeconfig and --context select the cluster with the Cluster API objects in the file.
 
-Exits with 1 if a deployment is not as the file says or a cluster is another one than the file pins,
-else with 3 if a cluster cannot be reached or does not let this user see enough.
+Exit codes: 1 a deployment differs from the file or a cluster has another UID than in the file, else 3 a cluster \
+cannot be reached or does not show enough.
 
 Examples:
   solution fleet status fleet.yaml
@@ -53,17 +51,17 @@ Examples:
   solution fleet status fleet.yaml --quick
   solution fleet status fleet.yaml --output json")]
 pub(crate) struct Arguments {
-    /// The file
+    /// The fleet file (`fleet.yaml`)
     file: PathBuf,
 
     #[command(flatten)]
     selection: SelectionArguments,
 
-    /// Compare only versions, and neither values nor objects
+    /// Compare only versions
     #[arg(long)]
     quick: bool,
 
-    /// Compare objects with what was deployed; `--live=false` leaves them out
+    /// Compare objects with their deployment; `--live=false` skips this
     #[arg(
         long,
         value_name = "true|false",

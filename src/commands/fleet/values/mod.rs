@@ -18,29 +18,27 @@ use crate::args::{Output, ReadArguments};
 use crate::cluster;
 use crate::failure::{Failure, Outcome};
 
-/// Show the values that each cluster of a fleet gets
+/// Show the values of each cluster of a fleet
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Prints a site's file (YAML) for each Solution in an environment; clusters with equal values share
-one. Reads from each cluster what expressions may need, sixteen clusters at a time, each for no
-longer than --timeout. A cluster that cannot be reached does not hide the others. Nothing is
-written.
+The command prints a site configuration (YAML) for each Solution in an environment. Clusters with equal values \
+share one. It reads what expressions need from the clusters; a cluster that does not answer within --timeout \
+does not hide the others. It writes nothing.
 
---kubeconfig and --context are those of the cluster with the objects of Cluster API, where the file
-names any.
+--kubeconfig and --context select the cluster with the Cluster API objects in the file.
 
-Exits with 1 if a value cannot be computed or a cluster is another one than the file pins, else with
-3 if a cluster cannot be reached.
+Exit codes: 1 a value cannot be computed or a cluster has another UID than in the file, else 3 a cluster cannot \
+be reached.
 
 Examples:
   solution fleet values fleet.yaml
   solution fleet values fleet.yaml --explain
   solution fleet values fleet.yaml --cluster 'par*' --group prod")]
 pub(crate) struct Arguments {
-    /// The file
+    /// The fleet file (`fleet.yaml`)
     file: PathBuf,
 
-    /// Show where each value comes from, and the expression that it was computed from
+    /// Show the source and the expression of each value
     #[arg(long)]
     explain: bool,
 

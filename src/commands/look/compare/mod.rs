@@ -21,28 +21,29 @@ use crate::commands::validate::words::refuse;
 use crate::failure::{Failure, Outcome};
 use crate::render;
 
-/// Show what differs between two versions: images, CRDs, rights, objects, values
+/// Compare two versions of a Solution
 #[derive(Args, Debug)]
 #[command(after_help = "\
-CRDs are judged as an import judges them where only the first version is. Objects, charts and parameters are compared \
-as they stand in the archives: where images are named, nothing differs. What charts' templates make is not compared: \
-`solution diff` compares it in an environment.
+CRDs are checked like an upgrade from the first to the second version. Objects, charts and parameters are \
+compared as in the archives, before image addresses are replaced. Rendered charts are not compared: use \
+`solution diff` in an environment.
 
-A word without dots and slashes, or NAME@VERSION, is an imported version; its archive is read from the registry that \
-keeps it. Signatures of files are only verified with --key.
+A word without dots and slashes, or NAME@VERSION, is an imported version; the command reads its archive from the \
+registry. Without --key, signatures of files are not verified.
 
-Exits with 0 if nothing differs, with 1 if something does, and with 3 if that cannot be told.
+Exit codes: 0 no difference, 1 differences, 3 unknown.
 
 Examples:
   solution compare shop-1.0.0.iso shop-1.1.0.iso
   solution compare shop shop-1.1.0.iso
   solution compare shop@1.0.0 shop@1.1.0 --output json")]
 pub(crate) struct Arguments {
-    /// The first version: an archive, or an imported version, the newest if only its name is given
+    /// The first version: an archive (a file or a block device), or an imported Solution in its newest version or
+    /// VERSION
     #[arg(value_name = "ARCHIVE|NAME[@VERSION]")]
     before: PathBuf,
 
-    /// The second version, in the same way
+    /// The second version, in the same form
     #[arg(value_name = "ARCHIVE|NAME[@VERSION]")]
     after: PathBuf,
 

@@ -10,11 +10,11 @@ use crate::failure::{Failure, Outcome};
 /// kubectl reads no script, but runs a program. This one asks the script for bash.
 const KUBECTL: &str = include_str!("kubectl_complete-solution");
 
-/// Write a shell's completion script to standard output
+/// Print a shell completion script
 #[derive(Args, Debug)]
 #[command(after_help = "\
-The examples write each script where its shell looks for it. To complete `kubectl solution`, kubectl runs a program of its \
-own, which needs bash: it must be named kubectl_complete-solution and be on PATH, as must kubectl-solution.
+The examples write each script to the directory where its shell looks for it. For `kubectl solution`, kubectl \
+needs bash, and `kubectl_complete-solution` and `kubectl-solution` on the PATH.
 
 Examples:
   solution completion bash > /usr/local/share/bash-completion/completions/solution
