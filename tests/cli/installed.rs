@@ -30,7 +30,7 @@ fn bash_completes_verbs_options_and_values() {
         (&["solution", "pack", "--compr"], "--compression\n"),
         (
             &["solution", "status", "--output", ""],
-            "human\njson\nmetrics\n",
+            "table\njson\nyaml\nmetrics\n",
         ),
         (&["solution", "completion", "k"], "kubectl\n"),
         (&["solution", "validate", "--key", "bi"], "bin\n"),
@@ -51,7 +51,10 @@ fn kubectl_is_told_the_candidates_and_leaves_files_to_the_shell() {
     for (words, candidates) in [
         (&["un"][..], "undeploy\nunimport\n:0\n"),
         (&["environment", "cr"], "create\n:0\n"),
-        (&["status", "--output", ""], "human\njson\nmetrics\n:0\n"),
+        (
+            &["status", "--output", ""],
+            "table\njson\nyaml\nmetrics\n:0\n",
+        ),
         (&["validate", "--key", "bi"], ":0\n"),
         (&["archive", "cat", "bi"], ":0\n"),
     ] {
