@@ -165,7 +165,7 @@ pub(crate) struct ClusterArguments {
 /// Whether a verb that removes only shows what it would remove.
 #[derive(Args, Debug)]
 pub(crate) struct DryRunArguments {
-    /// Show what would be removed, and remove nothing
+    /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
 }

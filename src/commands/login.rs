@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "NAME")]
     username: Option<Username>,
 
-    /// Read the password from standard input [default: a prompt]
+    /// Read the password from standard input instead of a prompt
     #[arg(long, requires = "username")]
     password_stdin: bool,
 

@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     #[arg(requires = "plan")]
     archive: Option<PathBuf>,
 
-    /// Show the plan and stop
+    /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
 

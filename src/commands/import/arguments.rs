@@ -284,7 +284,7 @@ pub(crate) struct Choices<'a> {
 /// What becomes of a plan.
 #[derive(Args, Debug)]
 pub(crate) struct PlanArguments {
-    /// Show the plan and stop
+    /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
 
@@ -292,7 +292,7 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "FILE", requires = "dry_run")]
     missing_rights: Option<PathBuf>,
 
-    /// Write the plan to this file and stop, for review and signing
+    /// Write the plan to this file and stop, for `solution sign` and `solution apply --plan`
     #[arg(long, value_name = "FILE")]
     plan_out: Option<PathBuf>,
 

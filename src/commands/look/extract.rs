@@ -24,7 +24,8 @@ const EXTRACT: &str = "extract";
 #[command(after_help = "\
 Each file keeps its path below the directory, and is written only if it is intact. Identical files in the \
 directory are kept, so that you can run an interrupted command again. The command writes nothing outside the \
-directory and does not follow links. If a different file exists, it writes nothing.
+directory and does not follow links. If a different file exists, it writes nothing without \
+--overwrite.
 
 Files with the same content become hard links where the file system supports them: edit a copy.
 

@@ -35,7 +35,7 @@ enum SchemaDocument {
     Site,
     /// fleet.yaml, the fleet file
     Fleet,
-    /// The Solutions of a site, for `solution apply`
+    /// The Solutions that a site imports and activates
     SolutionsConfiguration,
     /// A trust policy
     TrustPolicy,

@@ -56,7 +56,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) progress: ProgressArguments,
 
-    /// Show the plan and stop
+    /// Show what would change, and change nothing
     #[arg(long)]
     pub(super) dry_run: bool,
 

@@ -26,7 +26,7 @@ Examples:
   solution site set site.yaml
   solution site set prod.yaml -e prod --dry-run")]
 pub(crate) struct Arguments {
-    /// The fleet file (`fleet.yaml`)
+    /// The site configuration (`site.yaml`)
     file: PathBuf,
 
     /// The environment of the site configuration [default: all environments]

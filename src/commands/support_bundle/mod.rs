@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     include_text: bool,
 
-    /// Skip the confirmation; required without a terminal
+    /// Skip the confirmation of --include-text; required without a terminal
     #[arg(long, requires = "include_text")]
     yes: bool,
 

@@ -12,9 +12,8 @@ use crate::failure::Failure;
 /// List the versions in a registry and delete unneeded ones
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Without arguments, the command lists the versions in the registry, whether a record in the cluster needs them, \
-and the size that only they use. With arguments, it deletes the images and archives of these versions after you \
-confirm. Images that other versions in the registry also use are kept. If the command cannot read the content \
+The command lists the versions in the registry, whether a record in the cluster needs them, and the size that \
+only they use. With versions or --all-unneeded, it deletes their images and archives after you confirm. Images that other versions in the registry also use are kept. If the command cannot read the content \
 list of any other version, it deletes nothing.
 
 The command does not delete imported versions: run `solution unimport --images` instead. If multiple clusters \

@@ -19,7 +19,7 @@ use crate::helm;
 /// How the clusters of a fleet are changed.
 #[derive(Args, Debug)]
 pub(in crate::commands::fleet) struct RolloutArguments {
-    /// Show the plan and stop
+    /// Show what would change, and change nothing
     #[arg(long)]
     pub(super) dry_run: bool,
 

@@ -13,7 +13,7 @@ use crate::plans;
 /// The file of a fleet's plan.
 #[derive(Args, Debug)]
 pub(in crate::commands::fleet) struct FilingArguments {
-    /// Write the plan to this file and stop, for review and signing
+    /// Write the plan to this file and stop, for `solution sign` and --plan
     #[arg(long, value_name = "FILE", conflicts_with = "plan")]
     plan_out: Option<PathBuf>,
 

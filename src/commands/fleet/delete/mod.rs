@@ -23,7 +23,7 @@ use crate::{cluster, events};
     group(ArgGroup::new("which").args(["all", "wave", "cluster", "group"]).multiple(true).required(true)),
     mut_arg("all", |argument| argument.conflicts_with_all(["wave", "cluster", "group"])),
     mut_arg("wave", |argument| argument.conflicts_with_all(["cluster", "group"])),
-    mut_arg("dry_run", |argument| argument.help("Show what would be removed, and remove nothing")),
+    mut_arg("dry_run", |argument| argument.help("Show what would change, and change nothing")),
     mut_arg("accept", |argument| {
         argument.help("Consent to uninstalling a chart release that others have changed, by the id in the refusal; may be repeated")
     }),

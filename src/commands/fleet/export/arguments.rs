@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) reading: ReadingArguments,
 
-    /// The GitOps tool
+    /// The tool to export for
     #[arg(long, value_enum, value_name = "TOOL")]
     pub(super) to: GitOpsTool,
 

@@ -29,7 +29,7 @@ compared as in the archives, before image addresses are replaced. Rendered chart
 `solution diff` in an environment.
 
 A word without dots and slashes, or NAME@VERSION, is an imported version; the command reads its archive from the \
-registry. Without --key, signatures of files are not verified.
+registry.
 
 Exit codes: 0 no difference, 1 differences, 3 unknown.
 
