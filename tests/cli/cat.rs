@@ -78,14 +78,14 @@ fn what_is_not_there_is_said_with_what_is() {
             "nowhere",
             &[
                 "has no file `nowhere`",
-                "hint: `solution archive ls -R` lists",
+                "hint: list the files with `solution archive ls -R`",
             ][..],
         ),
         (
             "role.yaml",
             &[
                 "has no file `role.yaml`",
-                "hint: there is `operator/deploy/role.yaml`",
+                "hint: did you mean `operator/deploy/role.yaml`",
             ],
         ),
         (
@@ -95,11 +95,11 @@ fn what_is_not_there_is_said_with_what_is() {
         ("images/", &["is a directory", "such as `images/"]),
         (
             "/manifest.yaml",
-            &["has no file", "hint: there is `manifest.yaml`"],
+            &["has no file", "hint: did you mean `manifest.yaml`?"],
         ),
         (
             "../manifest.yaml",
-            &["has no file", "hint: there is `manifest.yaml`"],
+            &["has no file", "hint: did you mean `manifest.yaml`?"],
         ),
         ("", &["has no file ``", "solution archive ls -R"]),
     ] {

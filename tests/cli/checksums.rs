@@ -84,7 +84,10 @@ fn a_list_that_no_key_signed_says_nothing_of_files() {
         "{said}"
     );
     assert!(!said.contains("a.deb"), "{said}");
-    assert!(said.contains("\nhint: get it again"), "{said}");
+    assert!(
+        said.contains("\nhint: get the list and its signatures again"),
+        "{said}"
+    );
     // A list that was made to fit other files.
     desk.write("b.rpm", "c");
     list(&desk);

@@ -71,7 +71,7 @@ fn directories_are_listed_as_folders_are() {
     assert_eq!(shown, size + own, "{json:#}");
     let nowhere = ls(&["role.yaml"]).failure(1);
     assert!(
-        nowhere.contains("there is `operator/deploy/role.yaml`"),
+        nowhere.contains("did you mean `operator/deploy/role.yaml`?"),
         "{nowhere}"
     );
 }

@@ -62,7 +62,7 @@ fn all_that_is_wrong_with_a_fleet_is_said_with_its_line_and_what_to_do() {
     desk.write("fleet.yaml", wrong);
     let refused = desk.solution(&["fleet", "check", "fleet.yaml"]).failure(1);
     for words in [
-        "error: line 8: the cluster `lab` is in no wave\nhint: add it,",
+        "error: line 8: the cluster `lab` is in no wave\nhint: add it or one of its groups",
         "error: line 13: the entry for `shop` in the environment `prod` names the group `prd`, which does not exist\nhint: did you mean `prod`?",
         "error: line 17: the cluster `paris` is in two waves, `canary` and `rest`\nhint: remove it",
         "note: the entry for `shop` in the environment `prod` selects no cluster",
@@ -85,7 +85,7 @@ fn expressions_and_values_are_judged_without_a_cluster() {
         "error: line 9: `${cluster.nam}` uses `cluster.nam`, which is not a fact\nhint: did you mean `cluster.name`?",
         "error: line 10: `${split(1}`: it is not CEL: ",
         "error: line 11: `site` of fleet at `/workloads/0`: unknown field `image`",
-        "3 obstacles",
+        "3 blockers",
     ] {
         assert!(refused.contains(words), "{words}\n{refused}");
     }

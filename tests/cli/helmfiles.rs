@@ -284,7 +284,7 @@ fn without_helmfile_no_helmfile_is_read() {
     desk.write("helmfile", failing);
     let said = init(&desk, &["x"]).failure(1);
     assert!(
-        said.contains("error: helmfile build: in shop: no such template\nhint: `helmfile build`"),
+        said.contains("error: helmfile build: in shop: no such template\nhint: reproduce the error with `helmfile build`"),
         "{said}"
     );
     assert!(!desk.path("x").exists());
@@ -345,7 +345,7 @@ fn what_is_read_is_bounded() {
     let said = init(&desk, &["x"]).failure(1);
     let words = "/shop/large.yaml`: the copied files would exceed 128 MiB";
     assert!(
-        said.contains(words) && said.contains("hint: make several"),
+        said.contains(words) && said.contains("hint: create multiple"),
         "{said}"
     );
     // Of what Helmfile prints, too.

@@ -276,7 +276,7 @@ fn a_receipt_proves_a_change_of_the_cluster_that_it_names_and_of_no_other() {
 
     let text = verify("named.json", &["--cluster", other]).failure(1);
     assert!(
-        text.contains(&format!("of another cluster: UID {here}, not {other}")),
+        text.contains(&format!("to another cluster: UID {here}, not {other}")),
         "{text}"
     );
     // A receipt of version 1.0.0 verifies as before, and names no cluster.

@@ -154,7 +154,7 @@ fn what_cannot_be_rendered_is_said() {
     let name = [&["render", "example"], &PLACE[..]].concat();
     let refused = desk.solution(&name).failure(2);
     assert!(
-        refused.contains("`example` is an imported Solution"),
+        refused.contains("cannot render `example` without a cluster"),
         "{refused}"
     );
     let old = [

@@ -227,7 +227,7 @@ fn keys_are_changed_one_by_one() {
     let text = trust(&desk, &["remove", &ids[1][..12]]).failure(1);
     assert!(text.contains("remove the whole policy"), "{text}");
     let text = trust(&desk, &["remove", "nothing"]).failure(1);
-    assert!(text.contains("no policy `nothing`"), "{text}");
+    assert!(text.contains("no policy has the name `nothing`"), "{text}");
     let extend = ["add", "nobody", "--key", "third.pub", "--extend"];
     trust(&desk, &extend).failure(1);
 }

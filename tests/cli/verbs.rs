@@ -156,7 +156,7 @@ fn what_is_damaged_is_neither_signed_nor_shown() {
     ] {
         let text = desk.solution(verb).failure(1);
         assert!(text.contains("not what was signed"), "{text}");
-        assert!(text.contains("hint: `solution validate` says"), "{text}");
+        assert!(text.contains("hint: run `solution validate`"), "{text}");
     }
     assert!(desk.read("example.iso") == bytes, "it was changed");
 }

@@ -132,9 +132,7 @@ pub(super) async fn write_missing(
         return Ok(());
     }
     disk::write_new(path, 0o644, documents(&roles).as_bytes())?;
-    render::note!(
-        "ask the cluster administrator to grant the missing rights with `kubectl apply -f {shown}`"
-    );
+    render::note!("an administrator grants the missing rights with `kubectl apply -f {shown}`");
     Ok(())
 }
 
