@@ -403,7 +403,11 @@ impl Keeper {
         if holder == self.request.holder {
             return Ok(lease);
         }
-        let holder = if holder.is_empty() { "nobody" } else { holder };
+        let holder = if holder.is_empty() {
+            "no writer"
+        } else {
+            holder
+        };
         Err(self
             .request
             .lost(format!("{} holds it", cut(holder, limits::MAX_SHOWN_VALUE))))

@@ -194,7 +194,7 @@ mod tests {
         let tell = |nodes: UnreadyNodes| told.lock().unwrap().push(nodes.to_string());
         let hour = Duration::from_hours(1);
         assert_eq!(cluster.wait_nodes(hour, &tell).await.unwrap(), Waited::Yes);
-        let none = "no node has joined that takes pods";
+        let none = "no schedulable node has joined";
         let [a, b] = [
             "a: container runtime network not ready",
             "b: it has not reported yet",

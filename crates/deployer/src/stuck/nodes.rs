@@ -38,7 +38,7 @@ impl UnreadyNodes {
 impl fmt::Display for UnreadyNodes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.nodes.is_empty() {
-            return f.write_str("no node has joined that takes pods");
+            return f.write_str("no schedulable node has joined");
         }
         for (at, UnreadyNode { name, why }) in self.nodes.iter().enumerate() {
             let between = if at == 0 { "" } else { "; " };
