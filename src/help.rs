@@ -1,5 +1,7 @@
 //! The layout of help: groups of commands, sections of flags, and the flags that `-h` leaves out.
 
+use std::fmt::Write as _;
+
 use clap::{Arg, Command};
 
 /// The commands that `solution --help` describes, by what people do with them.
@@ -163,12 +165,13 @@ fn commands(command: &Command) -> String {
         .map(Command::get_name)
         .collect();
     for (title, names) in GROUPS {
-        text += &format!("{title}:\n");
+        writeln!(text, "{title}:").expect("a string takes any text");
         for name in *names {
             others.retain(|other| other != name);
             let verb = command.find_subcommand(name);
             let about = verb.and_then(Command::get_about).map(ToString::to_string);
-            text += &format!("  {name:<12} {}\n", about.unwrap_or_default());
+            writeln!(text, "  {name:<12} {}", about.unwrap_or_default())
+                .expect("a string takes any text");
         }
         text += "\n";
     }

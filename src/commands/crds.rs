@@ -1,4 +1,4 @@
-//! `solution crds`: the version whose CustomResourceDefinitions a cluster serves.
+//! `solution crds`: activates and removes the CRDs of a Solution.
 
 use clap::Subcommand;
 
@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Activate(Box<activate::Arguments>),
-    Deactivate(deactivate::Arguments),
+    Deactivate(Box<deactivate::Arguments>),
 }
 
 pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
