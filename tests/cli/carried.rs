@@ -408,7 +408,7 @@ fn what_cannot_be_renewed_is_refused_and_left_as_it_is() {
     let cases: [Case<'_>; 5] = [
         (
             &not_made,
-            &["`cert-keeper` has no `.solution-init`, the copy of how it was made"],
+            &["`cert-keeper` has no `.solution-init`, the directory with the original draft"],
         ),
         (&unreadable, &["`solution.yaml` cannot be parsed"]),
         (

@@ -573,7 +573,8 @@ mod tests {
                         (&connection).read_exact(&mut byte).ok()?;
                         asked.extend(byte);
                     }
-                    let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}";
+                    let answer =
+                        b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}";
                     (&connection).write_all(answer).ok()
                 });
             }

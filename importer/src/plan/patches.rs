@@ -212,7 +212,7 @@ mod tests {
             ),
             (
                 "{target: {kind: Service}, merge: {metadata: {namespace: other}}}",
-                "changes what Service `shop` is: ",
+                "changes the identity of Service `shop`: ",
             ),
             (
                 "{target: {kind: Service}, merge: {metadata: {finalizers: [a/b]}}}",

@@ -485,7 +485,7 @@ mod tests {
         let lines = lines(&serde_json::from_value(plan).unwrap()).split_off(3);
         let expected = [
             "crd       keep version 2.0.0 of CRD b",
-            "deploy    to environment prod, namespace prod (it does not run there now)",
+            "deploy    to environment prod, namespace prod (it does not run there)",
             "          change ConfigMap a",
             "          keep ConfigMap b",
             "        ! takes over .data.a from kubectl",

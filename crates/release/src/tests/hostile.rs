@@ -100,7 +100,7 @@ fn what_is_no_release_is_refused_with_its_place() {
         refuses(
             &text,
             &[&format!(
-                "document 1 (line 1): Deployment `app-operator` has `{image}` for an image"
+                "document 1 (line 1): Deployment `app-operator` has the image `{image}`, which is not a valid reference"
             )],
         );
     }
