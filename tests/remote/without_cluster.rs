@@ -285,6 +285,54 @@ fn mirrors_are_left_out_where_that_is_said_and_what_was_mirrored_is_still_delete
     assert!(!mirrored() && !is_whole());
 }
 
+/// Without the record, the layout is that of the images that are found.
+fn without_a_head(server: &Server, registry: &str, run: &dyn Fn(&[&str]) -> Answer) {
+    let head = server.stored("/site/shop-1.0.0/_manifests/tags/");
+    let head = head
+        .iter()
+        .find(|path| path.ends_with("current/link"))
+        .unwrap();
+    let digest = std::fs::read_to_string(head).unwrap();
+    let (repository, digest) = ("site/shop-1.0.0".parse(), digest.trim().parse());
+    server.delete_manifest(&repository.unwrap(), &digest.unwrap());
+    let verify = ["registry", "verify", "images.iso", "--key", "publisher.pub"];
+    let lost = run(&[&verify[..], &["--output", "json"]].concat());
+    assert_eq!(lost.code, 1, "{lost:?}");
+    let lost = lost.json();
+    let faults = lost["faults"].as_array().unwrap().iter();
+    let repositories = faults.map(|fault| fault["repository"].as_str().unwrap());
+    assert_eq!(
+        repositories.collect::<Vec<_>>(),
+        [format!("{registry}/shop-1.0.0")],
+        "{lost:#}"
+    );
+    run(&[&verify[..], &["--repair"]].concat()).success();
+}
+
+/// A program that is told of the mirror finds it by its own name.
+fn by_its_mirror(desk: &Desk, run: &dyn Fn(&[&str]) -> Answer) {
+    let mirrors = [
+        "mirrors",
+        "--archive",
+        "images.iso",
+        "--key",
+        "publisher.pub",
+    ];
+    let told = |format| {
+        run(&[
+            &mirrors[..],
+            &["--repository-layout", "flat", "--format", format],
+        ]
+        .concat())
+    };
+    let refused = told("containerd").failure(1);
+    assert!(refused.contains("quay.example/org/app"), "{refused}");
+    desk.write("registries.conf", told("crio").success());
+    let mut pull = Podman::command(desk);
+    pull.env("CONTAINERS_REGISTRIES_CONF", desk.path("registries.conf"));
+    Answer::of(pull.args(["pull", "--quiet", "quay.example/org/app:1.2"])).success();
+}
+
 #[test]
 fn in_a_flat_layout_images_lie_directly_below_the_prefix_and_every_verb_finds_them() {
     let (desk, server) = desk();
@@ -315,27 +363,7 @@ fn in_a_flat_layout_images_lie_directly_below_the_prefix_and_every_verb_finds_th
         let verify = [&["registry", "verify"][..], what, &trust].concat();
         run(&verify).success();
     }
-    // Without the record, the layout is that of the images that are found.
-    let head = server.stored("/site/shop-1.0.0/_manifests/tags/");
-    let head = head
-        .iter()
-        .find(|path| path.ends_with("current/link"))
-        .unwrap();
-    let digest = std::fs::read_to_string(head).unwrap();
-    let (repository, digest) = ("site/shop-1.0.0".parse(), digest.trim().parse());
-    server.delete_manifest(&repository.unwrap(), &digest.unwrap());
-    let verify = ["registry", "verify", "images.iso", "--key", "publisher.pub"];
-    let lost = run(&[&verify[..], &["--output", "json"]].concat());
-    assert_eq!(lost.code, 1, "{lost:?}");
-    let lost = lost.json();
-    let faults = lost["faults"].as_array().unwrap().iter();
-    let repositories = faults.map(|fault| fault["repository"].as_str().unwrap());
-    assert_eq!(
-        repositories.collect::<Vec<_>>(),
-        [format!("{registry}/shop-1.0.0")],
-        "{lost:#}"
-    );
-    run(&[&verify[..], &["--repair"]].concat()).success();
+    without_a_head(&server, &registry, &run);
     let export = [
         "export",
         "shop",
@@ -352,22 +380,7 @@ fn in_a_flat_layout_images_lie_directly_below_the_prefix_and_every_verb_finds_th
     assert!(other.contains(said), "{other}");
     assert!(other.contains("`--repository-layout flat`"), "{other}");
 
-    // A program that is told of the mirror finds it by its own name.
-    let mirrors = [
-        "mirrors",
-        "--archive",
-        "images.iso",
-        "--key",
-        "publisher.pub",
-    ];
-    let told = |format| run(&[&mirrors[..], &flat, &["--format", format]].concat());
-    let refused = told("containerd").failure(1);
-    assert!(refused.contains("quay.example/org/app"), "{refused}");
-    desk.write("registries.conf", told("crio").success());
-    let mut pull = Podman::command(&desk);
-    pull.env("CONTAINERS_REGISTRIES_CONF", desk.path("registries.conf"));
-    Answer::of(pull.args(["pull", "--quiet", "quay.example/org/app:1.2"])).success();
-
+    by_its_mirror(&desk, &run);
     let prune = [
         "registry",
         "prune",
