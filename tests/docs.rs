@@ -217,3 +217,135 @@ fn tests_of_attacks_that_the_documents_name_are_there() {
     let lost: Vec<&&str> = named.iter().filter(|it| !is_there(it)).collect();
     assert!(lost.is_empty(), "no such tests: {lost:#?}");
 }
+
+/// Flags of other programs that pages name alone.
+const FOREIGN: &[&str] = &[
+    "--bundle",
+    "--config",
+    "--embed-values",
+    "--engine-image",
+    "--field-manager",
+    "--metrics-bind-address",
+    "--new-bundle-format",
+    "--objects",
+    "--reset-then-reuse-values",
+    "--reuse-values",
+    "--selector",
+    "--site",
+    "--site-alone",
+    "--skip-crds",
+    "--skip-schema-validation",
+    "--verify",
+];
+
+/// Flags of every command.
+const GLOBAL: &[&str] = &["--help", "--output", "--verbose", "--version"];
+
+/// Every command with its flags, as the command reference lists them.
+fn reference() -> BTreeMap<String, BTreeSet<String>> {
+    let text = fs::read_to_string("docs/reference/cli.md").unwrap();
+    let sections = text.split("\n## ").skip(1);
+    let named = sections.filter_map(|section| {
+        let (name, body) = section.split_once('\n')?;
+        Some((name.strip_prefix("solution ")?.to_owned(), flags(body)))
+    });
+    named.collect()
+}
+
+/// The flags that a text names.
+fn flags(text: &str) -> BTreeSet<String> {
+    let is_flag = |c: char| c == '-' || c.is_ascii_lowercase();
+    let words = text.split(|c: char| !is_flag(c));
+    let flags = words.filter(|word| word.len() > 2 && word.starts_with("--"));
+    flags.map(str::to_owned).collect()
+}
+
+/// The command lines and the flags alone in the code of a page.
+fn code(text: &str) -> (Vec<String>, Vec<String>) {
+    let (mut commands, mut alone) = (Vec::new(), Vec::new());
+    let text = text.replace("\\\n", " ");
+    let mut is_block = false;
+    for event in Parser::new_ext(&text, Options::ENABLE_TABLES) {
+        match event {
+            Event::Start(Tag::CodeBlock(_)) => is_block = true,
+            Event::End(TagEnd::CodeBlock) => is_block = false,
+            Event::Text(text) if is_block => commands.extend(text.lines().flat_map(|line| {
+                let parts = line.split(['|', ';', '&', '(', '#']);
+                let parts = parts.map(|part| part.trim().trim_start_matches("$ "));
+                parts.filter(|part| is_command(part)).map(str::to_owned)
+            })),
+            Event::Code(text) if is_command(&text) => commands.push(text.to_string()),
+            Event::Code(text) if text.starts_with("--") => alone.extend(flags(&text)),
+            _ => {}
+        }
+    }
+    (commands, alone)
+}
+
+/// Whether a text is a command of this program. A result may begin with the name of a column.
+fn is_command(text: &str) -> bool {
+    text.strip_prefix("solution ")
+        .is_some_and(|rest| !rest.starts_with(' '))
+}
+
+/// The fault of a command line, if it has one.
+fn fault(known: &BTreeMap<String, BTreeSet<String>>, command: &str) -> Option<String> {
+    let words: Vec<&str> = command.split_whitespace().skip(1).collect();
+    let name = |word: &&&str| word.chars().all(|c| c == '-' || c.is_ascii_lowercase());
+    let skipped = match words.first() {
+        Some(&"--output" | &"-o") => 2,
+        _ => 0,
+    };
+    let names: Vec<&str> = words
+        .iter()
+        .skip(skipped)
+        .take_while(name)
+        .copied()
+        .collect();
+    let first = names.first().filter(|name| !name.starts_with('-'))?;
+    let is_group = known
+        .keys()
+        .any(|path| path.starts_with(&format!("{first} ")));
+    let path = match names.get(1) {
+        Some(second) if is_group && !second.starts_with('-') => format!("{first} {second}"),
+        _ => (*first).to_owned(),
+    };
+    let Some(of_command) = known.get(&path) else {
+        return Some(format!("no command `{path}`"));
+    };
+    let given = words
+        .iter()
+        .filter(|word| word.trim_start_matches('[').starts_with("--"));
+    let given = given.filter_map(|word| flags(word).into_iter().next());
+    let mut wrong = given.filter(|flag| {
+        let is_below = is_group && path == *first;
+        !is_below && !of_command.contains(flag) && !GLOBAL.contains(&flag.as_str())
+    });
+    wrong.next().map(|flag| format!("`{path}` has no `{flag}`"))
+}
+
+#[test]
+fn every_command_and_flag_on_a_page_exists() {
+    let known = reference();
+    let everything = flags(&fs::read_to_string("docs/reference/cli.md").unwrap());
+    let mut counted = 0;
+    let mut faults = Vec::new();
+    for path in pages().into_keys().filter(|path| !path.ends_with("cli.md")) {
+        let text = fs::read_to_string(&path).unwrap();
+        // The words of earlier versions are theirs.
+        let text = text.split("\n## 1.0.0").next().unwrap();
+        let (commands, alone) = code(text);
+        counted += commands.len();
+        let of_commands = commands
+            .iter()
+            .filter_map(|command| Some(format!("{command}: {}", fault(&known, command)?)));
+        let is_unknown =
+            |flag: &&String| !everything.contains(*flag) && !FOREIGN.contains(&flag.as_str());
+        let of_flags = alone.iter().filter(is_unknown);
+        let of_flags = of_flags.map(|flag| format!("no command has `{flag}`"));
+        let all = of_commands.chain(of_flags);
+        faults.extend(all.map(|fault| format!("{}: {fault}", path.display())));
+    }
+    assert!(counted > 200, "{counted}");
+    assert!(faults.is_empty(), "{faults:#?}");
+}

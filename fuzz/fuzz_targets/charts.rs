@@ -50,7 +50,8 @@ fuzz_target!(|bytes: &[u8]| {
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::none());
-    gzip.write_all(bytes).expect("writing to memory does not fail");
+    gzip.write_all(bytes)
+        .expect("writing to memory does not fail");
     gzip.finish().expect("writing to memory does not fail")
 }
 
