@@ -51,7 +51,7 @@ fn the_plan_says_what_goes_back_and_why_the_rest_is_left(
         format!("revision  {second}\n").as_str(),
         &format!("  rollback  nothing: revision {second} did not change shop [paris]\n"),
         "  rollback  to shop 1.0.0 (it ran before revision ",
-        "  rollback  nothing: no board is deployed [paris]\n",
+        "  rollback  nothing: board is not deployed [paris]\n",
         "  rollback  nothing: 1.0.0 is the first deployed version of board [rome]\n",
         "+  text: 'hello rome, 3, 1.0.0'\n",
     ] {
@@ -203,7 +203,7 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
     // What somebody else deployed stays, and what it needs is in the way.
     let refused = fleet(of, "delete", &["--all", "--yes"]);
     assert_eq!(refused.code, 1, "{refused:?}");
-    let words = "error: lab, shop 1.0.0 in prod: board 1.0.0 in the environment `prod` needs shop";
+    let words = "error: lab, shop 1.0.0 in prod: board 1.0.0 in the environment `prod` requires shop";
     assert!(refused.stderr.contains(words), "{refused:?}");
     let note = "  note      kept: it was not deployed by this fleet [lab]\n";
     assert!(refused.stdout.contains(note), "{refused:?}");

@@ -146,7 +146,7 @@ fn a_version_is_forgotten_only_when_its_images_are_gone() {
     let before = site.snapshot();
     let refused = unimport(&site, &[]);
     for words in [
-        &format!("the registry keeps {registry}/example-1.0.0/"),
+        &format!("the registry still has {registry}/example-1.0.0/"),
         "the registry does not allow deleting",
         "storage.delete.enabled",
         "to keep the content, omit `--images`",

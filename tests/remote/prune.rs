@@ -254,7 +254,7 @@ fn a_registry_that_deletes_nothing_or_lists_nothing_is_told_with_what_to_do() {
     let (desk, registry) = desk(&server);
     let text = prune(&desk, &registry, &OLD).failure(1);
     for words in [
-        "the registry keeps",
+        "the registry still has",
         "the registry does not allow deleting",
         "storage.delete.enabled",
     ] {

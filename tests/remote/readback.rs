@@ -82,7 +82,7 @@ fn what_is_missing_is_named_and_repaired() {
     assert_eq!(events[0]["bytesTotal"], LARGE);
     assert_eq!(events.last().unwrap()["complete"], true);
     let whole = verify(&desk, &server, KEPT, &[]).success();
-    assert!(whole.contains("has all of shop-1.0.0"), "{whole}");
+    assert!(whole.contains("has all content of shop-1.0.0"), "{whole}");
 }
 
 #[test]
