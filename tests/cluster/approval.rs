@@ -203,6 +203,6 @@ fn a_plan_for_a_medium_takes_that_medium_only() {
         "b.json",
     ];
     let text = site.import("1.0.0.iso", &with).failure(2);
-    assert!(text.contains("holds a password"), "{text}");
+    assert!(text.contains("contains a password"), "{text}");
     assert!(!site.desk.path("b.json").exists());
 }

@@ -203,7 +203,8 @@ fn what_the_fleet_brought_goes(of: &Fleet) {
     // What somebody else deployed stays, and what it needs is in the way.
     let refused = fleet(of, "delete", &["--all", "--yes"]);
     assert_eq!(refused.code, 1, "{refused:?}");
-    let words = "error: lab, shop 1.0.0 in prod: board 1.0.0 in the environment `prod` requires shop";
+    let words =
+        "error: lab, shop 1.0.0 in prod: board 1.0.0 in the environment `prod` requires shop";
     assert!(refused.stderr.contains(words), "{refused:?}");
     let note = "  note      kept: it was not deployed by this fleet [lab]\n";
     assert!(refused.stdout.contains(note), "{refused:?}");

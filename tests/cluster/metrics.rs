@@ -76,7 +76,7 @@ fn metrics_are_collected_where_the_cluster_can() {
     site.environment("metrics");
     let plain = pack(&site, "http");
     let alone = import(&site, &plain, &[]).success();
-    assert!(alone.contains("no ServiceMonitors"), "{alone}");
+    assert!(alone.contains("does not serve ServiceMonitors"), "{alone}");
     let service = "service/example-operator-metrics";
     assert_eq!(
         site.field("metrics", service, "{.spec.ports[0].name}"),

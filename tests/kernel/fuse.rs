@@ -182,7 +182,7 @@ fn a_full_disk_is_said_and_more_room_is_enough() {
     assert_eq!(full.code, 3, "{full:?}");
     let text = full.json().to_string();
     assert!(
-        text.contains("has room for") && text.contains("free space"),
+        text.contains("bytes free, but") && text.contains("free space"),
         "{text}"
     );
     assert_eq!(fs::read_dir(desk.path("small")).unwrap().count(), 0);
