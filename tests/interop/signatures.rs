@@ -17,8 +17,12 @@ fn block(heading: &str) -> String {
 /// The lines of `README.txt` by which an archive is checked without the program.
 fn readme(root: &Path) -> String {
     let readme = fs::read_to_string(root.join("README.txt")).unwrap();
-    let (_, lines) = readme.split_once("\nCheck without that program").unwrap();
-    let (lines, _) = lines.split_once("\nWith several signatures").unwrap();
+    let (_, lines) = readme
+        .split_once("\nVerify the archive without that program")
+        .unwrap();
+    let (lines, _) = lines
+        .split_once("\nIf there are multiple signatures")
+        .unwrap();
     let lines: Vec<&str> = lines
         .lines()
         .filter(|line| line.starts_with("  "))

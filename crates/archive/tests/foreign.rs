@@ -56,8 +56,10 @@ impl Mounted {
     /// Runs the lines of `README.txt` by which an archive is checked with OpenSSL.
     fn check_as_told(&self, public_key: &str) -> bool {
         let readme = fs::read_to_string(self.root.join("README.txt")).unwrap();
-        let start = readme.find("Check without that program").unwrap();
-        let end = readme.find("With several signatures").unwrap();
+        let start = readme
+            .find("Verify the archive without that program")
+            .unwrap();
+        let end = readme.find("If there are multiple signatures").unwrap();
         let lines = readme[start..end]
             .lines()
             .filter(|line| line.starts_with("  "));
