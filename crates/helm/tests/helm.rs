@@ -242,7 +242,7 @@ fn a_template_that_writes_or_wants_too_much_is_refused() {
     let error = render(all, "{}", Cancel::never()).unwrap_err();
     let out_of_memory = |error: HelmError| {
         let said = error.to_string();
-        let words = "out of memory: it may use 1024 MiB";
+        let words = "out of memory: its limit is 1024 MiB";
         assert!(said.contains(words), "{said}");
     };
     out_of_memory(error);
