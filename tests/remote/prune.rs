@@ -104,10 +104,12 @@ fn what_is_kept_is_listed_and_nothing_is_deleted() {
     push(&server, &desk.path("1.0.0/layout"), "apps/shop-7.0.0");
     let text = prune(&desk, &registry, &[]).success();
     for words in [
-        "keeps 2 versions",
+        "has 2 versions",
         "shop-1.0.0: need not checked: no cluster was queried",
         "not shared with other versions",
-        &format!("`solution registry prune shop 1.1.0 --no-cluster --registry {registry}` deletes"),
+        &format!(
+            "delete it with `solution registry prune shop 1.1.0 --no-cluster --registry {registry}`"
+        ),
     ] {
         assert!(text.contains(words), "`{words}`: {text}");
     }

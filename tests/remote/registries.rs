@@ -371,13 +371,13 @@ fn what_cannot_be_had_says_which_image_and_what_to_do() {
             format!("{}/team/app:2", server.host()),
             1,
             "does not have it",
-            "check the name, the tag and your login",
+            "check the image's `source` (name and tag)",
         ),
         (
             format!("{}/team/other:1", server.host()),
             1,
             "does not have it",
-            "check the name, the tag and your login",
+            "check the image's `source` (name and tag)",
         ),
         (
             format!("127.0.0.1:{closed}/team/app:1"),
