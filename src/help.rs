@@ -4,6 +4,8 @@ use std::fmt::Write as _;
 
 use clap::{Arg, Command};
 
+use crate::settings::SETTINGS;
+
 /// The commands that `solution --help` describes, by what people do with them.
 const GROUPS: &[(&str, &[&str])] = &[
     ("Publish", &["init", "pack", "sign", "keygen"]),
@@ -149,7 +151,10 @@ const SECTIONS: &[Section] = &[
 
 /// The command line with its help laid out.
 pub(crate) fn lay_out(program: Command) -> Command {
-    let command = program.mut_subcommands(laid_out);
+    let command = program.mut_subcommands(|command| {
+        let path = command.get_name().to_owned();
+        laid_out(command, &path)
+    });
     let commands = commands(&command);
     command.help_template(format!(
         "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{commands}\nOptions:\n{{options}}{{after-help}}"
@@ -180,7 +185,7 @@ fn commands(command: &Command) -> String {
 }
 
 /// The command and those below it, with each flag in its section and a short form of the help.
-fn laid_out(command: Command) -> Command {
+fn laid_out(command: Command, path: &str) -> Command {
     let examples = command.get_after_help().and_then(|help| {
         let help = help.to_string();
         let start = help.find("Examples:\n")?;
@@ -190,7 +195,23 @@ fn laid_out(command: Command) -> Command {
         Some((examples, all)) => command.after_help(examples).after_long_help(all),
         None => command,
     };
-    command.mut_args(in_section).mut_subcommands(laid_out)
+    let command = command.mut_args(|argument| with_variable(in_section(argument), path));
+    command.mut_subcommands(|below| {
+        let path = format!("{path} {}", below.get_name());
+        laid_out(below, &path)
+    })
+}
+
+/// The argument with the variable that sets it in its help.
+fn with_variable(argument: Arg, path: &str) -> Arg {
+    let id = argument.get_id().as_str();
+    let setting = SETTINGS.iter().find(|setting| setting.is_for(path, id));
+    let Some(setting) = setting else {
+        return argument;
+    };
+    let help = argument.get_help().map(ToString::to_string);
+    let help = format!("{} [env: {}]", help.unwrap_or_default(), setting.variable);
+    argument.help(help)
 }
 
 fn in_section(argument: Arg) -> Arg {

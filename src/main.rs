@@ -30,6 +30,7 @@ mod progress;
 mod registries;
 mod render;
 mod review;
+mod settings;
 mod spelling;
 mod terminal;
 mod trust;

@@ -11,6 +11,7 @@ use crate::args::{Output, choose};
 use crate::commands::Cli;
 use crate::failure::Failure;
 use crate::hints::Verb;
+use crate::settings::{self, Settings};
 use crate::{commands, plugin, render, spelling};
 
 /// A command line.
@@ -27,7 +28,12 @@ pub(crate) enum Typed {
 pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
     let typed: Vec<OsString> = typed.into_iter().collect();
     let typed = spelling::current(typed);
-    let error = match parse(&typed) {
+    let settings = match Settings::read() {
+        Ok(settings) => settings,
+        Err(_) if settings::is_independent(&typed) => Settings::default(),
+        Err(error) => return Typed::Wrong(wished(&typed), Failure::usage(error)),
+    };
+    let error = match parse(&typed, &settings) {
         Ok((cli, verb)) => return Typed::Command(Box::new(cli), verb),
         Err(error) => error,
     };
@@ -41,13 +47,14 @@ pub(crate) fn read(typed: impl IntoIterator<Item = OsString>) -> Typed {
             let failure = Failure::usage("no command is given");
             Typed::Wrong(output, failure.hint("for more information, try '--help'"))
         }
-        _ => Typed::Wrong(output, failure(&again(&typed).unwrap_or(error))),
+        _ => Typed::Wrong(output, failure(&again(&typed, &settings).unwrap_or(error))),
     }
 }
 
 /// What these words ask for; the first is the program, as it was started.
-fn parse(typed: &[OsString]) -> Result<(Cli, Verb), clap::Error> {
-    let mut command = plugin::as_typed(commands::command(), typed.first());
+fn parse(typed: &[OsString], settings: &Settings) -> Result<(Cli, Verb), clap::Error> {
+    let command = settings.apply(commands::command());
+    let mut command = plugin::as_typed(command, typed.first());
     let matches = command.try_get_matches_from_mut(typed)?;
     let verb = Verb::of(&command, &matches);
     let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?;
@@ -79,10 +86,10 @@ fn wished(typed: &[OsString]) -> Output {
 }
 
 /// The same error about arguments that may be shown: its text repeats them, and is then taken apart by its lines.
-fn again(typed: &[OsString]) -> Option<clap::Error> {
+fn again(typed: &[OsString], settings: &Settings) -> Option<clap::Error> {
     let shown = typed.iter().map(|argument| argument.to_string_lossy());
     let shown = shown.map(|argument| printable(&argument).into_owned().into());
-    parse(&shown.collect::<Vec<_>>()).err()
+    parse(&shown.collect::<Vec<_>>(), settings).err()
 }
 
 /// A command that does not exist is answered with the one that does what people mean by it. Of other errors, the first

@@ -3,7 +3,7 @@
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use super::{
-    apply, at_registry, checksums, crds, delete, deploy, diff, environment, explain, fleet,
+    apply, at_registry, checksums, config, crds, delete, deploy, diff, environment, explain, fleet,
     history, import, init, inspect, keygen, look, pack, postrender, program, receipt, render,
     rollback, sign, site, status, support_bundle, trust, undeploy, unimport, validate,
 };
@@ -89,6 +89,8 @@ pub(crate) enum Command {
     #[command(subcommand)]
     Fleet(fleet::Command),
     Apply(Box<apply::Arguments>),
+    #[command(subcommand)]
+    Config(config::Command),
     Explain(explain::Arguments),
     Render(Box<render::Arguments>),
     Unimport(Box<unimport::Arguments>),

@@ -8,6 +8,7 @@ mod carried;
 mod change;
 mod checksums;
 mod cli;
+mod config;
 mod crds;
 mod deactivate;
 mod delete;
@@ -99,6 +100,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Inspect(arguments) => inspect::run(&arguments, output),
         Command::Compare(arguments) => look::compare::run(&arguments, output),
         Command::Archive(command) => look::run(&command, output),
+        Command::Config(command) => config::run(&command, output),
         Command::Crds(command) => crds::run(command, output),
         Command::Import(arguments) => import::run(&arguments, output),
         Command::Apply(arguments) => apply::run(&arguments, output),

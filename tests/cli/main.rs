@@ -12,6 +12,7 @@ mod ci;
 #[path = "../common/mod.rs"]
 mod common;
 mod compare;
+mod config;
 mod damage;
 mod developers;
 mod earlier;

@@ -7,7 +7,8 @@ use super::answers::{Results, said};
 use crate::commands::look::{compare, extract, ls, mount};
 use crate::commands::program::schema;
 use crate::commands::{
-    Files, checksums, diff, explain, init, inspect, keygen, pack, sign, trust, validate, values,
+    Files, checksums, config, diff, explain, init, inspect, keygen, pack, sign, trust, validate,
+    values,
 };
 
 /// Those about archives, keys and trust, and the program itself.
@@ -17,6 +18,8 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     let files = &all.shared::<Files>("files");
     all.verb("man", &[files]);
     all.verb("cat", &[]);
+    let settings = &all.own::<config::ShownSettings>();
+    all.verb("config-view", &[settings]);
     let explanation = &all.own::<explain::Explanation>();
     all.verb("explain", &[explanation]);
     let schemas = &all.own::<schema::Schemas>();

@@ -1,0 +1,245 @@
+//! Values of flags that a user sets once: in variables, in the user's configuration file, or in that of the machine.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, anyhow, bail};
+use clap::Command;
+use schemas::nearest;
+use serde::Deserialize;
+
+use crate::{environment, own};
+
+/// The configuration file of this machine.
+const SYSTEM: &str = "/etc/solution/config.yaml";
+/// Bytes of a configuration file.
+const SIZE: u64 = 64 * 1024;
+/// Letters that a mistyped name of a setting may differ in.
+const TYPING_ERRORS: usize = 3;
+
+/// The commands that take a setting.
+#[derive(Debug)]
+enum Commands {
+    /// These.
+    Only(&'static [&'static str]),
+    /// All that have the flag but these, each with the commands below it.
+    Except(&'static [&'static str]),
+}
+
+/// A flag that can be set once.
+#[derive(Debug)]
+pub(crate) struct Setting {
+    /// The name in a configuration file.
+    pub(crate) name: &'static str,
+    /// The variable.
+    pub(crate) variable: &'static str,
+    /// The id of the argument.
+    argument: &'static str,
+    commands: Commands,
+}
+
+/// Every setting, in the order of `solution config view`.
+pub(crate) const SETTINGS: &[Setting] = &[
+    Setting {
+        name: "registry",
+        variable: "SOLUTION_REGISTRY",
+        argument: "registry",
+        // Elsewhere, the flag decides whether the cluster's record is read.
+        commands: Commands::Only(&["import", "registry push", "registry check"]),
+    },
+    Setting {
+        name: "pullRegistry",
+        variable: "SOLUTION_PULL_REGISTRY",
+        argument: "pull_registry",
+        commands: Commands::Only(&["import", "registry push"]),
+    },
+    Setting {
+        name: "caFile",
+        variable: "SOLUTION_CA_FILE",
+        argument: "ca_file",
+        commands: Commands::Except(&[]),
+    },
+    Setting {
+        name: "certDir",
+        variable: "SOLUTION_CERT_DIR",
+        argument: "cert_dir",
+        commands: Commands::Except(&[]),
+    },
+    Setting {
+        name: "key",
+        variable: "SOLUTION_KEY",
+        argument: "keys",
+        // These verify receipts and lists of checksums, or store keys.
+        commands: Commands::Except(&["checksums", "history", "receipt", "sign", "trust"]),
+    },
+    Setting {
+        name: "environment",
+        variable: "SOLUTION_ENVIRONMENT",
+        argument: "environment",
+        commands: Commands::Only(&[
+            "import",
+            "deploy",
+            "diff",
+            "render",
+            "rollback",
+            "support-bundle",
+            "undeploy",
+        ]),
+    },
+    Setting {
+        name: "context",
+        variable: "SOLUTION_CONTEXT",
+        argument: "context",
+        commands: Commands::Except(&["fleet"]),
+    },
+    Setting {
+        name: "timeout",
+        variable: "SOLUTION_TIMEOUT",
+        argument: "timeout",
+        commands: Commands::Except(&[]),
+    },
+    Setting {
+        name: "receiptKey",
+        variable: "SOLUTION_RECEIPT_KEY",
+        argument: "receipt_key",
+        commands: Commands::Except(&[]),
+    },
+];
+
+impl Setting {
+    /// Returns whether a command takes the value for this argument.
+    pub(crate) fn is_for(&self, command: &str, argument: &str) -> bool {
+        let is_in = |list: &[&str]| {
+            list.iter()
+                .any(|path| command == *path || command.starts_with(&format!("{path} ")))
+        };
+        self.argument == argument
+            && match self.commands {
+                Commands::Only(list) => is_in(list),
+                Commands::Except(list) => !is_in(list),
+            }
+    }
+}
+
+/// The source of a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// The setting's variable.
+    Variable,
+    /// A configuration file.
+    File(PathBuf),
+}
+
+/// The values that are set, by the name of the setting.
+#[derive(Debug, Default)]
+pub(crate) struct Settings {
+    values: BTreeMap<&'static str, (Vec<String>, Source)>,
+    /// The files that were looked for, with whether they exist.
+    pub(crate) files: Vec<(PathBuf, bool)>,
+}
+
+/// A value in a file: one, or a list for a flag that may be repeated.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum FileValue {
+    Text(String),
+    Number(u64),
+    List(Vec<String>),
+}
+
+impl Settings {
+    /// Reads the variables and the configuration files.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a file cannot be read, has an unknown setting, or could have been written by another user.
+    pub(crate) fn read() -> anyhow::Result<Self> {
+        let mut settings = Self::default();
+        let user = environment::config().map(|folder| folder.join("config.yaml"));
+        // The first one that has a value wins.
+        for setting in SETTINGS {
+            if let Some(value) = environment::variable(setting.variable) {
+                settings.set(setting, vec![value], Source::Variable);
+            }
+        }
+        for path in user.into_iter().chain([PathBuf::from(SYSTEM)]) {
+            let exists = path.try_exists().unwrap_or(true);
+            if exists {
+                settings.read_file(&path)?;
+            }
+            settings.files.push((path, exists));
+        }
+        Ok(settings)
+    }
+
+    fn read_file(&mut self, path: &Path) -> anyhow::Result<()> {
+        let shown = path.display();
+        let bytes = own::read(path, SIZE)?;
+        let values: BTreeMap<String, FileValue> = schemas::yaml::from_slice(&bytes)
+            .with_context(|| format!("cannot use the configuration `{shown}`"))?;
+        for (name, value) in values {
+            let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) else {
+                let names = SETTINGS.iter().map(|setting| setting.name);
+                let near = nearest(&name, names, TYPING_ERRORS);
+                let near = near.map(|near| format!("; did you mean `{near}`?"));
+                bail!(
+                    "`{shown}` has an unknown setting `{name}`{}",
+                    near.unwrap_or_default()
+                );
+            };
+            let values = match value {
+                FileValue::Text(text) => vec![text],
+                FileValue::Number(number) => vec![number.to_string()],
+                FileValue::List(list) => list,
+            };
+            if values.is_empty() {
+                return Err(anyhow!("`{shown}` has no value for `{name}`"));
+            }
+            self.set(setting, values, Source::File(path.to_owned()));
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, setting: &Setting, values: Vec<String>, source: Source) {
+        self.values.entry(setting.name).or_insert((values, source));
+    }
+
+    /// Returns the values of a setting, and their source.
+    pub(crate) fn value(&self, name: &str) -> Option<&(Vec<String>, Source)> {
+        self.values.get(name)
+    }
+
+    /// The command line in which flags have these values if they are not given.
+    pub(crate) fn apply(&self, program: Command) -> Command {
+        program.mut_subcommands(|command| {
+            let path = command.get_name().to_owned();
+            self.apply_to(command, &path)
+        })
+    }
+
+    fn apply_to(&self, command: Command, path: &str) -> Command {
+        let command = command.mut_args(|argument| {
+            let id = argument.get_id().as_str();
+            let setting = SETTINGS.iter().find(|setting| setting.is_for(path, id));
+            match setting.and_then(|setting| self.value(setting.name)) {
+                // Defaults of clap live as long as the program.
+                Some((values, _)) => {
+                    let values = values.iter().map(|value| &*value.clone().leak());
+                    argument.default_values(values).required(false)
+                }
+                None => argument,
+            }
+        });
+        command.mut_subcommands(|below| {
+            let path = format!("{path} {}", below.get_name());
+            self.apply_to(below, &path)
+        })
+    }
+}
+
+/// Returns whether a command line works without the settings, so that a mistake in them does not stop it.
+pub(crate) fn is_independent(typed: &[OsString]) -> bool {
+    let mut words = typed.iter().skip(1);
+    words.any(|word| word == "--help" || word == "-h" || word == "--version" || word == "help")
+}

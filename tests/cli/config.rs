@@ -1,0 +1,87 @@
+//! Values of flags that are set once, in variables and in configuration files.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+
+use crate::common::{Answer, Desk};
+
+/// Writes the user's configuration file.
+fn configure(desk: &Desk, text: &str) {
+    fs::create_dir_all(desk.path(".config/solution")).unwrap();
+    desk.write(".config/solution/config.yaml", text);
+}
+
+/// Runs a command with variables.
+fn run(desk: &Desk, words: &[&str], variables: &[(&str, &str)]) -> Answer {
+    let mut command = desk.command();
+    Answer::of(command.args(words).envs(variables.iter().copied()))
+}
+
+#[test]
+fn a_key_comes_from_the_flag_else_the_variable_else_the_file() {
+    let desk = Desk::with_archive();
+    desk.solution(&["keygen", "other"]).success();
+    let validate = ["validate", "example.iso"];
+    run(&desk, &validate, &[]).failure(2);
+    configure(&desk, "key: publisher.pub\n");
+    run(&desk, &validate, &[]).success();
+    let variable = [("SOLUTION_KEY", "other.pub")];
+    run(&desk, &validate, &variable).failure(1);
+    let flag = [&validate[..], &["--key", "publisher.pub"]].concat();
+    run(&desk, &flag, &variable).success();
+    // A value that is set once conflicts with no flag.
+    let skip = [&validate[..], &["--skip-signature"]].concat();
+    run(&desk, &skip, &variable).success();
+    // Commands for which the flag means something else do not take it.
+    let keys = ["trust", "add", "acme"];
+    run(&desk, &keys, &variable).failure(2);
+}
+
+#[test]
+fn the_configuration_is_shown_with_the_source_of_each_value() {
+    let desk = Desk::new();
+    configure(
+        &desk,
+        "registry: file.test\ncaFile: [a.pem, b.pem]\ntimeout: 60\n",
+    );
+    let variable = [("SOLUTION_REGISTRY", "variable.test")];
+    let shown = run(&desk, &["config", "view", "-o", "json"], &variable).json();
+    let of = |name: &str| {
+        let mut settings = shown["settings"].as_array().unwrap().iter();
+        settings.find(|it| it["name"] == name).unwrap().clone()
+    };
+    assert_eq!(of("registry")["values"][0], "variable.test");
+    assert_eq!(of("registry")["source"], "SOLUTION_REGISTRY");
+    assert_eq!(of("caFile")["values"][1], "b.pem");
+    let file = desk.path(".config/solution/config.yaml");
+    assert_eq!(of("timeout")["source"], file.to_str().unwrap());
+    assert!(of("environment")["source"].is_null());
+    let table = run(&desk, &["config", "view"], &variable).success();
+    assert!(table.starts_with("SETTING"), "{table}");
+}
+
+#[test]
+fn a_configuration_with_a_mistake_ends_every_command_but_help() {
+    let desk = Desk::new();
+    for (text, words) in [
+        (
+            "regsitry: a.test\n",
+            &["unknown setting `regsitry`", "`registry`"][..],
+        ),
+        ("registry: [\n", &["cannot use the configuration"]),
+        ("registry: {a: b}\n", &["cannot use the configuration"]),
+        ("key: []\n", &["no value for `key`"]),
+    ] {
+        configure(&desk, text);
+        let refused = run(&desk, &["config", "view"], &[]).failure(2);
+        for word in words {
+            assert!(refused.contains(word), "{text}: {refused}");
+        }
+        run(&desk, &["--help"], &[]).success();
+    }
+    configure(&desk, "registry: a.test\n");
+    let file = desk.path(".config/solution/config.yaml");
+    fs::set_permissions(file, Permissions::from_mode(0o666)).unwrap();
+    let refused = run(&desk, &["config", "view"], &[]).failure(2);
+    assert!(refused.contains("config.yaml"), "{refused}");
+}
