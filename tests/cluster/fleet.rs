@@ -365,7 +365,7 @@ fn each_cluster_tells_how_far_it_is_as_the_file_says() {
 oslo     canary  0 of 1 ready
   example 1.0.0 in prod: absent
 paris    rest    ready
-away     rest    not asked
+away     rest    not reached
 1 of 3 clusters is up to date; absent: oslo (example 1.0.0); not reached: away
 ";
     assert_eq!(answer.stdout, expected);

@@ -71,7 +71,7 @@ fn a_login_that_is_refused_a_plugin_that_hangs_and_a_conflict_are_said_at_once()
     assert_eq!(refused.code, 1, "{refused:?}");
     let conflict = "error: lab, shop 1.1.0 in prod: CRD `carts.fleet.example.test` already exists";
     assert!(refused.stderr.contains(conflict), "{refused:?}");
-    for words in ["left out  paris: ", "left out  rome: "] {
+    for words in ["skipped   paris: ", "skipped   rome: "] {
         assert!(refused.stdout.contains(words), "{words}: {refused:?}");
     }
     let first = &all.members[0];
