@@ -587,7 +587,7 @@ fn what_cannot_be_changed_in_place_is_made_anew_only_when_asked() {
         "{refused}"
     );
     assert!(
-        refused.contains("`--recreate StatefulSet/db` removes it"),
+        refused.contains("recreate it with `--recreate StatefulSet/db`"),
         "{refused}"
     );
     assert_eq!(site.snapshot(), before);
