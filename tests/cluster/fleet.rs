@@ -265,7 +265,7 @@ fn a_cluster_is_pinned_by_its_uid_and_another_one_is_not_touched() {
     let of_rome = site.field("prod", "clusters.cluster.x-k8s.io/rome", uid);
     assert!(
         said.contains(&format!(
-            "pinned paris by {of_paris}\npinned rome by {of_rome}\n"
+            "pinned paris to {of_paris}\npinned rome to {of_rome}\n"
         )),
         "{said}"
     );
