@@ -159,7 +159,7 @@ fn downgrade_is_refused(site: &Site) {
     let before = site.snapshot();
     let answer = deploy(site, "1.0.0", "test").failure(1);
     assert!(
-        answer.contains("1.1.0 is running there") && answer.contains("--allow-downgrade"),
+        answer.contains("1.1.0 is running, and") && answer.contains("--allow-downgrade"),
         "{answer}"
     );
     assert_eq!(site.snapshot(), before);
