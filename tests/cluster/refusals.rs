@@ -126,7 +126,7 @@ fn a_cluster_that_cannot_be_used() {
             .env("KUBECONFIG", "gone.kubeconfig"),
     )
     .failure(3);
-    says(&text, &["127.0.0.1:9", "no answer"]);
+    says(&text, &["127.0.0.1:9", "no response"]);
     assert_eq!(
         site.tag("example-1.0.0/example-operator", "1.0.0"),
         None,

@@ -157,7 +157,7 @@ fn namespaces_with_a_quota_and_restricted_pods_take_an_operator_that_fits() {
     let before = site.snapshot();
     let refused = import(&site, "plain.iso", &["-e", "strict"]);
     assert_eq!((refused.code, site.snapshot()), (1, before), "{refused:?}");
-    assert!(refused.stderr.contains("site's file"), "{refused:?}");
+    assert!(refused.stderr.contains("site configuration"), "{refused:?}");
 
     let set_for_strict = json!({ "workloads": [{ "set": {
         "resources": resources(),
