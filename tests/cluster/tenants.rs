@@ -222,7 +222,7 @@ fn another_namespace_of_the_name_is_not_deleted() {
     let text = site
         .solution(&["environment", "delete", "--yes", "anew"])
         .success();
-    assert!(text.contains("stays"), "{text}");
+    assert!(text.contains("is kept"), "{text}");
     let left = kubectl(&[
         "get",
         "namespace",
