@@ -6,7 +6,7 @@ use validator::{JudgingFault, UnusablePolicy};
 
 use super::{Failure, Outcome};
 
-const WARNINGS: &str = "choose an id from docs/reference/findings.md: only warnings can be ignored, and none of the groups signature, integrity and container";
+const WARNINGS: &str = "choose the id of a warning that the check reports (`solution explain ID` describes it), and none of the groups signature, integrity and container";
 
 /// A flag asks for what there is not, or for what nothing may judge.
 pub(crate) fn misjudged(flag: &'static str) -> impl FnOnce(JudgingFault) -> Failure {

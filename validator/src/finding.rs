@@ -38,7 +38,7 @@ impl fmt::Display for SourcePlace {
 /// A finding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
-    /// The id, one of docs/reference/findings.md.
+    /// The id, which `solution explain` describes.
     pub id: &'static str,
     /// The severity.
     pub severity: Severity,
