@@ -86,7 +86,12 @@ const DESTRUCTIVE: &[&str] = &[
 ];
 
 /// Commands of which `-o` named a file, which `--out` does now, and the values that `-o` has.
-const OUT: &[&str] = &["export", "history", "support-bundle"];
+const OUT: &[&[&str]] = &[
+    &["export"],
+    &["history"],
+    &["registry", "export"],
+    &["support-bundle"],
+];
 const FORMATS: &[&str] = &["human", "json", "table", "yaml"];
 
 /// The command line in the spelling of this version.
@@ -94,10 +99,11 @@ pub(crate) fn current(mut typed: Vec<OsString>) -> Vec<OsString> {
     let Some(verb) = verb(&typed) else {
         return typed;
     };
-    if OUT
-        .iter()
-        .any(|name| typed[verb..].iter().take(2).any(|word| word == name))
-    {
+    let is_typed = |path: &&[&str]| {
+        let words = typed[verb..].iter();
+        words.take(path.len()).eq(path.iter())
+    };
+    if OUT.iter().any(is_typed) {
         for at in verb..typed.len() - 1 {
             let is_format = FORMATS.iter().any(|format| typed[at + 1] == *format);
             if typed[at] == "-o" && !is_format {
@@ -206,6 +212,10 @@ mod tests {
             (
                 "solution registry export app 1.0.0 -o json",
                 "solution registry export app 1.0.0 -o json",
+            ),
+            (
+                "solution fleet history fleet.yaml -o xml",
+                "solution fleet history fleet.yaml -o xml",
             ),
             ("solution import a.iso", "solution import a.iso"),
         ] {
