@@ -87,3 +87,21 @@ fn capability(feature: Feature) -> &'static str {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_id_is_explained_once() {
+        let all = all();
+        let ids: BTreeSet<&str> = all.iter().map(|it| it.id.as_str()).collect();
+        assert_eq!(ids.len(), all.len());
+        assert!(all.iter().all(|it| !it.text.is_empty()));
+        for id in ["images.empty", "crd-too-new", "not-carried", "charts-1.0.0"] {
+            assert!(ids.contains(id), "{id}");
+        }
+    }
+}

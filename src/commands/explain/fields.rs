@@ -165,6 +165,16 @@ mod tests {
     }
 
     #[test]
+    fn fields_of_lists_and_maps_need_no_index() {
+        for path in [
+            "site.spec.workloads.set",
+            "solution-source.spec.parameters.default",
+        ] {
+            assert!(explain(path).is_ok(), "{path}");
+        }
+    }
+
+    #[test]
     fn a_mistyped_field_is_answered_with_the_nearest() {
         let near = explain("site.spec.wrokloads").unwrap_err();
         assert_eq!(near.as_deref(), Some("site.spec.workloads"));
