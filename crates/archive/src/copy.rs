@@ -1,5 +1,7 @@
-//! An archive written again from its head, with the blobs from elsewhere: all but the blobs first, then each blob at its
-//! place and hashed on the way, in any order and several at a time; and a name only for what is whole.
+//! Reconstruction of an archive from its head and the blobs of another source: [`Listed::copy`].
+//!
+//! The head is copied and verified first. Then each blob is written into its [`Slot`] and hashed on the way, in any
+//! order and concurrently. [`Copying::finish`] accepts only a complete archive, which [`Draft::publish`] can then name.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,7 +22,7 @@ use crate::pipeline::{self, Feed, LaneTurns};
 use crate::write::{Overwrite, Unnamed, begin_writeback};
 use crate::{Draft, Listed, OpenError, Opened, WriteError};
 
-/// An archive that is being written again: all of it is there but its blobs. Goes away by itself.
+/// An archive that is being reconstructed: everything but its blobs is written. It is deleted on drop.
 #[derive(Debug)]
 pub struct Copying {
     unnamed: Unnamed,
@@ -30,16 +32,16 @@ pub struct Copying {
     slots: BTreeMap<Digest, BlobRange>,
 }
 
-/// The place of a blob.
+/// The range of a blob in the file.
 #[derive(Debug)]
 struct BlobRange {
     offset: u64,
     size: u64,
-    /// Whether all of the blob is there, and was found to be what is listed.
+    /// True if the whole blob is written and has the listed digest.
     filled: Arc<AtomicBool>,
 }
 
-/// The place of one blob in the file. What is written there is hashed on the way.
+/// The range of one blob in the file. Bytes that are written to it are also hashed.
 #[derive(Debug)]
 pub struct Slot {
     file: Arc<File>,
@@ -52,7 +54,7 @@ pub struct Slot {
 }
 
 impl Listed {
-    /// Every blob behind the head and its size: what a head alone does not have.
+    /// Lists the digest and size of every blob after the head: the contents that a head alone does not include.
     pub fn blobs_behind(&self) -> impl Iterator<Item = (Digest, u64)> {
         let behind = self.behind();
         behind.filter_map(|extent| Some((Self::expected(extent)?, extent.size)))
@@ -64,8 +66,8 @@ impl Listed {
         extents.filter(move |extent| extent.offset >= head)
     }
 
-    /// Begins to write the same image beside the target: everything but the blobs behind the head, each file of it
-    /// compared with the list on the way. Whatever goes wrong leaves nothing behind.
+    /// Starts to write the same image next to the target. It writes everything except the blobs after the head and
+    /// verifies each file against the list on the way. On failure the temporary file is deleted.
     pub fn copy(
         &self,
         target: &Path,
@@ -152,7 +154,7 @@ impl Feed for CopyingHead<'_> {
 }
 
 impl Copying {
-    /// Returns the place of a blob; none if the archive has no such blob behind its head.
+    /// Returns the range of a blob; none if the archive has no such blob after its head.
     #[must_use]
     pub fn slot(&self, digest: &Digest) -> Option<Slot> {
         let place = self.slots.get(digest)?;
@@ -167,16 +169,17 @@ impl Copying {
         })
     }
 
-    /// Returns what is whole and on the disk: every blob was found to be what is listed while it was written, and the
-    /// rest of what was written is read once more, from the statement to the last byte that is not file data.
+    /// Returns the complete archive, synced to the disk. Every blob was verified while it was written. The rest of the
+    /// image is read again and verified, from the statement to the last byte that is not file data.
     pub fn finish(self, cancel: Cancel<'_>) -> Result<Draft, WriteError> {
         let mut slots = self.slots.iter();
-        if let Some((digest, _)) = slots.find(|(_, it)| !it.filled.load(Ordering::SeqCst)) {
+        if let Some((digest, _)) = slots.find(|(_, range)| !range.filled.load(Ordering::SeqCst)) {
             return Err(WriteError::Lacking(*digest));
         }
         let draft = self.unnamed.sync(self.size, self.archive_id)?;
         let medium = draft.medium()?;
         let read = Opened::read(medium)
+            // The signatures were verified when the head was accepted, so only the id is compared.
             .and_then(|opened| opened.recognise(self.archive_id, None))
             .and_then(|trusted| trusted.list_unless(cancel));
         read.map_err(WriteError::Draft)?;
@@ -185,13 +188,13 @@ impl Copying {
 }
 
 impl Slot {
-    /// Bytes that are there.
+    /// The number of bytes written so far.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Adds the bytes that come next; [`io::ErrorKind::InvalidInput`] if they are more than the blob has.
+    /// Appends bytes. Fails with [`io::ErrorKind::InvalidInput`] if they exceed the blob's size.
     pub fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let end = self.position + bytes.len() as u64;
         if end > self.size {
@@ -204,13 +207,13 @@ impl Slot {
         Ok(())
     }
 
-    /// Forgets all bytes: the next one is the blob's first.
+    /// Discards all bytes: the next write starts the blob from its beginning.
     pub fn restart(&mut self) {
         self.position = 0;
         self.hash = Sha256::new();
     }
 
-    /// Keeps the blob if it is what is listed; else the digest that was found, and all bytes are forgotten.
+    /// Completes the blob if it has the listed digest. If not, returns the digest found and discards all bytes.
     pub fn finish(&mut self) -> Result<(), Digest> {
         let found = Digest::new(self.hash.clone().finalize().into());
         if found == self.digest {

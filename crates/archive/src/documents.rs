@@ -1,5 +1,5 @@
-//! The images' documents of an archive for those who do not check it as a whole: who shows what is in it, and who signs
-//! it. Each is read once, however many images share it.
+//! The image documents of an archive, for callers that do not validate the whole archive: commands that show its
+//! contents ([`Roots`]) and those that sign it. Each document is read once, even if multiple images share it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,18 @@ use serde::de::IgnoredAny;
 use crate::layout::{blob_path, image_manifest_path, is_document};
 use crate::{Listed, OpenError, limits};
 
-/// The documents that the tags of an archive name, as far as they are looked at.
+/// The documents that the tags of an archive name, read on demand.
 #[derive(Debug)]
 pub struct Roots<'a, T> {
     listed: &'a Listed,
     look: fn(&ImageDocument) -> T,
     known: BTreeMap<Digest, Option<T>>,
-    /// Bytes of documents that may still be read.
+    /// The number of bytes that may still be read.
     left: u64,
 }
 
 impl<'a, T> Roots<'a, T> {
-    /// Nothing is read yet. Of each document only what `look` makes of it is kept.
+    /// Creates the reader without reading anything. Of each document, only the result of `look` is kept.
     #[must_use]
     pub fn new(listed: &'a Listed, look: fn(&ImageDocument) -> T) -> Self {
         Self {
@@ -32,8 +32,9 @@ impl<'a, T> Roots<'a, T> {
         }
     }
 
-    /// The digest of what the tag of an image names, and what it is; the latter is none when it cannot be read, or when
-    /// those before it had [`limits::ROOTS`] together. None for an image that is not in the archive.
+    /// Returns the digest of the document that an image's tag names, and the result of `look` for it. The result is
+    /// none if the document cannot be read, or if the documents read so far exceed [`limits::ROOTS`]. Returns none for
+    /// an image that is not in the archive.
     pub fn of(&mut self, place: &ImagePlace) -> Option<(Digest, Option<&T>)> {
         let entry = self
             .listed
@@ -57,7 +58,7 @@ impl<'a, T> Roots<'a, T> {
 }
 
 impl Listed {
-    /// Refuses an archive with images that readers could understand differently: it reads all documents, and the
+    /// Refuses an archive whose images readers could interpret differently. It reads all documents and the
     /// configurations that they name.
     pub(crate) fn check_documents(&self) -> Result<(), OpenError> {
         let mut read = BTreeSet::new();
@@ -71,7 +72,7 @@ impl Listed {
             let manifest = match ImageDocument::from_slice(&bytes) {
                 Ok(ImageDocument::Manifest(manifest)) => manifest,
                 Ok(ImageDocument::Index(_)) => continue,
-                // Nothing that an image could be, which is for others to refuse.
+                // This cannot be an image at all. The validator reports it; here only ambiguous keys matter.
                 Err(_) => {
                     check_keys(path, &bytes, known_keys::IMAGE_DOCUMENT)?;
                     continue;
@@ -88,7 +89,7 @@ impl Listed {
     }
 }
 
-/// Refuses JSON that readers could understand differently.
+/// Refuses JSON that readers could interpret differently.
 fn check_keys(path: &str, bytes: &[u8], kind: Kind) -> Result<(), OpenError> {
     let read = json::from_loose_slice_of::<IgnoredAny>(bytes, kind);
     read.map(drop).map_err(|source| OpenError::Document {

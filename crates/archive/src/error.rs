@@ -1,4 +1,5 @@
-//! Why an archive cannot be written, or is not accepted. Every variant says what was being done to which place.
+//! The errors of writing, extracting and reading archives: [`WriteError`], [`ExtractError`] and [`OpenError`]. Each
+//! variant names the failed operation and the file, offset or archive path that it concerns.
 
 use std::fmt;
 use std::io;
@@ -12,19 +13,19 @@ use watch::Cancelled;
 use crate::layout::ListError;
 use crate::limits;
 
-/// The reason why an archive could not be written. Nothing is left behind.
+/// The reason why an archive could not be written. No file is left behind.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The files are not those of an archive.
+    /// The files do not form a valid archive.
     #[error("cannot list the files")]
     List(#[from] ListError),
-    /// The list of files cannot be made.
+    /// The list of files cannot be built.
     #[error("cannot list the files")]
     Contents(#[source] ContentsError),
     /// The list of files is too large.
     #[error("CONTENTS would have {0} bytes; at most {max} are read", max = schemas::limits::CONTENTS_SIZE)]
     ContentsSize(u64),
-    /// There is no image with these files.
+    /// No image can be laid out with these files.
     #[error("cannot lay out the files")]
     Plan(#[source] PlanError),
     /// Statement and signatures do not fit, or one key signs twice.
@@ -38,34 +39,34 @@ pub enum WriteError {
     Source {
         /// The file in the archive.
         path: String,
-        /// The file that its bytes were to come from.
+        /// The file that its bytes are read from.
         file: PathBuf,
         /// The cause.
         source: io::Error,
     },
-    /// A source has other bytes than were promised.
+    /// The bytes of a source differ from the announced digest.
     #[error("file `{path}` changed while it was read: expected {expected}, found {found}")]
     Changed {
         /// The file in the archive.
         path: String,
         /// The digest in the signed list.
         expected: Digest,
-        /// The digest of what was read.
+        /// The digest of the bytes that were read.
         found: Digest,
     },
-    /// The head of which the archive is written again cannot be read, or is not what was signed.
+    /// The head that the archive is reconstructed from cannot be read, or is not the signed one.
     #[error("cannot restore the archive from its head")]
     Head(#[source] OpenError),
-    /// A blob was never given.
+    /// A blob was not provided.
     #[error("blob {0} is missing from the written archive")]
     Lacking(Digest),
     /// The target exists.
     #[error("`{}` already exists", .0.display())]
     Exists(PathBuf),
-    /// Something else than a file has the target's name.
+    /// The target exists and is not a regular file.
     #[error("`{}` is not a file, and only files are replaced", .0.display())]
     NotAFile(PathBuf),
-    /// The archive that was written cannot be read.
+    /// The written archive cannot be read.
     #[error("cannot read the written archive")]
     Draft(#[source] OpenError),
     /// The target could not be written.
@@ -81,23 +82,24 @@ pub enum WriteError {
     Interrupted(#[from] Cancelled),
 }
 
-/// The reason why files of an archive could not be written into a directory. What was written is whole, and stays.
+/// The reason why files of an archive could not be extracted. Files that were already written are complete and are
+/// kept.
 #[derive(Debug, thiserror::Error)]
 pub enum ExtractError {
-    /// The archive could not be read, or is not what was signed.
+    /// The archive could not be read, or is not the signed one.
     #[error(transparent)]
     Archive(#[from] OpenError),
-    /// Something is in the way. It was found before anything was written, unless it came meanwhile.
+    /// Existing files block the extraction. They are found before anything is written, unless they appear meanwhile.
     #[error("{}", first_of(.0))]
     InTheWay(Vec<Obstruction>),
-    /// The file system has too little room.
+    /// The file system has too little free space.
     #[error("`{}` has {free} bytes free, but {needed} are needed", .target.display())]
     NoRoom {
         /// The directory.
         target: PathBuf,
-        /// Bytes that are to be written.
+        /// Bytes to write.
         needed: u64,
-        /// Bytes that are free.
+        /// Free bytes.
         free: u64,
     },
     /// A file or a directory could not be read or written.
@@ -113,26 +115,26 @@ pub enum ExtractError {
     Interrupted(#[from] Cancelled),
 }
 
-/// A file that has no place.
+/// A path at which a file cannot be extracted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{}`: {why}", .path.display())]
 pub struct Obstruction {
-    /// The place that it should have.
+    /// The path.
     pub path: PathBuf,
-    /// What is there.
+    /// The reason.
     pub why: InTheWay,
 }
 
-/// What is at the place of a file.
+/// The reason why a file cannot be extracted to its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InTheWay {
-    /// A file that may not be replaced.
+    /// A file with other content exists, and replacing it is not allowed.
     #[error("a file with different content exists")]
     OtherContent,
-    /// Something that is not replaced.
+    /// An entry that is not a regular file exists. It is never replaced.
     #[error("it exists and is not a file")]
     NotAFile,
-    /// On the way to it, a name that is not followed.
+    /// A parent is not a directory, or is a symbolic link, which is not followed.
     #[error("one of its parents is not a directory, or is a symbolic link")]
     NotADirectory,
 }
@@ -152,7 +154,7 @@ fn from(medium: Option<&PathBuf>) -> String {
     medium.unwrap_or_default()
 }
 
-/// The places where an image is not what its signed list says, ascending, at most [`limits::DIFFERENCES`].
+/// The offsets at which an image differs from its signed list, ascending, at most [`limits::DIFFERENCES`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct Differences(pub Vec<MetadataDifference>);
 
@@ -172,7 +174,7 @@ impl fmt::Display for Differences {
     }
 }
 
-/// The reason why an archive is not accepted, or could not be read.
+/// The reason why an archive is not accepted or could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The file could not be opened.
@@ -183,17 +185,17 @@ pub enum OpenError {
         /// The cause.
         source: io::Error,
     },
-    /// The medium could not be read at a place.
+    /// The archive could not be read at an offset.
     #[error("cannot read `{}` at byte {offset}", .path.display())]
     Read {
         /// The archive.
         path: PathBuf,
-        /// In bytes from its start.
+        /// Its offset in bytes.
         offset: u64,
         /// The cause.
         source: io::Error,
     },
-    /// The metadata could not be read at a place, which the source names.
+    /// The metadata could not be read. The source names the offset.
     #[error("cannot compare `{}` with its signed list", .path.display())]
     Compare {
         /// The archive.
@@ -206,12 +208,12 @@ pub enum OpenError {
     Write {
         /// The archive.
         path: PathBuf,
-        /// In bytes from its start.
+        /// Its offset in bytes.
         offset: u64,
         /// The cause.
         source: io::Error,
     },
-    /// A document or configuration of an image that readers could understand differently, or none at all.
+    /// A document or configuration of an image that readers could interpret differently, or that is unreadable.
     #[error("cannot read image document `{path}`")]
     Document {
         /// Its file.
@@ -228,7 +230,7 @@ pub enum OpenError {
     /// A directory.
     #[error("`{}` is a directory, not an archive", .0.display())]
     Directory(PathBuf),
-    /// A directory that holds the files of an archive: it is mounted there, or they were copied.
+    /// A directory with the files of an archive: the archive's mount point, or a copy of its files.
     #[error("`{}` is a directory with the files of an archive{}", .path.display(), from(.medium.as_ref()))]
     Unpacked {
         /// The directory.
@@ -239,12 +241,12 @@ pub enum OpenError {
     /// A file without content.
     #[error("`{}` is empty", .0.display())]
     Empty(PathBuf),
-    /// A file that ends before an image could begin.
+    /// A file that is too short for an image.
     #[error("`{}` has {size} bytes, which is too short for an ISO 9660 image", .path.display())]
     TooShort {
         /// The file.
         path: PathBuf,
-        /// The bytes that it has.
+        /// Its size in bytes.
         size: u64,
     },
     /// No volume descriptor.
@@ -253,24 +255,24 @@ pub enum OpenError {
     /// An image without a statement.
     #[error("`{}` is an ISO 9660 image made by another tool: it has no signed statement", .0.display())]
     Foreign(PathBuf),
-    /// Smaller than it says.
+    /// A file that is smaller than its volume descriptor or its signed list states.
     #[error("`{}` is truncated: it has {found} of {expected} bytes", .path.display())]
     Truncated {
         /// The archive.
         path: PathBuf,
-        /// The bytes it should have.
+        /// The expected size in bytes.
         expected: u64,
-        /// The bytes it has.
+        /// The actual size in bytes.
         found: u64,
     },
-    /// A file that goes on behind the archive's end.
+    /// A file that continues after the end of the archive.
     #[error("`{}` has {found} bytes, {} more than the archive", .path.display(), .found - .expected)]
     TooLong {
         /// The archive.
         path: PathBuf,
-        /// The bytes it should have.
+        /// The expected size in bytes.
         expected: u64,
-        /// The bytes it has.
+        /// The actual size in bytes.
         found: u64,
     },
     /// The statement's envelope is malformed.
@@ -281,10 +283,10 @@ pub enum OpenError {
         /// The cause.
         source: EnvelopeError,
     },
-    /// Somebody else signs the same archive at this moment.
+    /// Another program is signing the same archive.
     #[error("`{}` is being signed by another program", .0.display())]
     Locked(PathBuf),
-    /// A statement alone where an archive is needed.
+    /// A statement without its archive, where an archive is needed.
     #[error("`{}` is a statement without an archive: signatures are added to it directly", .0.display())]
     StatementAlone(PathBuf),
     /// A file of signatures that is malformed.
@@ -295,7 +297,7 @@ pub enum OpenError {
         /// The cause.
         source: EnvelopeError,
     },
-    /// Signatures beside the archive could not be written.
+    /// Detached signatures could not be written.
     #[error("cannot write `{}`", .path.display())]
     Detach {
         /// The file.
@@ -303,37 +305,37 @@ pub enum OpenError {
         /// The cause.
         source: io::Error,
     },
-    /// Signatures beside the archive that are about another one.
+    /// Detached signatures belong to another archive.
     #[error(
         "the signatures are for another archive: their payload is not this archive's statement"
     )]
     OtherPayload,
-    /// The signature to be added is not one of the statement by that key.
+    /// The signature to add was not made over the statement with the given key.
     #[error("the signature was not made over this archive's statement with that key")]
     WrongSignature,
-    /// The signatures do not suffice.
+    /// The signatures do not satisfy the trust policy.
     #[error(transparent)]
     Signature(#[from] signing::VerifyError),
-    /// It is not the archive that was accepted before.
+    /// The archive is not the one that was accepted earlier.
     #[error("it is the head of archive {found}, not of archive {accepted}")]
     OtherArchive {
-        /// The archive that was accepted before.
+        /// The archive that was accepted earlier.
         accepted: Digest,
-        /// The archive that is there.
+        /// The archive that was found.
         found: Digest,
     },
-    /// The signed bytes are not a statement.
+    /// The signed bytes are not a valid statement.
     #[error("the signed statement is invalid")]
     Statement(#[source] StatementError),
-    /// The statement needs something that this version cannot do.
+    /// The statement requires a capability that this version does not support.
     #[error(
         "the archive requires `{0}`, which this version does not support: a newer version is needed"
     )]
     Capability(Capability),
-    /// The statement names a layout that this version does not know.
+    /// The statement names a layout that this version does not support.
     #[error("a newer version of the tools is needed")]
     Layout(#[source] UnknownLayout),
-    /// The statement's volume names are not those of its Solution.
+    /// The volume names in the statement are not those of its Solution.
     #[error("the signed volume names `{id}` and `{set_id}` do not match the Solution")]
     VolumeNames {
         /// The volume identifier in the statement.
@@ -341,36 +343,36 @@ pub enum OpenError {
         /// The volume set identifier in the statement.
         set_id: String,
     },
-    /// The statement gives CONTENTS an impossible size.
+    /// The statement gives a size for CONTENTS that is zero or above the limit.
     #[error("CONTENTS has {0} bytes according to the statement; 1 to {max} are read", max = schemas::limits::CONTENTS_SIZE)]
     ContentsSize(u64),
-    /// CONTENTS on the medium is not what was signed.
+    /// CONTENTS in the archive is not the signed one.
     #[error("CONTENTS is not what was signed: expected {expected}, found {found}")]
     ContentsDigest {
         /// The digest in the statement.
         expected: Digest,
-        /// The digest of what is on the medium.
+        /// The digest of the bytes that were read.
         found: Digest,
     },
-    /// CONTENTS is malformed, though signed.
+    /// CONTENTS is signed, but malformed.
     #[error("the signed list of files is invalid")]
     Contents(#[source] ContentsError),
-    /// The files are not those of an archive, though signed.
+    /// The list is signed, but is not a valid list of an archive.
     #[error(transparent)]
     List(#[from] ListError),
-    /// The statement's subject is not the list as `sha256sum -c` reads it.
+    /// The statement's digest of SHA256SUMS does not match the signed list.
     #[error("the signed digest of SHA256SUMS does not match the signed list")]
     Sha256sums,
-    /// There is no image with the signed files.
+    /// No image can be laid out with the signed files.
     #[error("cannot lay out the signed files")]
     Plan(#[source] PlanError),
-    /// Bytes that are not file data differ from what follows from the signed list.
+    /// Bytes that are not file data differ from the image that the signed list determines.
     #[error("the image is not what was signed: {0}")]
     Differences(Differences),
-    /// A file that was asked for is not in the list.
+    /// A requested file is not in the list.
     #[error("the archive has no file `{0}`")]
     NoSuchFile(String),
-    /// A file is larger than its kind may be.
+    /// A file is larger than the limit for its kind.
     #[error("file `{path}` has {size} bytes; at most {limit} are read")]
     FileSize {
         /// The file.
@@ -380,14 +382,14 @@ pub enum OpenError {
         /// The limit in bytes.
         limit: u64,
     },
-    /// A file is not what was signed.
+    /// A file is not the signed one.
     #[error("file `{path}` is not what was signed: expected {expected}, found {found}")]
     FileDigest {
         /// The file.
         path: String,
         /// The digest in the signed list.
         expected: Digest,
-        /// The digest of what is on the medium.
+        /// The digest of the bytes that were read.
         found: Digest,
     },
     /// A signature cannot be added.

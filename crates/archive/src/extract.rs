@@ -1,12 +1,12 @@
-//! Files of an archive written into a directory, as they lie in the archive.
+//! Extraction of files into a directory, under their paths in the archive: [`Listed::extract`].
 //!
-//! Nothing is written outside of the directory: every name on the way to a file is opened in the directory that was opened
-//! before it, and none that is a symbolic link. The paths themselves cannot leave it ([`schemas::ArchivePath`]). What is in
-//! the way is found before anything is written. A file gets its name once all of it was found to be what is listed, so
-//! that whatever ends the work, a name stands for a whole file, and the same work done again does the rest.
+//! Nothing is written outside of the directory. Each component of a path is opened relative to its opened parent, and
+//! symbolic links are never followed. The paths themselves cannot leave the directory ([`schemas::ArchivePath`]).
+//! Conflicting files are found before anything is written. A file gets its name only after its content was verified.
+//! If the extraction is interrupted, every name therefore belongs to a complete file, and another run does the rest.
 //!
-//! A content that several files have is stored once, as in the archive: the others become hard links where the file system
-//! has them.
+//! A content that multiple files share is stored once, as in the archive: the other files become hard links if the file
+//! system supports them.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -24,28 +24,28 @@ use crate::error::{ExtractError, InTheWay, Obstruction};
 use crate::write::{Overwrite, begin_writeback};
 use crate::{Listed, limits};
 
-/// The mode of files before the process's mask.
+/// The mode of created files, before the umask.
 const FILE_MODE: Mode = Mode::from_raw_mode(0o644);
-/// The mode of directories before the process's mask.
+/// The mode of created directories, before the umask.
 const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o755);
-/// Names that are tried for a file without one: each stands for another program that writes there, or was killed.
+/// The number of temporary names to try. Each name that is taken belongs to a concurrent or a killed extraction.
 const PARTS: u32 = 1000;
 
-/// What became of the files.
+/// The result of an extraction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Extracted {
     /// Files that were written.
     pub written: usize,
-    /// Their bytes.
+    /// Bytes of the written files.
     pub bytes: u64,
-    /// Files that became another name of one with the same content.
+    /// Files that became hard links to a file with the same content.
     pub linked: usize,
-    /// Files that were there already, as the archive has them.
+    /// Files that already existed with the content of the archive.
     pub kept: usize,
 }
 
 impl Listed {
-    /// Writes these files below a directory, which is made if it is not there.
+    /// Writes the files below a directory, which is created if it does not exist.
     pub fn extract(
         &self,
         files: &[ContentsEntry],
@@ -74,13 +74,14 @@ impl Listed {
         for content in &contents {
             extraction.write_content(content)?;
         }
-        // One wait for all of it: until then only names of whole files were given, and running again finds what is not.
+        // A single sync for all files suffices: an interrupted extraction is completed by another run, which verifies
+        // every file that it finds.
         rustix::fs::syncfs(&extraction.root).map_err(|error| failed(error.into()))?;
         Ok(extraction.done)
     }
 }
 
-/// A file on the disk, whatever its names.
+/// The identity of a file on the disk, independent of its names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileNumber {
     device: u64,
@@ -96,19 +97,19 @@ impl From<Stat> for FileNumber {
     }
 }
 
-/// What is at the place of a file.
+/// The kind of entry at the path of a file.
 #[derive(Clone, Copy, Debug)]
 enum AtPlace {
     Nothing,
-    /// A file of the same size.
+    /// A file of the same size, whose content is not yet known.
     Candidate,
-    /// A file with the content that is wanted.
+    /// A file with the listed content.
     Same(FileNumber),
-    /// A file with another one.
+    /// A file with other content.
     Other,
 }
 
-/// A content, and the files that are to have it.
+/// A content, and the files that shall have it.
 #[derive(Debug)]
 struct WantedContent<'a> {
     size: u64,
@@ -122,7 +123,7 @@ struct WantedFile<'a> {
 }
 
 impl WantedContent<'_> {
-    /// A file that has it already.
+    /// Returns a file that already has the content.
     fn present(&self) -> Option<NamedFile<'_>> {
         let mut files = self.files.iter();
         files.find_map(|file| match file.there {
@@ -135,7 +136,7 @@ impl WantedContent<'_> {
     }
 }
 
-/// A file that was verified, and a name of it.
+/// A verified file and one of its names.
 #[derive(Clone, Copy, Debug)]
 struct NamedFile<'a> {
     path: &'a ArchivePath,
@@ -153,8 +154,8 @@ struct Extraction<'a> {
 }
 
 impl Extraction<'_> {
-    /// Looks at the place of every file, and refuses what is in the way of any. The contents come in the order in which
-    /// they lie on the medium.
+    /// Inspects the path of every file and fails if existing entries block any of them. Returns the contents in the
+    /// order of their offsets on the medium.
     fn look<'f>(
         &mut self,
         files: &'f [ContentsEntry],
@@ -168,7 +169,11 @@ impl Extraction<'_> {
                 obstructions.push(Obstruction { path, why });
                 AtPlace::Other
             });
-            let offset = self.listed.plan.extent_of(path).map_or(0, |it| it.offset);
+            let offset = self
+                .listed
+                .plan
+                .extent_of(path)
+                .map_or(0, |extent| extent.offset);
             let content = contents.entry((offset, entry.digest));
             let content = content.or_insert_with(|| WantedContent {
                 size: entry.size,
@@ -177,9 +182,10 @@ impl Extraction<'_> {
             content.files.push(WantedFile { entry, there });
         }
         let mut contents: Vec<_> = contents.into_values().collect();
+        // Progress counts each content once for writing, and once for each existing file that is compared with it.
         let read = |content: &WantedContent| {
             let files = content.files.iter();
-            let candidates = files.filter(|it| matches!(it.there, AtPlace::Candidate));
+            let candidates = files.filter(|file| matches!(file.there, AtPlace::Candidate));
             content.size * (1 + candidates.count() as u64)
         };
         self.progress.total = contents.iter().map(read).sum();
@@ -194,6 +200,8 @@ impl Extraction<'_> {
             }
         }
         obstructions.sort_by(|a, b| a.path.cmp(&b.path));
+        // A file that is blocked by the kind of an entry is also counted as one with other content. The first reason is
+        // kept.
         obstructions.dedup_by(|a, b| a.path == b.path);
         if obstructions.is_empty() {
             return Ok(contents);
@@ -201,7 +209,7 @@ impl Extraction<'_> {
         Err(ExtractError::InTheWay(obstructions))
     }
 
-    /// What is at the place of a file, as far as that can be seen without reading it.
+    /// Returns the kind of entry at the path of a file without reading its content.
     fn at(&self, entry: &ContentsEntry) -> Result<Result<AtPlace, InTheWay>, ExtractError> {
         let directory = match self.directory_of(&entry.path, Missing::Leave)? {
             Ok(Some(directory)) => directory,
@@ -220,12 +228,13 @@ impl Extraction<'_> {
         }
     }
 
-    /// Compares a file that is there with what is listed.
+    /// Compares the content of an existing file with the listed one.
     fn compare(&mut self, entry: &ContentsEntry) -> Result<AtPlace, ExtractError> {
         let Ok(Some(directory)) = self.directory_of(&entry.path, Missing::Leave)? else {
             return Ok(AtPlace::Nothing);
         };
-        // Whatever took its place since must not keep us waiting.
+        // The file may have been replaced meanwhile: opening must neither follow a link nor block, as a named pipe
+        // would.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let name = name_of(&entry.path);
         let file = rustix::fs::openat(&directory, name, flags, Mode::empty());
@@ -235,7 +244,8 @@ impl Extraction<'_> {
         let mut buffer = vec![0; limits::BUFFER];
         let mut left = entry.size;
         while left > 0 {
-            let length = usize::try_from(left).map_or(limits::BUFFER, |it| it.min(limits::BUFFER));
+            let length =
+                usize::try_from(left).map_or(limits::BUFFER, |left| left.min(limits::BUFFER));
             let read = file.read_exact(&mut buffer[..length]);
             read.map_err(|source| self.failed(entry, source))?;
             hasher.update(&buffer[..length]);
@@ -248,9 +258,12 @@ impl Extraction<'_> {
         Ok(AtPlace::Other)
     }
 
-    /// Refuses to begin where there is no room for what is missing. A file system that does not say passes.
+    /// Fails if the file system has too little free space for the missing contents. A file system that does not report
+    /// its free space passes.
     fn check_room(&self, contents: &[WantedContent<'_>]) -> Result<(), ExtractError> {
-        let missing = contents.iter().filter(|it| it.present().is_none());
+        let missing = contents
+            .iter()
+            .filter(|content| content.present().is_none());
         let needed: u64 = missing.map(|content| content.size).sum();
         match rustix::fs::fstatvfs(&self.root) {
             Ok(disk) if disk.f_bavail.saturating_mul(disk.f_frsize) < needed => {
@@ -264,7 +277,7 @@ impl Extraction<'_> {
         }
     }
 
-    /// Gives a content to each file that is to have it.
+    /// Creates each file of a content, except for those that already have it.
     fn write_content(&mut self, content: &WantedContent<'_>) -> Result<(), ExtractError> {
         let mut source = content.present();
         for WantedFile { entry, there } in &content.files {
@@ -287,6 +300,7 @@ impl Extraction<'_> {
             self.name(part, entry)?;
             self.done.written += 1;
             self.done.bytes += entry.size;
+            // Further files with this content become links to this one.
             source = Some(NamedFile {
                 path: &entry.path,
                 number,
@@ -295,8 +309,8 @@ impl Extraction<'_> {
         Ok(())
     }
 
-    /// Another name of a file that was verified, beside the place of this one; none where that cannot be had, or the name
-    /// stands for another file by now.
+    /// Hard-links a verified file under a temporary name. Returns none if links are not possible, or if the name now
+    /// belongs to another file.
     fn link<'d>(
         &self,
         source: NamedFile<'_>,
@@ -315,7 +329,8 @@ impl Extraction<'_> {
                 AtFlags::empty(),
             )
         };
-        // Too many names, another file system below, none that has links, or the name is gone.
+        // Links fail if the file has too many names, if the target is on another file system, if the file system does
+        // not support them, or if the source was deleted. The content is then written instead.
         let Ok((part, ())) = PartFile::make(directory, link) else {
             return Ok(None);
         };
@@ -324,7 +339,7 @@ impl Extraction<'_> {
         Ok((FileNumber::from(found) == source.number).then_some(part))
     }
 
-    /// Writes a file without its name, and verifies it on the way.
+    /// Writes a file under a temporary name and verifies it on the way.
     fn write<'d>(
         &mut self,
         entry: &ContentsEntry,
@@ -337,7 +352,7 @@ impl Extraction<'_> {
         let mut file = File::from(file);
         if entry.size > 0 {
             match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, entry.size) {
-                // Where room cannot be promised, a full disk is found while it is written.
+                // Without a reservation, a full disk is reported when the data is written.
                 Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => {}
                 Err(error) => return Err(self.failed(entry, error.into())),
             }
@@ -356,7 +371,7 @@ impl Extraction<'_> {
         Ok((part, number))
     }
 
-    /// Gives a file its name, at once.
+    /// Renames a temporary file to its name atomically.
     fn name(&self, part: PartFile<'_>, entry: &ContentsEntry) -> Result<(), ExtractError> {
         match part.rename(name_of(&entry.path), self.overwrite) {
             Ok(()) => Ok(()),
@@ -366,7 +381,8 @@ impl Extraction<'_> {
         }
     }
 
-    /// Opens the directory of a file, one name after the other. None if one of them is not there and is not to be made.
+    /// Opens the parent directory of a file, component by component. Returns none if a component does not exist and
+    /// shall not be created.
     fn directory_of(
         &self,
         path: &ArchivePath,
@@ -430,7 +446,7 @@ impl Extraction<'_> {
     }
 }
 
-/// What becomes of a directory that is not there.
+/// The treatment of a directory that does not exist.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Leave,
@@ -441,14 +457,14 @@ fn name_of(path: &ArchivePath) -> &str {
     path.components().next_back().unwrap_or_default()
 }
 
-/// A file beside the one whose name it is to get. Goes away by itself unless it gets it.
+/// A file with a temporary name in its final directory. It is deleted on drop unless it is renamed.
 struct PartFile<'d> {
     directory: &'d OwnedFd,
     name: String,
 }
 
 impl<'d> PartFile<'d> {
-    /// Makes one under a name that nothing has.
+    /// Creates a file under an unused temporary name.
     fn make<T>(
         directory: &'d OwnedFd,
         create: impl Fn(&str) -> rustix::io::Result<T>,
@@ -475,7 +491,8 @@ impl<'d> PartFile<'d> {
             Overwrite::Refuse => {
                 let flags = RenameFlags::NOREPLACE;
                 match rustix::fs::renameat_with(directory, part, directory, name, flags) {
-                    // A file system that cannot refuse while it renames can while it links.
+                    // File systems without an atomic no-replace rename can still link without replacing. `drop` removes
+                    // the temporary name.
                     Err(Errno::INVAL | Errno::NOSYS) => {
                         let flags = AtFlags::empty();
                         return rustix::fs::linkat(directory, part, directory, name, flags);
@@ -485,7 +502,7 @@ impl<'d> PartFile<'d> {
             }
         };
         if renamed.is_ok() {
-            // Somebody else may have the name by now.
+            // The temporary name is free again, and another process may use it: `drop` must not delete it.
             self.name.clear();
         }
         renamed

@@ -1,51 +1,54 @@
-//! What an archive can have beyond format 1, each with the capability that its readers must know (docs/reference/format.md, 11).
+//! The optional features of archives beyond format 1. Each has a capability that the statement requires of readers
+//! (docs/reference/format.md, 11). [`Feature::of`] maps a capability to its feature.
 
 use schemas::{Capability, SolutionSpec};
 
-/// The objects that are applied as they are, of archives that require [`Feature::Manifests`].
+/// The directory of manifests that are applied unchanged, in archives that require [`Feature::Manifests`].
 pub const MANIFESTS: &str = "manifests";
 
-/// The Helm charts, of archives that require [`Feature::Charts`].
+/// The directory of Helm charts, in archives that require [`Feature::Charts`].
 pub const CHARTS: &str = "charts";
 
-/// The programs in the head of an archive that requires [`Feature::ProgramsInHead`].
+/// The directory of programs in the head of an archive that requires [`Feature::ProgramsInHead`].
 pub(crate) const BIN: &str = "bin";
 
-/// The end of every released capability: the first version of each.
+/// The version suffix of released capabilities: their first version.
 const RELEASED: &str = "-1.0.0";
 
-/// The end of a second version.
+/// The version suffix of a capability's second version.
 const SECOND: &str = "-1.1.0";
 
-/// The end of the drafts that came before. Only what a site keeps may have them.
+/// The version suffix of the drafts that preceded the releases. Only archives that a site already keeps may have it.
 const DRAFT: &str = "-0.1.0";
 
-/// Something that an archive has beyond format 1.
+/// A feature beyond format 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Feature {
     /// Helm charts (docs/reference/format-charts.md).
     Charts,
-    /// Helm charts whose files are read as Helm reads them, in place of [`Self::Charts`].
+    /// Helm charts whose files are read as Helm reads them. It replaces [`Self::Charts`].
     ChartsAsHelm,
-    /// Layers of images that have addresses elsewhere too (docs/reference/format-foreign-layers.md).
+    /// Image layers that also have addresses outside of the archive (docs/reference/format-foreign-layers.md).
     ForeignLayers,
-    /// Objects that are applied as they are (docs/reference/format-manifests.md).
+    /// Objects that are applied unchanged (docs/reference/format-manifests.md).
     Manifests,
-    /// The part of an operator's Deployment beneath what an import sets of it (docs/reference/format-operator-template.md).
+    /// The part of an operator's Deployment below the fields that an import sets
+    /// (docs/reference/format-operator-template.md).
     OperatorTemplate,
-    /// What has to be there before it is deployed (docs/reference/format-prerequisites.md). An archive that has no images needs it
-    /// too: readers of before its time expect some.
+    /// Conditions that a cluster must meet before deployment (docs/reference/format-prerequisites.md). Archives without
+    /// images need it too, because earlier readers require at least one image.
     Prerequisites,
-    /// Programs for the site, among the images (docs/reference/format-programs.md).
+    /// Programs for the site, packaged as images (docs/reference/format-programs.md).
     Programs,
-    /// Programs for the site below `bin/`: what only a draft had.
+    /// Programs for the site below `bin/`. Only a draft of the format has it.
     ProgramsInHead,
-    /// Signatures and other referrers beside images that something names by name alone (docs/reference/format-referrers.md).
+    /// Signatures and other referrers of images that something refers to by name only
+    /// (docs/reference/format-referrers.md).
     Referrers,
 }
 
 impl Feature {
-    /// All of them, in the order of a statement.
+    /// Every feature, in the order of a statement.
     pub const ALL: [Self; 9] = [
         Self::Charts,
         Self::ChartsAsHelm,
@@ -58,7 +61,7 @@ impl Feature {
         Self::Referrers,
     ];
 
-    /// Returns the capability that the statement requires of a reader.
+    /// Returns the capability that the statement requires of readers.
     ///
     /// # Panics
     ///
@@ -86,20 +89,22 @@ impl Feature {
         }
     }
 
-    /// Whether a statement that requires this much requires the feature, released or as the draft that it was.
+    /// Returns whether `requires` contains the feature, as released or as its draft.
     #[must_use]
     pub fn is_among(self, requires: &[Capability]) -> bool {
-        requires.iter().any(|it| Self::of(it) == Some(self))
+        requires
+            .iter()
+            .any(|capability| Self::of(capability) == Some(self))
     }
 
-    /// Whether a capability is a draft of one that was released since.
+    /// Returns whether a capability is the draft of a capability that was released later.
     #[must_use]
     pub fn is_draft(capability: &Capability) -> bool {
         Self::of(capability).is_some() && capability.as_str().ends_with(DRAFT)
     }
 
-    /// Whether a Solution's manifest has the feature. Programs are listed as images, and so is what
-    /// refers to an image; only the images' own documents tell of foreign layers.
+    /// Returns whether a Solution's manifest uses the feature. Always false for programs and referrers, which the
+    /// manifest lists as images, and for foreign layers, which only the images' own documents show.
     #[must_use]
     pub fn is_in(self, solution: &SolutionSpec) -> bool {
         match self {
@@ -116,19 +121,22 @@ impl Feature {
         }
     }
 
-    /// The feature that a capability stands for, if this version knows it.
+    /// Returns the feature of a capability, if this version supports it.
     #[must_use]
     pub fn of(capability: &Capability) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
-        if let Some(found) = all.find(|it| it.capability() == *capability) {
+        if let Some(found) = all.find(|feature| feature.capability() == *capability) {
             return Some(found);
         }
+        // The draft of programs is `ProgramsInHead`, which was found above. Charts as Helm reads them had no draft.
         let name = capability.as_str().strip_suffix(DRAFT)?;
         let mut all = Self::ALL.into_iter();
-        all.find(|it| !matches!(it, Self::Programs | Self::ChartsAsHelm) && it.name() == name)
+        all.find(|feature| {
+            !matches!(feature, Self::Programs | Self::ChartsAsHelm) && feature.name() == name
+        })
     }
 
-    /// The directory that it gives a meaning to.
+    /// The top-level directory that the feature defines.
     pub(crate) fn directory(self) -> Option<&'static str> {
         match self {
             Self::Charts | Self::ChartsAsHelm => Some(CHARTS),

@@ -1,25 +1,25 @@
-//! Signatures that were made elsewhere, in the forms in which devices and other signers give them.
+//! Signatures made by other programs or devices, in the forms in which these export them: [`ForeignSignatures`].
 
 use schemas::{Envelope, EnvelopeError, limits};
 use signing::PublicKey;
 
-/// Bytes of an Ed25519 signature.
+/// The size of an Ed25519 signature in bytes.
 const SIGNATURE: usize = 64;
 
-/// Signatures that were made elsewhere.
+/// Signatures made by another program or device.
 #[derive(Debug)]
 pub enum ForeignSignatures {
-    /// One, by whichever key it is: the key tells.
+    /// A single raw signature. It does not name its key.
     Raw(Vec<u8>),
-    /// Those of a signed copy of the statement.
+    /// The signatures of a signed copy of the statement.
     Envelope(Envelope),
 }
 
 impl ForeignSignatures {
-    /// Reads the 64 bytes of a signature, their base64, or an envelope. None if it is nothing of these.
+    /// Parses a raw signature of 64 bytes, its base64 text, or an envelope. None if the bytes are none of these.
     pub fn from_slice(bytes: &[u8]) -> Result<Option<Self>, EnvelopeError> {
         if bytes.len() == limits::ENVELOPE_SIZE {
-            return Envelope::from_slice(bytes).map(|it| Some(Self::Envelope(it)));
+            return Envelope::from_slice(bytes).map(|envelope| Some(Self::Envelope(envelope)));
         }
         let is_raw = |raw: &Vec<u8>| raw.len() == SIGNATURE;
         let raw = Some(bytes.to_vec()).filter(is_raw);
@@ -27,7 +27,7 @@ impl ForeignSignatures {
         Ok(raw.map(Self::Raw))
     }
 
-    /// The signature of a key.
+    /// Returns the signature of a key. A raw signature is returned for every key.
     #[must_use]
     pub fn by(&self, key: &PublicKey) -> Option<Vec<u8>> {
         match self {

@@ -1,4 +1,7 @@
-//! The paths of an archive and the names of its volume: archive format 1. Changing anything here makes another format.
+//! The paths of archive format 1 and the names of its volume (docs/reference/format.md).
+//!
+//! The module defines the fixed files and directories, the path of every image content, chart and object, and
+//! `check_list`, the rules that a signed list must satisfy. Any change here changes the archive format.
 
 use std::collections::BTreeSet;
 
@@ -11,21 +14,21 @@ use sha2::{Digest as _, Sha256};
 
 use crate::feature::{CHARTS, Feature, MANIFESTS};
 
-/// The signed statement in its envelope, the first file of the image.
+/// The signed statement in its envelope. It is the first file of the image.
 pub const STATEMENT: &str = "statement.dsse.json";
-/// The place of the statement, in bytes: LBA 32.
+/// The offset of the statement in bytes: LBA 32.
 pub const STATEMENT_OFFSET: u64 = 32 * SECTOR_SIZE;
-/// The list of files, the second file.
+/// The list of files. It is the second file of the image.
 pub const CONTENTS: &str = "CONTENTS";
-/// The place of the list, in bytes: LBA 64.
+/// The offset of the list in bytes: LBA 64.
 pub const CONTENTS_OFFSET: u64 = 64 * SECTOR_SIZE;
-/// The same list as `sha256sum -c` reads it.
+/// The same list in the format of `sha256sum -c`.
 pub const SHA256SUMS: &str = "SHA256SUMS";
 /// The Solution's manifest.
 pub const MANIFEST: &str = "manifest.yaml";
-/// For the person who mounts the archive.
+/// Instructions for a person who mounts the archive.
 pub const README: &str = "README.txt";
-/// The images as skopeo's `dir:` lays them out, by place.
+/// The images in skopeo's `dir:` layout, by name and tag.
 pub const IMAGES: &str = "images";
 /// The blobs of the OCI image layout.
 pub const BLOBS: &str = "blobs/sha256";
@@ -35,24 +38,24 @@ pub const OCI_LAYOUT: &str = "oci-layout";
 pub const INDEX: &str = "index.json";
 /// The `CustomResourceDefinition`s.
 pub const CRDS: &str = "operator/deploy/crds";
-/// The roles of the operator.
+/// The RBAC roles of the operator.
 pub const ROLE: &str = "operator/deploy/role.yaml";
-/// NGINX locations for upstream's static registry, for upstream's own mount point.
+/// NGINX locations for upstream's static registry, filled in for upstream's mount point.
 pub const REGISTRY_CONFIG: &str = "registry-config.inc";
-/// The same as the Jinja template that upstream's import fills in.
+/// The Jinja template of the same locations, which upstream's import fills in.
 pub const REGISTRY_CONFIG_TEMPLATE: &str = "registry-config.inc.j2";
 
-/// The files that describe all others, and so are not in the list themselves.
+/// The files that describe all other files. They cannot be in the list themselves.
 const UNLISTED: [&str; 3] = [STATEMENT, CONTENTS, SHA256SUMS];
 
-/// The kind of thing that a name stands for.
+/// The kind of file system entry that a name is used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NameKind {
     File,
     Directory,
 }
 
-/// Every top-level name that format 1 gives a meaning, and as what.
+/// Every top-level name that format 1 defines, with its kind.
 const TOP_LEVEL: [(&str, NameKind); 9] = [
     (MANIFEST, NameKind::File),
     (README, NameKind::File),
@@ -68,18 +71,18 @@ const TOP_LEVEL: [(&str, NameKind); 9] = [
 /// The role of a content in its image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageRole {
-    /// The manifest or index that the image is.
+    /// The manifest or index that the tag names.
     Root,
-    /// A manifest or index below it.
+    /// A manifest or index that the root references.
     Child,
     /// A configuration or layer.
     Blob,
 }
 
-/// The reason why a list of files is not that of an archive.
+/// The reason why a list of files is not a valid list of an archive.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListError {
-    /// It holds one of the files that describe all others.
+    /// The list contains one of the files that describe all other files.
     #[error("the signed list must not contain `{0}`")]
     Reserved(ArchivePath),
     /// A file under a top-level name that is neither known nor declared as optional.
@@ -87,19 +90,19 @@ pub enum ListError {
         "file `{0}` is under a top-level name that this version does not know and the statement does not declare"
     )]
     TopLevel(ArchivePath),
-    /// A file where archives have a directory, or below a name that is a file there.
+    /// A file with the name of one of the format's directories, or a file below the name of one of its files.
     #[error("file `{0}` uses the name of a directory of the format for a file, or the reverse")]
     TopLevelKind(ArchivePath),
-    /// An empty file with the digest of something else.
+    /// An empty file whose digest is not that of the empty string.
     #[error("the signed list gives the empty file `{0}` a wrong digest")]
     EmptyDigest(ArchivePath),
-    /// It lacks a file that every archive has.
+    /// The list lacks a file that every archive has.
     #[error("`{0}` is missing from the signed list")]
     Missing(&'static str),
 }
 
 impl ListError {
-    /// The file that it is about.
+    /// The file that the error is about.
     #[must_use]
     pub fn path(&self) -> &str {
         match self {
@@ -112,8 +115,8 @@ impl ListError {
     }
 }
 
-/// The rules about the list that its own grammar does not hold, for writing and for reading. `optional` are the
-/// top-level names that the statement declares, `features` what it requires a reader to know.
+/// Checks the rules about the list that its own grammar does not express. Writer and reader share them. `optional` are
+/// the top-level names that the statement declares; `features` are those that it requires a reader to know.
 pub(crate) fn check_list(
     contents: &Contents,
     optional: &[String],
@@ -126,7 +129,7 @@ pub(crate) fn check_list(
             return Err(ListError::Reserved(path.clone()));
         }
         check_top_level(path, &optional, features)?;
-        // Empty files have no place in the image, so no later reading would notice.
+        // Empty files occupy no space in the image, so no later pass over the data would detect a wrong digest.
         if *size == 0 && *digest != empty {
             return Err(ListError::EmptyDigest(path.clone()));
         }
@@ -146,12 +149,14 @@ fn check_top_level(
         Some((name, _)) => (name, NameKind::Directory),
         None => (path.as_str(), NameKind::File),
     };
-    let directories = features.iter().filter_map(|it| it.directory());
-    let directories = directories.map(|it| (it, NameKind::Directory));
+    let directories = features
+        .iter()
+        .filter_map(|feature| feature.directory())
+        .map(|directory| (directory, NameKind::Directory));
     let mut known = TOP_LEVEL.into_iter().chain(directories);
     match known.find(|(known, _)| *known == name) {
         Some((_, meant)) if meant == kind => Ok(()),
-        // Declaring it changes nothing.
+        // The optional names of a statement cannot change the kind of a name that the format defines.
         Some(_) => Err(ListError::TopLevelKind(path.clone())),
         None if optional.contains(name) => Ok(()),
         None => Err(ListError::TopLevel(path.clone())),
@@ -163,11 +168,13 @@ fn path(text: &str) -> ArchivePath {
         .expect("image names, tags and digests consist of path components, and few enough")
 }
 
-/// `manifests/<set>/<NNNN>-<kind>-<name>.yaml` of the object at a place in its set, from 1 (docs/reference/format-manifests.md, 1).
+/// The path of an object: `manifests/<set>/<NNNN>-<kind>-<name>.yaml`. `place` is its position in the set, counted
+/// from 1 (docs/reference/format-manifests.md, 1).
 #[must_use]
 pub fn object_path(set: &SetName, place: usize, kind: &str, name: &str) -> ArchivePath {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-');
     let mut text = String::new();
+    // Runs of characters that paths cannot contain become a single `_`. The position keeps the path unique.
     for c in format!("{}-{name}", kind.to_lowercase()).chars() {
         if plain(c) {
             text.push(c);
@@ -179,67 +186,68 @@ pub fn object_path(set: &SetName, place: usize, kind: &str, name: &str) -> Archi
     path(&format!("{MANIFESTS}/{set}/{place:04}-{text}.yaml"))
 }
 
-/// `charts/<release>/chart.tgz`: the chart, byte for byte.
+/// The path of a chart: `charts/<release>/chart.tgz`. The file is the publisher's chart, byte for byte.
 #[must_use]
 pub fn chart_path(release: &ReleaseName) -> ArchivePath {
     path(&format!("{CHARTS}/{release}/chart.tgz"))
 }
 
-/// `charts/<release>/values.yaml`: the publisher's values.
+/// The path of the publisher's values: `charts/<release>/values.yaml`.
 #[must_use]
 pub fn chart_values_path(release: &ReleaseName) -> ArchivePath {
     path(&format!("{CHARTS}/{release}/values.yaml"))
 }
 
-/// Characters of an object's kind and name in its path, so that a component has room for its place and ending.
+/// The maximum number of characters of an object's kind and name in its path. It leaves room in the path component for
+/// the position and the suffix.
 const OBJECT_NAME: usize = 90;
 
-/// `images/<name>/<tag>`.
+/// The directory of an image: `images/<name>/<tag>`.
 #[must_use]
 pub fn image_directory(place: &ImagePlace) -> ArchivePath {
     path(&format!("{IMAGES}/{}/{}", place.name, place.tag))
 }
 
-/// The image's own manifest or index.
+/// The path of the image's root manifest or index.
 #[must_use]
 pub fn image_manifest_path(place: &ImagePlace) -> ArchivePath {
     path(&format!("{}/manifest.json", image_directory(place)))
 }
 
-/// The version of skopeo's directory layout.
+/// The path of the file with the version of skopeo's directory layout.
 #[must_use]
 pub(crate) fn image_version_path(place: &ImagePlace) -> ArchivePath {
     path(&format!("{}/version", image_directory(place)))
 }
 
-/// A configuration or layer of the image.
+/// The path of a configuration or layer in the image's directory.
 #[must_use]
 pub fn image_blob_path(place: &ImagePlace, digest: &Digest) -> ArchivePath {
     path(&format!("{}/{}", image_directory(place), digest.hex()))
 }
 
-/// A manifest or index below the image's own index, in skopeo's spelling.
+/// The path of a child manifest or index in the image's directory, as skopeo names it.
 #[must_use]
 pub fn image_child_path(place: &ImagePlace, digest: &Digest) -> ArchivePath {
     let hex = digest.hex();
     path(&format!("{}/{hex}.manifest.json", image_directory(place)))
 }
 
-/// A content in the OCI image layout.
+/// The path of a content in the OCI image layout.
 #[must_use]
 pub fn blob_path(digest: &Digest) -> ArchivePath {
     path(&format!("{BLOBS}/{}", digest.hex()))
 }
 
-/// The ending of the names of files with a `CustomResourceDefinition`: upstream reads no others.
+/// The suffix of files with a `CustomResourceDefinition`. Upstream reads only files with this suffix.
 const CRD_SUFFIX: &str = "_crd.yaml";
 
-/// A `CustomResourceDefinition`.
+/// The path of a `CustomResourceDefinition`.
 pub fn crd_path(name: &str) -> Result<ArchivePath, PathError> {
     format!("{CRDS}/{name}{CRD_SUFFIX}").parse()
 }
 
-/// Whether a path is that of a `CustomResourceDefinition`.
+/// Returns whether the path is that of a `CustomResourceDefinition`.
 #[must_use]
 pub fn is_crd(path: &ArchivePath) -> bool {
     let below = path.as_str().strip_prefix(CRDS);
@@ -247,19 +255,19 @@ pub fn is_crd(path: &ArchivePath) -> bool {
     name.is_some_and(|name| name.ends_with(CRD_SUFFIX) && !name.contains('/'))
 }
 
-/// Whether the data order counts a path among the blobs: contents that images consist of, in either view. These are
-/// - `blobs/sha256/<64 hex>`, and
-/// - below `images/<name>/<tag>`: `manifest.json`, `<64 hex>.manifest.json` and `<64 hex>`.
+/// Returns whether the data order counts a path among the blobs, the contents of images in either view. These are:
+/// - `blobs/sha256/<64 hex>`
+/// - `manifest.json`, `<64 hex>.manifest.json` and `<64 hex>` below `images/<name>/<tag>`
 ///
-/// Only the path decides, so that the order follows from the signed list alone; what other files lie in these
-/// directories (`version`, or what does not belong there) are no blobs.
+/// Only the path decides, so that the order follows from the signed list alone. Other files in these directories, such
+/// as `version`, are not blobs.
 #[must_use]
 pub fn is_blob(path: &str) -> bool {
     if let Some(name) = path.strip_prefix("blobs/sha256/") {
         return is_hex(name);
     }
     let mut components = path.split('/');
-    // A name has at least one component, so a file of an image has at least four.
+    // An image's name has at least one component, so the path of a blob has at least four.
     if components.next() != Some(IMAGES) || components.clone().count() < 3 {
         return false;
     }
@@ -267,12 +275,13 @@ pub fn is_blob(path: &str) -> bool {
     file == "manifest.json" || is_hex(file.strip_suffix(".manifest.json").unwrap_or(file))
 }
 
-/// Whether a path is that of a manifest or an index in an image's directory: every document of an archive has one.
+/// Returns whether the path is that of a manifest or an index in an image's directory. Every document of an archive has
+/// such a path.
 pub(crate) fn is_document(path: &str) -> bool {
     is_blob(path) && path.ends_with("manifest.json")
 }
 
-/// Returns the image whose content a path is, and its role there; none if it lies in no image's directory.
+/// Returns the image that a path belongs to and the content's role in it; none outside of the images' directories.
 pub(crate) fn image_content(path: &str) -> Option<(ImagePlace, ImageRole)> {
     let rest = path.strip_prefix(IMAGES)?.strip_prefix('/')?;
     let (directory, file) = rest.rsplit_once('/')?;
@@ -294,8 +303,8 @@ fn is_hex(text: &str) -> bool {
     Digest::from_hex(text).is_ok()
 }
 
-/// The names of the volume that follow from the Solution's id: the volume identifier is its first 32 characters in
-/// upper case with `_` for everything but letters and digits; the volume set identifier is the id itself.
+/// Derives the names of the volume from the Solution's id. The volume identifier is its first 32 characters in upper
+/// case, with `_` for everything but letters and digits. The volume set identifier is the id itself.
 #[must_use]
 pub(crate) fn volume_names(id: &SolutionId) -> VolumeNames {
     let set_id = id.to_string();

@@ -1,15 +1,15 @@
-//! How a Solution is stored in an ISO image: paths, data order and derived files, and the stages of writing
-//! ([`Unsigned`] → [`Signed`] → [`Draft`] → [`Written`]) and reading ([`Opened`] → [`Trusted`] → [`Listed`]).
+//! Solution archives: ISO images that contain a Solution's files, a signed statement and the list of all files.
 //!
-//! Each stage has only the verbs that its proof allows: data cannot be read before the list of files was verified, and
-//! the list not before somebody decided about the signatures. After [`Trusted::list`], no name, size or place comes
-//! from the medium.
+//! Writing passes through the stages [`Unsigned`] → [`Signed`] → [`Draft`] → [`Written`], reading through [`Opened`] →
+//! [`Trusted`] → [`Listed`]. Each stage offers only the operations that its proof allows: data cannot be read before
+//! the list of files is verified, and the list cannot be read before the caller has decided about the signatures.
+//! After [`Trusted::list`], no name, size or offset is taken from the image itself.
 //!
-//! This crate knows archives as files, devices and heads, and which bytes are signed. It must not know the network, the
-//! terminal or the clock, nor what a good Solution is, which is the validator's business. It is synchronous throughout.
+//! This crate knows archives as files, devices and heads, and which bytes are signed. It does not know the network, the
+//! terminal or the clock, and it does not decide whether a Solution is valid: that is the validator's task. All its
+//! functions are synchronous. The format is specified in docs/reference/format.md.
 //!
-//! Open `layout.rs` first for what is in an archive; then `unsigned.rs` for how one is made, `open.rs` for how one is
-//! read.
+//! Start with `layout.rs` for the contents of an archive. `unsigned.rs` begins the writing, `open.rs` the reading.
 
 mod copy;
 mod documents;

@@ -1,24 +1,25 @@
-//! The named limits of reading and writing archives, each with its reason. Those of documents are in
+//! The named limits of reading and writing archives, each with its reason. The limits of documents are in
 //! `schemas::limits`, those of images in `iso9660::limits`.
 
-/// Bytes read at once. Large enough for a disc and for clones of file systems, small enough for many threads.
+/// Bytes per read. Large enough for optical drives and for file systems that clone blocks, small enough for many
+/// threads.
 pub const BUFFER: usize = 1 << 20;
-/// Bytes after which a disk begins to write what an archive got: large enough for one request to a disk to be worth it,
-/// small enough that little is left for the end.
+/// Bytes after which write-back to the disk is started: enough to make one disk request worthwhile, and few enough that
+/// little is left for the final sync.
 pub const WRITEBACK: u64 = 8 << 20;
-/// Buffers of each thread: one being read, one being hashed, one between them.
+/// Buffers of each lane: one that is read into, one that is hashed, one in transit between them.
 pub const BUFFERS: usize = 3;
-/// Lanes of one pass over the data, of a buffer's size times [`BUFFERS`] each: sixteen hash more than any disk gives,
-/// in 48 MiB.
+/// The maximum number of lanes of one pass over the data. Each uses [`BUFFERS`] buffers: sixteen lanes hash faster than
+/// any disk can read, in 48 MiB.
 pub const THREADS: usize = 16;
-/// Places named when an image differs from its signed list: enough to see a pattern, and one screen.
+/// The maximum number of differences that are reported for an image: enough to see a pattern, and one screen of text.
 pub const DIFFERENCES: usize = 64;
-/// Bytes of the documents that the tags of an archive name, read to show what they are: what `solution validate` takes of
-/// all documents together.
+/// Bytes of all documents that the tags of an archive name, when they are read to show their kinds. `solution validate`
+/// has the same limit for all documents together.
 pub const ROOTS: u64 = 512 * 1024 * 1024;
-/// Bytes of a program: half as many again as Helm 4 has. It is read whole when an archive is made.
+/// Bytes of a program: one and a half times the size of Helm 4. A program is read into memory when an archive is built.
 pub const PROGRAM_SIZE: u64 = 128 * 1024 * 1024;
-/// Programs that an archive includes: those that there are, and room for others.
+/// The maximum number of programs in an archive: the existing ones, with room for more.
 pub const PROGRAMS: usize = 16;
-/// Platforms that a program is for: each costs a document that is read once more.
+/// The maximum number of platforms of a program. Each costs one more document to read.
 pub const PROGRAM_PLATFORMS: usize = 16;

@@ -1,4 +1,8 @@
-//! The signed list of files, and the image compared with it. From here on, names, sizes and places come from the plan.
+//! The last stage of reading: [`Trusted::list`] verifies the signed list and compares the image with it.
+//!
+//! The list alone determines the layout of the image, so every byte that is not file data can be compared. From then
+//! on, [`Listed`] takes names, sizes and offsets from this plan and never from the image. File data is verified when it
+//! is read: [`Listed::read`], [`Listed::pieces`], [`Listed::verify_data`].
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -18,8 +22,7 @@ use crate::medium::{Medium, MediumKind};
 use crate::order::{self, Own};
 use crate::{OpenError, Trusted, limits};
 
-/// An archive whose image is exactly what the statement's list of files gives, except for file data, which is
-/// verified as it is read.
+/// An archive whose image matches its signed list, except for file data, which is verified when it is read.
 #[derive(Debug)]
 pub struct Listed {
     trusted: Trusted,
@@ -27,7 +30,7 @@ pub struct Listed {
     pub(crate) plan: ImagePlan,
 }
 
-/// The place of a content on the medium. What is read from it is not verified.
+/// The location of a content in the archive. Bytes that are read from it are not verified.
 #[derive(Clone, Debug)]
 pub struct Blob {
     medium: Arc<Medium>,
@@ -36,33 +39,34 @@ pub struct Blob {
     size: u64,
 }
 
-/// One content of one image, as the signed list has it.
+/// One content of one image, as recorded in the signed list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageContent {
     /// The image.
     pub place: ImagePlace,
-    /// The role of the content there.
+    /// The role of the content in the image.
     pub role: ImageRole,
     /// Its digest.
     pub digest: Digest,
-    /// Bytes.
+    /// Its size in bytes.
     pub size: u64,
 }
 
 impl Trusted {
-    /// Reads the signed list, lays it out and compares the image with the result, byte for byte.
+    /// Reads the signed list, lays out the image that it describes and compares the archive with it, byte for byte.
     pub fn list(self) -> Result<Listed, OpenError> {
         self.list_unless(Cancel::never())
     }
 
-    /// Does what [`Trusted::list`] does, or fails with [`OpenError::Interrupted`] once it is to end: both the list and
-    /// the metadata can be a quarter of a gigabyte on a slow disc.
+    /// Does the same as [`Trusted::list`], but fails with [`OpenError::Interrupted`] once `cancel` is set. List and
+    /// metadata can each have a quarter of a gigabyte, which takes long on a slow disc.
     pub fn list_unless(self, cancel: Cancel<'_>) -> Result<Listed, OpenError> {
         let (layout, features) = negotiate(&self)?;
         let contents = read_contents(&self, cancel)?;
         let statement = self.statement();
         let predicate = &statement.predicate;
         layout::check_list(&contents, &predicate.optional, &features)?;
+        // The statement names the digest of SHA256SUMS, which must list the same files for `sha256sum -c`.
         let sums = contents.to_sha256sums(&predicate.contents);
         if Sha256::digest(&sums).as_slice() != statement.sha256sums.as_bytes() {
             return Err(OpenError::Sha256sums);
@@ -77,12 +81,13 @@ impl Trusted {
                 digest: statement.sha256sums,
             },
         ];
-        // As large as the list itself, and of no use to the plan.
+        // The sums are as large as the list itself and are not needed for the plan.
         drop(sums);
         let plan = order::plan(layout, &predicate.volume, predicate.time, &contents, own)
             .map_err(OpenError::Plan)?;
         cancel.go_on()?;
-        // Before the comparison: what was cut off is named so, and not by the first byte that cannot be read.
+        // The size is checked before the comparison: a truncated file shall be reported as such and not as an
+        // unreadable byte.
         check_end(&self.medium, &plan)?;
         compare(&self.medium, &plan, cancel)?;
         Ok(Listed {
@@ -105,14 +110,16 @@ pub(crate) fn check_digest(path: &str, expected: Digest, found: Digest) -> Resul
     })
 }
 
-/// Returns the layout and the features, which must be known before anything else is read.
+/// Returns the layout and the features that the statement requires. Both must be known before anything else is read.
 fn negotiate(trusted: &Trusted) -> Result<(Layout, BTreeSet<Feature>), OpenError> {
     let predicate = &trusted.statement().predicate;
     let unknown = |capability: &Capability| OpenError::Capability(capability.clone());
     let required = predicate.requires.iter();
-    let features = required.map(|it| Feature::of(it).ok_or_else(|| unknown(it)));
+    let features =
+        required.map(|capability| Feature::of(capability).ok_or_else(|| unknown(capability)));
     let features = features.collect::<Result<_, _>>()?;
     let layout = Layout::try_from(predicate.layout).map_err(OpenError::Layout)?;
+    // The volume names follow from the id. A statement with other names contradicts itself.
     if predicate.volume != layout::volume_names(&predicate.id) {
         return Err(OpenError::VolumeNames {
             id: predicate.volume.id.clone(),
@@ -129,7 +136,7 @@ fn read_contents(trusted: &Trusted, cancel: Cancel<'_>) -> Result<Contents, Open
     if size == 0 || size > schemas::limits::CONTENTS_SIZE {
         return Err(OpenError::ContentsSize(size));
     }
-    // Before the memory is taken: nobody may have vouched for this size.
+    // The size is checked before memory is allocated: without a verified signature it is an unproven claim.
     if CONTENTS_OFFSET + size > medium.size {
         return Err(OpenError::Truncated {
             path: medium.path.clone(),
@@ -139,6 +146,7 @@ fn read_contents(trusted: &Trusted, cancel: Cancel<'_>) -> Result<Contents, Open
     }
     let mut bytes = vec![0; usize::try_from(size).expect("the limit fits every address space")];
     let mut offset = CONTENTS_OFFSET;
+    // The list is read in pieces, so that a cancellation takes effect on a slow disc.
     for piece in bytes.chunks_mut(limits::BUFFER) {
         cancel.go_on()?;
         medium.read(piece, offset)?;
@@ -155,7 +163,7 @@ fn read_contents(trusted: &Trusted, cancel: Cancel<'_>) -> Result<Contents, Open
     Contents::from_slice(&bytes).map_err(OpenError::Contents)
 }
 
-/// A medium that is read until somebody does not want to wait for it.
+/// A medium whose reads fail once the operation is cancelled.
 struct Until<'a> {
     medium: &'a Medium,
     cancel: Cancel<'a>,
@@ -168,7 +176,7 @@ impl iso9660::ReadAt for Until<'_> {
     }
 }
 
-/// Checks that the medium ends where the plan does, or the head before the first blob.
+/// Checks that the archive ends where the plan ends, or that a head ends before the first blob.
 fn check_end(medium: &Medium, plan: &ImagePlan) -> Result<(), OpenError> {
     let (found, expected) = match medium.kind {
         MediumKind::Head { size, .. } => (size, head_size(plan)),
@@ -192,7 +200,7 @@ fn check_end(medium: &Medium, plan: &ImagePlan) -> Result<(), OpenError> {
     Ok(())
 }
 
-/// Returns the place of the first blob.
+/// Returns the offset of the first blob, which is the size of the head.
 pub(crate) fn head_size(plan: &ImagePlan) -> u64 {
     let mut extents = plan.extents().iter();
     let first = extents.find(|extent| is_blob(plan.path_of(extent)));
@@ -203,7 +211,7 @@ fn compare(medium: &Medium, plan: &ImagePlan, cancel: Cancel<'_>) -> Result<(), 
     let path = medium.path.clone();
     let medium = Until { medium, cancel };
     let compared = iso9660::compare(plan, &medium, limits::DIFFERENCES);
-    // `Until` ends the comparison with an error of reading. An end that was wanted is no fault of the medium.
+    // `Until` ends the comparison with a read error. A cancellation must not be reported as a fault of the medium.
     cancel.go_on()?;
     let differences = compared.map_err(|source| OpenError::Compare { path, source })?;
     if differences.is_empty() {
@@ -213,7 +221,7 @@ fn compare(medium: &Medium, plan: &ImagePlan, cancel: Cancel<'_>) -> Result<(), 
     }
 }
 
-/// All that was decided before is still so.
+/// A listed archive keeps everything that is known about the trusted one.
 impl Deref for Listed {
     type Target = Trusted;
 
@@ -229,25 +237,25 @@ impl Listed {
         &self.contents
     }
 
-    /// The image as it is laid out.
+    /// The layout of the image.
     #[must_use]
     pub fn plan(&self) -> &ImagePlan {
         &self.plan
     }
 
-    /// Bytes of the image.
+    /// The size of the image in bytes.
     #[must_use]
     pub fn image_size(&self) -> u64 {
         self.plan.image_size()
     }
 
-    /// Bytes of a block device behind the end of the image. They are never read.
+    /// The bytes of a block device after the end of the image. They are never read.
     #[must_use]
     pub fn bytes_behind(&self) -> u64 {
         self.medium.size - self.plan.image_size()
     }
 
-    /// Reads a file that the statement vouches for once into memory, and verifies it. `limit` is in bytes.
+    /// Reads a file that the statement vouches for into memory and verifies it. `limit` is in bytes.
     pub fn read(&self, path: &str, limit: u64) -> Result<Vec<u8>, OpenError> {
         let (size, expected) = self.size_and_digest(path)?;
         let mut bytes = match usize::try_from(size) {
@@ -267,8 +275,8 @@ impl Listed {
         Ok(bytes)
     }
 
-    /// Reads the first bytes of a file, at most `limit` of them. They are not verified: nothing but a finding may follow
-    /// from them.
+    /// Reads the first bytes of a file, at most `limit` of them. They are not verified, so they may only be used for a
+    /// finding.
     pub fn read_start(&self, path: &str, limit: u64) -> Result<Vec<u8>, OpenError> {
         let (size, digest) = self.size_and_digest(path)?;
         let mut bytes = vec![0; usize::try_from(size.min(limit)).unwrap_or(usize::MAX)];
@@ -295,14 +303,14 @@ impl Listed {
         Ok((entry.size, entry.digest))
     }
 
-    /// Whether the medium has the blobs too, and not the head alone.
+    /// Returns whether the blobs are available too, and not only the head.
     #[must_use]
     pub fn has_blobs(&self) -> bool {
         !matches!(self.medium.kind, MediumKind::Head { .. })
     }
 
-    /// The medium's own bytes before the first blob, hashed now: all that is needed to read the archive while its blobs
-    /// are elsewhere ([`Medium::of_head`]). They hold the signatures as they are at this moment.
+    /// The bytes before the first blob, hashed by this call. Together with the blobs from another source they suffice
+    /// to read the archive ([`Medium::of_head`]). They include the signatures as of this moment.
     pub fn head(&self, cancel: Cancel<'_>) -> Result<Blob, OpenError> {
         let size = head_size(&self.plan);
         let mut hash = Sha256::new();
@@ -324,7 +332,7 @@ impl Listed {
         })
     }
 
-    /// Every content of every image, as the images' directories have them: by image, one after the other.
+    /// Lists every content of every image, as stored in the images' directories, image by image.
     pub fn image_contents(&self) -> impl Iterator<Item = ImageContent> {
         let entries = self.contents.entries().iter();
         entries.filter_map(|entry| {
@@ -338,13 +346,13 @@ impl Listed {
         })
     }
 
-    /// The place of a content of the OCI image layout (`blobs/sha256/<hex>`).
+    /// The location of a content in the OCI image layout (`blobs/sha256/<hex>`).
     #[must_use]
     pub fn blob(&self, digest: &Digest) -> Option<Blob> {
         self.file(blob_path(digest).as_str())
     }
 
-    /// The place of a file that the statement vouches for.
+    /// The location of a file that the statement vouches for.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<Blob> {
         let (size, digest) = self.size_and_digest(path).ok()?;
@@ -357,7 +365,7 @@ impl Listed {
         })
     }
 
-    /// The digest that the signed list gives a content.
+    /// The digest that the signed list records for a content.
     pub(crate) fn expected(extent: &Extent) -> Option<Digest> {
         extent.content.map(|content| Digest::new(content.0))
     }
@@ -376,15 +384,15 @@ impl Blob {
         self.size
     }
 
-    /// The file that has its bytes, and the offset at which they begin there; none if they are not in one. For whoever
-    /// has the system send them: they are not verified.
+    /// The file that contains the bytes, and their offset in it; none if they come from another source. Callers can let
+    /// the kernel send the bytes from there, unverified.
     #[must_use]
     pub fn place(&self) -> Option<(Arc<File>, u64)> {
         Some((self.medium.file_of(self.offset)?, self.offset))
     }
 
-    /// Fills `buf` from `offset` (bytes from the start of the blob), without verifying: whoever passes the bytes on
-    /// hashes them. [`io::ErrorKind::UnexpectedEof`] when the blob ends first.
+    /// Fills `buf` from `offset` (bytes from the start of the blob) without verifying; the receiver of the bytes hashes
+    /// them. Fails with [`io::ErrorKind::UnexpectedEof`] if the blob ends first.
     pub fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()> {
         let end = offset.checked_add(buf.len() as u64);
         if end.is_none_or(|end| end > self.size) {

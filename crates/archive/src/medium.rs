@@ -1,5 +1,8 @@
-//! What an archive is read from: a regular file, a block device, or the archive's head in a file with the blobs
-//! elsewhere; and how well it takes many readers.
+//! The source that an archive is read from: a regular file, a block device, or a file with the archive's head whose
+//! blobs come from another source.
+//!
+//! [`Medium`] opens it once and reads everything through this one handle. [`Drive`] states how well the storage behind
+//! it supports concurrent readers.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Seek as _, SeekFrom};
@@ -17,41 +20,42 @@ use crate::layout::{CONTENTS, STATEMENT};
 /// The place of the primary volume descriptor, in bytes (ECMA-119 6.7.1).
 const DESCRIPTOR_OFFSET: u64 = 16 * iso9660::SECTOR_SIZE;
 
-/// The kind of drive that a medium lies on, as far as the system tells.
+/// The kind of drive that stores a medium, according to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drive {
-    /// Several readers are as good as one, or nothing is known.
+    /// Concurrent readers are as fast as a single one, or the kind is unknown.
     Random,
-    /// A disk with heads: one reader at a time.
+    /// A hard disk: one reader at a time.
     Rotational,
-    /// A disc in a drive: one reader at a time, in order.
+    /// An optical disc: one reader at a time, in order.
     Optical,
 }
 
-/// The part of an archive that is there, and whether it ends where the archive does.
+/// The part of an archive that a medium contains, and whether it ends where the archive ends.
 #[derive(Clone, Debug)]
 pub(crate) enum MediumKind {
-    /// All of it, to its end.
+    /// The whole archive and nothing else.
     File,
-    /// All of it, and more: a stick is larger than what was written to it.
+    /// The whole archive, possibly followed by other bytes: a device is usually larger than the image written to it.
     BlockDevice,
-    /// Its first bytes. The blobs behind them are elsewhere, and everything else there is zero (layout 1).
+    /// The bytes before the first blob. The blobs come from another source; all other bytes after the head are zero in
+    /// layout 1.
     Head {
-        /// The number of these bytes.
+        /// The size of the head in bytes.
         size: u64,
-        /// The others.
+        /// The source of the blobs.
         blobs: Arc<dyn Blobs>,
     },
 }
 
-/// Gives the blobs of an archive of which only the head is in a file. What it gives is verified like what a medium
-/// gives.
+/// A source of blobs for an archive of which only the head is in a file. Its bytes are verified in the same way as
+/// bytes from a medium.
 pub trait Blobs: fmt::Debug + Send + Sync {
     /// Fills `buf` from `offset` bytes into a blob.
     fn read_exact_at(&self, blob: &Digest, buf: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
-/// The file or device that an archive is read from. It is opened once; everything is read through this one handle.
+/// The file or device that an archive is read from.
 #[derive(Debug)]
 pub struct Medium {
     file: Arc<File>,
@@ -60,7 +64,7 @@ pub struct Medium {
     pub(crate) kind: MediumKind,
 }
 
-/// The purpose for which an archive is opened: to be read only, or to get a signature.
+/// The access for which an archive is opened: only to read it, or to add a signature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MediumAccess {
     Read,
@@ -68,7 +72,7 @@ pub(crate) enum MediumAccess {
 }
 
 impl Medium {
-    /// Refuses a path at which no archive can be, without opening it.
+    /// Checks without opening it that a path can be an archive: a regular file or a block device.
     pub fn probe(path: &Path) -> Result<(), OpenError> {
         Self::probed(path).map(drop)
     }
@@ -91,7 +95,7 @@ impl Medium {
             path: path.to_owned(),
             source,
         };
-        // Opening a pipe would wait for a writer, so look first.
+        // Opening a named pipe would block until a writer appears, so its kind is checked first.
         Self::probed(path)?;
         let file = OpenOptions::new()
             .read(true)
@@ -101,10 +105,10 @@ impl Medium {
         Self::of(file, path.to_owned())
     }
 
-    /// A file that is open, under the path that messages give it.
+    /// Wraps an open file. Messages name it by `path`.
     pub(crate) fn of(mut file: File, path: PathBuf) -> Result<Self, OpenError> {
         let metadata = file.metadata();
-        // The length of a block device is where its end is; its metadata says zero.
+        // The metadata of a block device reports size zero; seeking to the end returns its real size.
         let size = file.seek(SeekFrom::End(0));
         match metadata.and_then(|metadata| Ok((metadata, size?))) {
             Ok((metadata, size)) => Ok(Self {
@@ -117,35 +121,35 @@ impl Medium {
         }
     }
 
-    /// An archive whose head ([`Listed::head`](crate::Listed::head)) is in a file, under the path that messages give it.
+    /// Wraps a file with the head of an archive ([`Listed::head`](crate::Listed::head)). Messages name it by `path`.
     pub fn of_head(file: File, path: PathBuf, blobs: Arc<dyn Blobs>) -> Result<Self, OpenError> {
         let mut medium = Self::of(file, path)?;
         let size = medium.size;
-        // Until the plan is known and compared, as with every medium.
+        // This size is only claimed, as for every medium, until the plan is computed and compared.
         medium.size = medium.claimed_size()?;
         medium.kind = MediumKind::Head { size, blobs };
         Ok(medium)
     }
 
-    /// The path that it was opened by, or is to have.
+    /// The path by which it was opened, or that it will get.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Returns its size in bytes: of a head, that of the whole archive.
+    /// Its size in bytes; for a head, that of the whole archive.
     #[must_use]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Whether the medium is a regular file that ends where the archive does.
+    /// Returns whether the medium is a regular file that ends where the archive does.
     pub(crate) fn is_file(&self) -> bool {
         matches!(self.kind, MediumKind::File)
     }
 
-    /// The size of the volume that the primary volume descriptor claims (ECMA-119 8.4.8), in bytes. Only used to tell
-    /// a file that was cut off from one of another kind; the size that counts follows from the signed list.
+    /// Returns the size in bytes that the primary volume descriptor claims for the volume (ECMA-119 8.4.8). It only
+    /// serves to tell a truncated archive from a file of another kind; the real size follows from the signed list.
     pub(crate) fn claimed_size(&self) -> Result<u64, OpenError> {
         let mut descriptor = [0; 84];
         let (path, size) = (self.path.clone(), self.size);
@@ -163,7 +167,7 @@ impl Medium {
         Ok(u64::from(u32::from_le_bytes([a, b, c, d])) * iso9660::SECTOR_SIZE)
     }
 
-    /// Fills `buf`, or says at which byte of which file that failed.
+    /// Fills `buf`. An error names the file and the offset.
     pub(crate) fn read(&self, buf: &mut [u8], offset: u64) -> Result<(), OpenError> {
         let read = self.read_exact_at(buf, offset);
         read.map_err(|source| self.failed(offset, source))
@@ -178,7 +182,7 @@ impl Medium {
         }
     }
 
-    /// Fills `buf` from `from` bytes into the content of this digest that lies at `offset`.
+    /// Fills `buf` from `from` bytes into the content with this digest at `offset`.
     pub(crate) fn read_content(
         &self,
         offset: u64,
@@ -194,13 +198,13 @@ impl Medium {
         }
     }
 
-    /// The file that has the content at `offset`; none if it is elsewhere.
+    /// Returns the file with the content at `offset`; none if the content comes from another source.
     pub(crate) fn file_of(&self, offset: u64) -> Option<Arc<File>> {
         let is_elsewhere = matches!(self.kind, MediumKind::Head { size, .. } if offset >= size);
         (!is_elsewhere).then(|| Arc::clone(&self.file))
     }
 
-    /// Keeps others from signing the same archive as long as this handle is open.
+    /// Prevents other programs from signing the same archive while this handle is open.
     pub(crate) fn lock(&self) -> Result<(), OpenError> {
         self.file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => OpenError::Locked(self.path.clone()),
@@ -211,7 +215,7 @@ impl Medium {
         })
     }
 
-    /// Writes at once and waits until it is on the medium.
+    /// Writes all bytes with one call and syncs them to the medium.
     pub(crate) fn write_and_sync(&self, bytes: &[u8], offset: u64) -> Result<(), OpenError> {
         let written = self.file.write_all_at(bytes, offset);
         written
@@ -242,6 +246,7 @@ impl ReadAt for Medium {
         };
         let here = size.saturating_sub(offset).min(buf.len() as u64);
         let (here, behind) = buf.split_at_mut(usize::try_from(here).expect("at most the buffer"));
+        // In layout 1, all bytes after the head that are not data of blobs are zero.
         behind.fill(0);
         ReadAt::read_exact_at(&*self.file, here, offset)
     }
@@ -260,7 +265,7 @@ fn kind_of(path: &Path, metadata: &fs::Metadata) -> Result<MediumKind, OpenError
     }
 }
 
-/// The refusal of a directory. A medium is often named by the place where it is mounted.
+/// Explains why a directory is refused. Users often pass the mount point of an archive instead of its file.
 fn directory(path: &Path, device: u64) -> OpenError {
     let path = path.to_owned();
     if [STATEMENT, CONTENTS]
@@ -274,7 +279,7 @@ fn directory(path: &Path, device: u64) -> OpenError {
     }
 }
 
-/// Asks sysfs for the file or device of a file system. Our own mounts (FUSE) have none there.
+/// Asks sysfs for the file or device behind a mounted file system. FUSE mounts, such as ours, have no entry there.
 fn mounted_medium(device: u64) -> Option<PathBuf> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let block = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
@@ -286,12 +291,14 @@ fn mounted_medium(device: u64) -> Option<PathBuf> {
     name.map(|name| Path::new("/dev").join(name))
 }
 
-/// Asks sysfs about a block device. File systems on several devices (btrfs, overlays, network) have none there.
+/// Asks sysfs for the kind of a block device. File systems on multiple devices (btrfs, overlays, network) have no entry
+/// there.
 fn drive_of(device: u64) -> Drive {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let Ok(mut directory) = fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")) else {
         return Drive::Random;
     };
+    // A partition has no queue directory. The parent directory is that of its disk.
     if directory.join("partition").exists() {
         directory.pop();
     }

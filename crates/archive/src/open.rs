@@ -1,5 +1,5 @@
-//! The first stages of reading: the envelope at its fixed place, and the decision about its signatures. Nothing else of
-//! the medium is looked at, except to say in better words why it is no archive.
+//! The first stages of reading: [`Opened::open`] reads the envelope at its fixed offset, and [`Opened::verify`] checks
+//! its signatures. Other parts of the file are read only to explain why it is not an archive.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::OpenError;
 use crate::layout::{CONTENTS_OFFSET, STATEMENT_OFFSET};
 use crate::medium::{Drive, Medium};
 
-/// An archive with an envelope in its one spelling. Nothing in it is trusted yet.
+/// An archive with a well-formed envelope. Nothing in it is trusted yet.
 #[derive(Clone, Debug)]
 pub struct Opened {
     pub(crate) medium: Arc<Medium>,
     pub(crate) envelope: Envelope,
 }
 
-/// An archive about whose signatures somebody has decided.
+/// An archive whose signatures were verified or deliberately skipped.
 #[derive(Clone, Debug)]
 pub struct Trusted {
     pub(crate) medium: Arc<Medium>,
@@ -34,11 +34,11 @@ impl Opened {
         Self::read(Medium::open(path)?)
     }
 
-    /// Reads the envelope of what is open.
+    /// Reads the envelope of an opened medium.
     pub fn read(medium: Medium) -> Result<Self, OpenError> {
         let claimed = medium.claimed_size()?;
         if medium.is_file() && medium.size < claimed.max(CONTENTS_OFFSET) {
-            // An image by another tool may well be smaller than our smallest; it is not cut off.
+            // An image of another tool can be smaller than any archive. It is foreign, not truncated.
             if claimed <= medium.size {
                 return Err(OpenError::Foreign(medium.path));
             }
@@ -50,7 +50,8 @@ impl Opened {
         }
         let mut bytes = vec![0; schemas::limits::ENVELOPE_SIZE];
         medium.read(&mut bytes, STATEMENT_OFFSET)?;
-        // Either end suffices, so that one damaged byte does not make our archive somebody else's.
+        // One of both ends suffices: an archive of which one byte is damaged shall not be reported as another tool's
+        // image.
         if !bytes.starts_with(b"{\"payload\":\"") && !bytes.ends_with(b" \n") {
             return Err(OpenError::Foreign(medium.path));
         }
@@ -82,14 +83,14 @@ impl Opened {
         Digest::new(Sha256::digest(self.envelope.payload()).into())
     }
 
-    /// Returns what the archive lies on.
+    /// Returns the kind of drive that the archive is stored on.
     #[must_use]
     pub fn drive(&self) -> Drive {
         self.medium.drive()
     }
 
-    /// Counts the signatures of another envelope too, one that lies beside the archive. Its payload must be the same
-    /// bytes. A key that signed in both is counted once; with two different signatures it is refused.
+    /// Adds the signatures of a detached envelope. Its payload must have the same bytes. A key that signed in both is
+    /// counted once; two different signatures of one key are refused.
     pub fn attach(&mut self, detached: &Envelope) -> Result<(), OpenError> {
         if detached.payload() != self.envelope.payload() {
             return Err(OpenError::OtherPayload);
@@ -102,23 +103,22 @@ impl Opened {
             .map_err(OpenError::Sign)
     }
 
-    /// Returns the Solution that the statement claims to be about, before anybody has decided about its signatures.
-    /// Only for choosing the trust to verify it with: what is verified then are these same bytes, so that a false claim
-    /// is one that the chosen keys have signed.
+    /// Returns the Solution that the unverified statement claims to describe. Use it only to select the trusted keys:
+    /// the subsequent verification covers the same bytes, so a false claim would need a signature by the selected keys.
     pub fn claimed_id(&self) -> Result<SolutionId, OpenError> {
         let statement =
             Statement::from_slice(self.envelope.payload()).map_err(OpenError::Statement)?;
         Ok(statement.predicate.id)
     }
 
-    /// Verifies the signatures by the one rule, and parses exactly the bytes that were verified.
+    /// Verifies the signatures and parses the verified bytes.
     pub fn verify(&self, trust: &Trust) -> Result<Trusted, OpenError> {
         let signers = signing::verify(&self.envelope, trust)?;
         self.trusted(Some(signers))
     }
 
-    /// Goes on if this is the archive that was accepted before, by the signatures of these keys, if any: who signed was
-    /// decided then.
+    /// Continues if this is the archive that was accepted earlier. `signers` are the keys that were verified then, if
+    /// any.
     pub fn recognise(
         &self,
         accepted: Digest,
@@ -131,7 +131,7 @@ impl Opened {
         self.trusted(signers)
     }
 
-    /// Goes on without anybody vouching for the archive: [`Trusted::signers`] is `None` from here on.
+    /// Continues without verifying signatures: [`Trusted::signers`] is `None` from then on.
     pub fn skip_signature(&self) -> Result<Trusted, OpenError> {
         self.trusted(None)
     }
@@ -149,13 +149,13 @@ impl Opened {
 }
 
 impl Trusted {
-    /// Returns what the signers say of the archive.
+    /// The signed statement.
     #[must_use]
     pub fn statement(&self) -> &Statement {
         &self.statement
     }
 
-    /// Returns who signed; `None` when nobody vouches for the archive.
+    /// Returns the keys whose signatures were verified; `None` if verification was skipped.
     #[must_use]
     pub fn signers(&self) -> Option<&Signers> {
         self.signers.as_ref()
@@ -167,7 +167,7 @@ impl Trusted {
         self.archive_id
     }
 
-    /// Returns what the archive lies on.
+    /// Returns the kind of drive that the archive is stored on.
     #[must_use]
     pub fn drive(&self) -> Drive {
         self.medium.drive()

@@ -1,5 +1,5 @@
-//! The data order of layout 1: from the signed list alone to the input of the plan. Writing and reading both come
-//! through here.
+//! The data order of layout 1: [`plan`] lays out the image from the signed list alone. Writer and reader both use it,
+//! so that they compute the same image (docs/reference/format.md).
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -9,15 +9,15 @@ use schemas::{Contents, ContentsEntry, Digest, StatementTime, VolumeNames, limit
 
 use crate::layout::{CONTENTS, MANIFEST, SHA256SUMS, STATEMENT, is_blob};
 
-/// Size and digest of a file that is not in the list.
+/// The size and digest of an archive's own file, one that is not in the list.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Own {
     pub(crate) size: u64,
     pub(crate) digest: Digest,
 }
 
-/// Lays out the image: statement, CONTENTS; SHA256SUMS, manifest.yaml, other files that are not blobs by path, blobs
-/// by size descending with ties by digest.
+/// Lays out the image: the statement and CONTENTS first, then SHA256SUMS, manifest.yaml, other files that are not blobs
+/// sorted by path, and the blobs by descending size, with ties sorted by digest.
 pub(crate) fn plan(
     layout: Layout,
     volume: &VolumeNames,
@@ -32,7 +32,7 @@ pub(crate) fn plan(
         time: Timestamp::from_unix_seconds(seconds)
             .expect("statements and images have the same range of times"),
     };
-    // The statement's content has no identity: it changes with every signature, and nothing may share its place.
+    // The statement has no content id: it changes with every signature, so no other file may share its extent.
     let statement = InputFile {
         path: STATEMENT.into(),
         size: limits::ENVELOPE_SIZE as u64,
@@ -50,7 +50,7 @@ fn sorted(list: &Contents) -> impl Iterator<Item = &ContentsEntry> {
         .entries()
         .iter()
         .partition(|entry| is_blob(entry.path.as_str()));
-    // Both sorts are stable, so paths decide among equals.
+    // The list is sorted by path and both sorts are stable, so equal keys stay sorted by path.
     files.sort_by_key(|entry| entry.path.as_str() != MANIFEST);
     blobs.sort_by_key(|entry| (Reverse(entry.size), entry.digest));
     files.into_iter().chain(blobs)

@@ -1,4 +1,4 @@
-//! One file of an archive in pieces, for files that are larger than memory should be.
+//! Sequential reading of one file in pieces, for files that do not fit in memory: [`Listed::pieces`].
 
 use schemas::Digest;
 use sha2::{Digest as _, Sha256};
@@ -6,12 +6,12 @@ use sha2::{Digest as _, Sha256};
 use crate::list::check_digest;
 use crate::{Listed, OpenError, limits};
 
-/// A listed file that is read from its start to its end. What came is verified once the end was reached.
+/// A listed file that is read from start to end. Its bytes are verified only when the end is reached.
 #[derive(Debug)]
 pub struct Pieces<'a> {
     listed: &'a Listed,
     path: String,
-    /// The place where the rest begins on the medium, and its size, in bytes.
+    /// The offset of the unread rest on the medium, and its size, in bytes.
     rest: (u64, u64),
     expected: Digest,
     hasher: Sha256,
@@ -19,7 +19,7 @@ pub struct Pieces<'a> {
 }
 
 impl Listed {
-    /// Begins to read a file that the statement vouches for, at most [`limits::BUFFER`] bytes at a time.
+    /// Starts to read a file that the statement vouches for, at most [`limits::BUFFER`] bytes at a time.
     pub fn pieces(&self, path: &str) -> Result<Pieces<'_>, OpenError> {
         let (size, expected) = self.size_and_digest(path)?;
         let offset = self.plan.extent_of(path).map_or(0, |extent| extent.offset);
@@ -35,13 +35,14 @@ impl Listed {
 }
 
 impl Pieces<'_> {
-    /// The bytes that are still to come.
+    /// The number of bytes that are still unread.
     #[must_use]
     pub fn left(&self) -> u64 {
         self.rest.1
     }
 
-    /// The next piece; `None` at the end, when all that came is what was signed. Otherwise [`OpenError::FileDigest`].
+    /// Returns the next piece; `None` at the end, if all pieces together are the signed file. If they are not, the call
+    /// at the end fails with [`OpenError::FileDigest`].
     pub fn piece(&mut self) -> Result<Option<&[u8]>, OpenError> {
         let (offset, left) = self.rest;
         if left == 0 {

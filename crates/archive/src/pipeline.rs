@@ -1,6 +1,7 @@
-//! Reads contents and hashes them: a queue of extents, several lanes, and in each lane one thread that fetches while
-//! another hashes, so that even a single large content is read and hashed at the same time. Memory is a fixed number
-//! of buffers.
+//! Parallel reading and hashing of contents: [`hash_all`] takes extents and returns those whose digest is wrong.
+//!
+//! Multiple lanes take extents from one queue. Each lane has one thread that fetches and one that hashes, so that even
+//! a single large content is read and hashed at the same time. Memory use is limited to a fixed number of buffers.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -14,17 +15,17 @@ use watch::{Cancel, Cancelled, Progress, Watch};
 
 use crate::limits;
 
-/// The source of the bytes of contents before they are hashed, and, while an archive is made, the place that they go to.
+/// The source of contents. While an archive is written, it also writes the bytes to their destination.
 pub(crate) trait Feed: Sync {
-    /// The state that stays open while one content is read.
+    /// State that is kept while one content is read.
     type Reader;
-    /// The reason why bytes could not be read, or written.
+    /// The reason why bytes could not be read or written.
     type Error: From<Cancelled> + Send;
 
-    /// Starts with a content.
+    /// Starts to read a content.
     fn start(&self, extent: &Extent) -> Result<Self::Reader, Self::Error>;
 
-    /// Fills `buf` from `offset` bytes into the content, and writes the bytes where that is to be done.
+    /// Fills `buf` from `offset` bytes into the content, and writes the bytes to their destination if there is one.
     fn fill(
         &self,
         reader: &mut Self::Reader,
@@ -34,18 +35,18 @@ pub(crate) trait Feed: Sync {
     ) -> Result<(), Self::Error>;
 }
 
-/// The way in which lanes share the medium.
+/// The policy by which lanes share the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LaneTurns {
-    /// Each reads when it likes.
+    /// Lanes read concurrently.
     Free,
-    /// One at a time, and to its content's end, unless hashing is what everybody waits for: then the next one reads.
-    /// So a disk or a disc that is slower than hashing never seeks to and fro, and a fast one that only claims to
-    /// have heads (virtual disks do), or whose content is in the page cache, feeds all processors.
+    /// One lane reads at a time, until the end of its content. It yields to the next lane only while it waits for
+    /// hashing. A drive that is slower than hashing therefore never seeks back and forth. A fast drive still keeps all
+    /// processors busy, for example a virtual disk that claims to be rotational, or content that is in the page cache.
     OneByOne,
 }
 
-/// A content that is hashed: its index among the extents, and the result.
+/// A hashed content: the index of its extent and its digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Hashed {
     pub(crate) index: usize,
@@ -56,7 +57,7 @@ pub(crate) struct Hashed {
 struct Chunk {
     buffer: Vec<u8>,
     len: usize,
-    /// The content's index, if this is its end.
+    /// The index of the content's extent, if this is its last chunk.
     ends: Option<usize>,
 }
 
@@ -67,7 +68,7 @@ struct Pass<'a, F: Feed> {
     watch: &'a Watch<'a, Progress>,
     total: u64,
     turns: LaneTurns,
-    /// Held by the lane that reads, when lanes take turns.
+    /// Held by the lane that reads, if lanes take turns.
     turn: Mutex<()>,
     next: AtomicUsize,
     done: AtomicU64,
@@ -76,8 +77,8 @@ struct Pass<'a, F: Feed> {
     differing: Mutex<Vec<Hashed>>,
 }
 
-/// Fetches and hashes every extent, and returns those whose digest is not the extent's content id, ascending. Extents
-/// without a content id are fetched and never differ.
+/// Fetches and hashes every extent, and returns those whose digest is not the extent's content id, sorted by index.
+/// Extents without a content id are fetched and never differ.
 pub(crate) fn hash_all<F: Feed>(
     fetch: &F,
     extents: &[Extent],
@@ -146,7 +147,8 @@ impl<F: Feed> Pass<'_, F> {
             .then(|| self.turn.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Keeps the first failure and ends the other lanes. In this order: what they then say of themselves comes later.
+    /// Records the first failure, then stops the other lanes. The order matters: lanes that stop report a cancellation,
+    /// which must not replace the failure.
     fn fail(&self, error: F::Error) {
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         failure.get_or_insert(error);
@@ -168,8 +170,9 @@ impl<F: Feed> Pass<'_, F> {
             let mut buffer = if let Ok(buffer) = emptied.try_recv() {
                 buffer
             } else {
-                // Hashing is what this lane waits for: another one may read meanwhile.
+                // All buffers of this lane wait for hashing, so another lane may read meanwhile.
                 drop(turn);
+                // The hashing thread only ends first if it panics, which the scope of the threads then reports.
                 let buffer = emptied.recv().map_err(|_| Cancelled)?;
                 turn = self.take_turn();
                 buffer
@@ -192,7 +195,7 @@ impl<F: Feed> Pass<'_, F> {
         let mut hasher = Sha256::new();
         for Chunk { buffer, len, ends } in filled {
             hasher.update(&buffer[..len]);
-            // The other thread is gone when it has nothing left to fetch.
+            // The fetching thread has ended if it has nothing left to fetch; the buffer is then dropped.
             empty.send(buffer).unwrap_or_default();
             if let Some(index) = ends {
                 let digest = Digest::new(hasher.finalize_reset().into());
@@ -229,14 +232,14 @@ mod tests {
     const SIZE: u64 = BUFFERS_EACH * limits::BUFFER as u64;
     const PATIENCE: Duration = Duration::from_mins(1);
 
-    /// Contents of zeros that notes who was read, in order.
+    /// Contents of zeros that record the order of reads.
     #[derive(Default)]
     struct Zeros {
         order: Mutex<Vec<u64>>,
         changed: Condvar,
-        /// Bytes that are hashed.
+        /// The number of hashed bytes.
         hashed: AtomicU64,
-        /// Whether a read waits until all that was read before is hashed.
+        /// True if a read waits until all bytes of earlier reads are hashed.
         slow: bool,
     }
 
@@ -322,7 +325,7 @@ mod tests {
     fn who_waits_for_hashing_lets_others_read() {
         for turns in [LaneTurns::Free, LaneTurns::OneByOne] {
             let zeros = Zeros::default();
-            // No content goes on being hashed before the other one is read too.
+            // No content is hashed further before the other one is read too.
             let both = |order: &[u64]| order.contains(&0) && order.contains(&1);
             read(&zeros, turns, &|_| zeros.wait(both));
         }

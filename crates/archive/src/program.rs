@@ -1,5 +1,6 @@
-//! Programs for the site: artifacts among the images (docs/reference/format-programs.md), and files in the head of archives that
-//! only a site keeps.
+//! Programs for the site. They are packaged as artifacts among the images (docs/reference/format-programs.md): see
+//! [`program_image`] and [`programs_of`]. Older archives that a site keeps can have them as files in the head instead
+//! ([`helm_in_head`]).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -15,10 +16,10 @@ use crate::feature::{BIN, Feature};
 use crate::limits::{PROGRAM_PLATFORMS, PROGRAM_SIZE};
 use crate::unsigned::digest_of;
 
-/// The beginning of the names of images that are programs.
+/// The prefix of the names of images that contain programs.
 const PREFIX: &str = "programs/";
 
-/// The type of the artifact that a program is, and of its one layer.
+/// The artifact type of a program, and the media type of its only layer.
 const PROGRAM: &str = "application/vnd.solutions.program.v1";
 
 /// A program for one kind of processor.
@@ -26,31 +27,31 @@ const PROGRAM: &str = "application/vnd.solutions.program.v1";
 pub struct Program {
     /// The platform that it runs on.
     pub platform: Platform,
-    /// SHA-256 of it.
+    /// Its SHA-256.
     pub digest: Digest,
-    /// The size of it in bytes.
+    /// Its size in bytes.
     pub size: u64,
 }
 
-/// The reason why an image below `programs/` is none of a program.
+/// The reason why an image below `programs/` is not a valid program.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// A document is no image manifest or index.
+    /// A document is neither an image manifest nor an index.
     #[error(transparent)]
     Document(#[from] ImageDocumentError),
-    /// The name has more components than the program's.
+    /// The name has more than one component after `programs/`.
     #[error("the name is not `programs/` followed by the name of a program")]
     Name,
-    /// What the tag names is one program, or none.
+    /// The tag does not name an index.
     #[error("the tag does not name an index of programs")]
     NoIndex,
-    /// The index names more than [`PROGRAM_PLATFORMS`].
+    /// The index has more than [`PROGRAM_PLATFORMS`] entries.
     #[error("it has {0} platforms; programs have at most {PROGRAM_PLATFORMS}")]
     Platforms(usize),
-    /// The index names something else.
+    /// The index names something that is not a program.
     #[error("{0} is not a program, which is an artifact `{PROGRAM}` with one layer")]
     NoProgram(Digest),
-    /// It is not said what a program runs on.
+    /// The index entry of a program has no known platform.
     #[error("{0} has no platform")]
     NoPlatform(Digest),
     /// There are two programs for one platform.
@@ -61,13 +62,13 @@ pub enum ProgramError {
     Size(Platform, u64),
 }
 
-/// The name of the program that an image of this name is; none if it is another image.
+/// Returns the name of the program in an image with this name; none if it is another image.
 #[must_use]
 pub fn program_name(image: &ImageName) -> Option<&str> {
     image.as_str().strip_prefix(PREFIX)
 }
 
-/// Whether an archive with this statement and these images includes the program `helm`.
+/// Returns whether an archive with this statement and these images includes the program `helm`.
 #[must_use]
 pub fn includes_helm(statement: &Statement, images: &[ImagePlace]) -> bool {
     let requires = &statement.predicate.requires;
@@ -76,41 +77,48 @@ pub fn includes_helm(statement: &Statement, images: &[ImagePlace]) -> bool {
         || (Feature::Programs.is_among(requires) && images.iter().any(is_helm))
 }
 
-/// The name of the image that a program is.
+/// Returns the name of the image of a program.
 ///
 /// # Panics
 ///
-/// If the name is no component of an image's.
+/// If the name is not a valid component of an image's name.
 #[must_use]
 pub fn program_image_name(program: &str) -> ImageName {
     let name = format!("{PREFIX}{program}").parse();
     name.expect("programs are called as a part of an image's name is")
 }
 
-/// The image of a program, of which there is one for each platform. Its blobs are the programs and [`EMPTY_CONFIG`].
+/// Builds the image of a program with one entry for each platform. Its blobs are the programs and [`EMPTY_CONFIG`].
 ///
 /// # Panics
 ///
-/// Never: what is written here can be read.
+/// Never: the documents written here are valid.
 #[must_use]
 pub fn program_image(place: ImagePlace, programs: &[Program]) -> Image {
     let title = program_name(&place.name).unwrap_or_default();
-    let children: Vec<_> = programs.iter().map(|it| manifest(title, it)).collect();
-    let manifests = programs.iter().zip(&children);
-    let manifests = manifests.map(|(program, document)| Descriptor {
-        media_type: MediaType::OciManifest.as_str().to_owned(),
-        digest: document.digest,
-        size: document.bytes.len() as u64,
-        platform: Some(program.platform.clone()),
-        urls: Vec::new(),
-    });
+    let children: Vec<_> = programs
+        .iter()
+        .map(|program| manifest(title, program))
+        .collect();
+    let manifests = programs
+        .iter()
+        .zip(&children)
+        .map(|(program, document)| Descriptor {
+            media_type: MediaType::OciManifest.as_str().to_owned(),
+            digest: document.digest,
+            size: document.bytes.len() as u64,
+            platform: Some(program.platform.clone()),
+            urls: Vec::new(),
+        });
     let index = json!({
         "schemaVersion": 2,
         "mediaType": MediaType::OciIndex.as_str(),
         "manifests": manifests.collect::<Vec<_>>(),
     });
     let empty = (digest_of(EMPTY_CONFIG), EMPTY_CONFIG.len() as u64);
-    let blobs = programs.iter().map(|it| (it.digest, it.size));
+    let blobs = programs
+        .iter()
+        .map(|program| (program.digest, program.size));
     Image {
         place,
         reference: None,
@@ -135,20 +143,20 @@ fn manifest(title: &str, program: &Program) -> Arc<Document> {
             "mediaType": PROGRAM,
             "digest": program.digest,
             "size": program.size,
-            // The name of the file that tools for artifacts make of it.
+            // Tools that pull artifacts use the title as the file name.
             "annotations": {"org.opencontainers.image.title": title},
         }],
     }))
 }
 
-/// A document as compact JSON with its keys sorted, so that one program always has the same digest.
+/// Encodes a document as compact JSON with sorted keys, so that the same programs always have the same digest.
 fn document(value: &serde_json::Value) -> Arc<Document> {
     let bytes = value.to_string().into_bytes();
     let (document, _) = Document::read(digest_of(&bytes), bytes).expect("it is a document");
     Arc::new(document)
 }
 
-/// Reads which programs an image is, one for each platform.
+/// Reads the programs of an image, one for each platform.
 pub fn programs_of(image: &Image) -> Result<Vec<Program>, ProgramError> {
     if program_name(&image.place.name).is_none_or(|name| name.contains('/')) {
         return Err(ProgramError::Name);
@@ -162,13 +170,13 @@ pub fn programs_of(image: &Image) -> Result<Vec<Program>, ProgramError> {
     let mut programs: Vec<Program> = Vec::new();
     for named in index.manifests {
         let mut children = image.children.iter();
-        let document = children.find(|it| it.digest == named.digest);
+        let document = children.find(|document| document.digest == named.digest);
         let document = document.ok_or(ProgramError::NoProgram(named.digest))?;
         let layer = program_layer(&document.bytes)?;
         let layer = layer.ok_or(ProgramError::NoProgram(named.digest))?;
         let platform = named.platform.filter(Platform::is_known);
         let platform = platform.ok_or(ProgramError::NoPlatform(named.digest))?;
-        if programs.iter().any(|it| it.platform == platform) {
+        if programs.iter().any(|program| program.platform == platform) {
             return Err(ProgramError::Twice(platform));
         }
         if layer.size > PROGRAM_SIZE {
@@ -183,7 +191,7 @@ pub fn programs_of(image: &Image) -> Result<Vec<Program>, ProgramError> {
     Ok(programs)
 }
 
-/// The one layer of a manifest that is a program; none if it is something else.
+/// Returns the only layer of a program's manifest; none if the manifest is not that of a program.
 fn program_layer(manifest: &[u8]) -> Result<Option<Descriptor>, ImageDocumentError> {
     let ImageDocument::Manifest(manifest) = ImageDocument::from_slice(manifest)? else {
         return Ok(None);
@@ -194,10 +202,10 @@ fn program_layer(manifest: &[u8]) -> Result<Option<Descriptor>, ImageDocumentErr
     let layer = <[Descriptor; 1]>::try_from(manifest.layers).ok();
     Ok(layer
         .map(|[layer]| layer)
-        .filter(|it| it.media_type == PROGRAM))
+        .filter(|layer| layer.media_type == PROGRAM))
 }
 
-/// A kind of processor that an archive can have a program for, by the name that Go gives it.
+/// A processor architecture that programs can be packaged for, with the name that Go uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Architecture {
     /// `x86_64`.
@@ -208,20 +216,20 @@ pub enum Architecture {
 
 const LINUX: &str = "linux";
 
-/// Bytes of an executable that say what it is: its ELF header as far as `e_machine`.
+/// The number of bytes at the start of an executable that identify it: the ELF header up to `e_machine`.
 pub const ELF_HEADER: usize = 20;
 
 impl Architecture {
-    /// All of them.
+    /// Every architecture.
     pub const ALL: [Self; 2] = [Self::Amd64, Self::Arm64];
 
-    /// Whether a program for a platform runs on it, under Linux.
+    /// Returns whether a program for this platform runs on the architecture under Linux.
     #[must_use]
     pub fn runs(self, platform: &Platform) -> bool {
         platform.os == LINUX && platform.architecture == self.as_str()
     }
 
-    /// The platform of programs for it.
+    /// The platform of programs for the architecture.
     #[must_use]
     pub fn platform(self) -> Platform {
         Platform {
@@ -231,7 +239,7 @@ impl Architecture {
         }
     }
 
-    /// Its name.
+    /// Its name in platforms and paths.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -240,7 +248,8 @@ impl Architecture {
         }
     }
 
-    /// That of this program, and so of the machine that runs it; none if archives have no programs for it.
+    /// Returns the architecture of this program, which is that of the machine; none if archives have no programs for
+    /// it.
     #[must_use]
     pub fn here() -> Option<Self> {
         match std::env::consts::ARCH {
@@ -250,17 +259,17 @@ impl Architecture {
         }
     }
 
-    /// That of an executable for Linux, as the beginning of its file says (ELF-64, System V ABI 4.1); none if it is
-    /// something else.
+    /// Returns the architecture of a Linux executable from the start of its file (ELF-64, System V ABI 4.1); none if it
+    /// is something else.
     #[must_use]
     pub fn of_executable(file: &[u8]) -> Option<Self> {
-        /// The magic number; 64 bits, little-endian, in this version of ELF.
+        /// The magic number, followed by 64 bits, little-endian and the current version of ELF.
         const IDENT: &[u8] = b"\x7fELF\x02\x01\x01";
         let header: &[u8; ELF_HEADER] = file.first_chunk()?;
         let half = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
-        // What linkers write for Linux: no ABI of its own, or that of GNU.
+        // `EI_OSABI` as linkers set it for Linux: System V or GNU.
         let of_linux = matches!(header[7], 0 | 3);
-        // At a fixed address, or at any.
+        // `e_type`: an executable at a fixed address, or a position-independent one.
         let runs = matches!(half(16), 2 | 3);
         if !header.starts_with(IDENT) || !of_linux || !runs {
             return None;
@@ -279,11 +288,11 @@ impl fmt::Display for Architecture {
     }
 }
 
-/// `bin/helm-linux-<architecture>`: the place of Helm in an archive that requires [`Feature::ProgramsInHead`].
+/// Returns the path of Helm in an archive that requires [`Feature::ProgramsInHead`]: `bin/helm-linux-<architecture>`.
 ///
 /// # Panics
 ///
-/// Never: the names are inside the grammar of paths.
+/// Never: the names are valid path components.
 ///
 /// [`Feature::ProgramsInHead`]: crate::Feature::ProgramsInHead
 #[must_use]
@@ -308,10 +317,10 @@ mod tests {
     fn executables_for_linux_say_their_processor() {
         let (amd64, arm64) = (Some(Architecture::Amd64), Some(Architecture::Arm64));
         assert_eq!(header(|_| ()), amd64);
-        assert_eq!(header(|it| it[18] = 183), arm64);
-        // One that can lie anywhere, and one of the GNU ABI.
-        assert_eq!(header(|it| it[16] = 3), amd64);
-        assert_eq!(header(|it| it[7] = 3), amd64);
+        assert_eq!(header(|header| header[18] = 183), arm64);
+        // A position-independent executable, and one with the GNU ABI.
+        assert_eq!(header(|header| header[16] = 3), amd64);
+        assert_eq!(header(|header| header[7] = 3), amd64);
         let own = std::fs::read("/proc/self/exe").unwrap();
         assert_eq!(Architecture::of_executable(&own), Architecture::here());
     }
@@ -320,15 +329,15 @@ mod tests {
     fn everything_else_is_none() {
         type Change = fn(&mut Vec<u8>);
         let changes: [(&str, Change); 9] = [
-            ("the magic number", |it| it[0] = 0),
-            ("32 bits", |it| it[4] = 1),
-            ("big-endian", |it| it[5] = 2),
-            ("the version of ELF", |it| it[6] = 2),
-            ("FreeBSD", |it| it[7] = 9),
-            ("an object file", |it| it[16] = 1),
-            ("a core dump", |it| it[16] = 4),
-            ("another processor", |it| it[18] = 40),
-            ("cut off", |it| it.truncate(ELF_HEADER - 1)),
+            ("the magic number", |header| header[0] = 0),
+            ("32 bits", |header| header[4] = 1),
+            ("big-endian", |header| header[5] = 2),
+            ("the version of ELF", |header| header[6] = 2),
+            ("FreeBSD", |header| header[7] = 9),
+            ("an object file", |header| header[16] = 1),
+            ("a core dump", |header| header[16] = 4),
+            ("another processor", |header| header[18] = 40),
+            ("cut off", |header| header.truncate(ELF_HEADER - 1)),
         ];
         for (what, change) in changes {
             assert_eq!(header(change), None, "{what}");

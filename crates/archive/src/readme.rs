@@ -1,5 +1,5 @@
-//! `README.txt`, for the person who mounts an archive without knowing this project. A function of name, version and
-//! programs only, so that it says nothing that differs between two builds.
+//! `README.txt`, the instructions for a person who mounts an archive without knowing this project. [`readme`] derives
+//! it from name, version and programs only, so that it is the same in every build of a Solution.
 
 use std::fmt::Write as _;
 
@@ -11,15 +11,15 @@ use crate::program::{Architecture, program_name};
 /// A program that an archive includes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IncludedProgram {
-    /// The place of its image.
+    /// The name and tag of its image.
     pub place: ImagePlace,
     /// The processor that it is for.
     pub architecture: Architecture,
-    /// SHA-256 of it.
+    /// Its SHA-256.
     pub digest: Digest,
 }
 
-/// The bytes of `README.txt`. Readers never compare them: later versions of the tools may find better words.
+/// Returns the bytes of `README.txt`. Readers never compare them, so later versions of the tools may change the text.
 #[must_use]
 pub fn readme(id: &SolutionId, programs: &[IncludedProgram]) -> Vec<u8> {
     let (name, version) = (id.name(), id.version());
@@ -69,7 +69,7 @@ Contents
     .into_bytes()
 }
 
-/// The lines by which each program is taken from the medium.
+/// Returns the commands that copy each program from the mounted archive.
 fn taking(programs: &[IncludedProgram]) -> String {
     if programs.is_empty() {
         return String::new();
@@ -90,7 +90,7 @@ Programs in this archive
         } = program;
         let name = program_name(&place.name).unwrap_or_default();
         let path = image_blob_path(place, digest);
-        // Writing to a text cannot fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(
             text,
             "  {name} {}, for {architecture}:

@@ -1,7 +1,8 @@
-//! Adds signatures to an archive that exists: in its place, beside it where the medium cannot be written, or to the
-//! statement alone, which travels to those who sign it more easily than the archive does.
+//! Adds signatures to an existing archive: [`Signable`].
 //!
-//! Everything is read and written through one handle, locked against others who sign the same archive at the same time.
+//! A signature is written into the archive, into a file next to it if the medium is read-only, or into a copy of the
+//! statement alone, which is easier to send to a signer than the archive ([`Destination`]). Everything is read and
+//! written through one file handle, which is locked against concurrent signers of the same archive.
 
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,20 +14,20 @@ use crate::layout::STATEMENT_OFFSET;
 use crate::medium::{Medium, MediumAccess};
 use crate::{OpenError, Opened, temporary};
 
-/// The destination of signatures.
+/// The destination of new signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// The archive, or the statement alone, itself.
+    /// The opened file itself: an archive or a statement alone.
     Inside,
-    /// The envelope beside the archive ([`detached_path`]); the archive is only read.
+    /// The envelope next to the archive ([`detached_path`]). The archive is only read.
     Beside,
-    /// Nothing: only the payload is wanted.
+    /// None: the caller only needs the payload.
     Nowhere,
 }
 
-/// An archive that gets signatures. The image is exactly what its list says, and everybody reads the same in its
-/// images' documents; other data is not read, which is for the caller to do first. A key that signed already is
-/// refused. Nothing is written before [`Signable::write`].
+/// An archive that is being signed. Opening it checks that the image matches its list and that its image documents are
+/// unambiguous. Other data is not read: the caller verifies it first. A key that has already signed is refused. Nothing
+/// is written before [`Signable::write`].
 #[derive(Debug)]
 pub struct Signable {
     opened: Opened,
@@ -35,26 +36,26 @@ pub struct Signable {
     target: SignatureTarget,
 }
 
-/// The thing that was opened to be signed.
+/// The kind of file that was opened for signing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SigningSubject {
     /// An archive.
     Archive,
-    /// Its statement alone: who signs it cannot see what it is about.
+    /// A statement without its archive. Its signer cannot inspect the contents that it describes.
     Statement,
 }
 
-/// The place that the signatures are written to.
+/// The place where the signatures are written.
 #[derive(Debug)]
 enum SignatureTarget {
-    /// At this byte of the file that was opened.
+    /// The opened file, at this byte offset.
     Inside(u64),
-    /// Into the envelope beside the archive, which holds these already.
+    /// The envelope next to the archive, with its existing signatures.
     Beside(PathBuf, Envelope),
     Nowhere,
 }
 
-/// Returns where signatures lie beside an archive: `<archive>.dsse.json`.
+/// Returns the path of an archive's detached signatures: `<archive>.dsse.json`.
 #[must_use]
 pub fn detached_path(archive: &Path) -> PathBuf {
     let mut path = archive.as_os_str().to_owned();
@@ -62,7 +63,7 @@ pub fn detached_path(archive: &Path) -> PathBuf {
     PathBuf::from(path)
 }
 
-/// The signatures beside an archive, if there are any.
+/// Reads the detached signatures of an archive, if they exist.
 pub fn read_detached(archive: &Path) -> Result<Option<Envelope>, OpenError> {
     let path = detached_path(archive);
     let medium = match Medium::open(&path) {
@@ -76,7 +77,7 @@ pub fn read_detached(archive: &Path) -> Result<Option<Envelope>, OpenError> {
     Ok(Some(envelope))
 }
 
-/// The envelope that is all of a file.
+/// Reads an envelope that is an entire file.
 fn read_envelope(medium: &Medium) -> Result<Envelope, OpenError> {
     let malformed = |error| OpenError::Detached {
         path: medium.path.clone(),
@@ -95,14 +96,15 @@ fn read_envelope(medium: &Medium) -> Result<Envelope, OpenError> {
 }
 
 impl Signable {
-    /// Opens an archive, or a statement alone: a copy of the archive's `statement.dsse.json`, which no archive is as
-    /// small as.
+    /// Opens an archive, or a statement alone: a copy of the archive's `statement.dsse.json`. Its size identifies it,
+    /// because every archive is larger.
     pub fn open(path: &Path, destination: Destination) -> Result<Self, OpenError> {
         let access = match destination {
             Destination::Inside => MediumAccess::Write,
             Destination::Beside | Destination::Nowhere => MediumAccess::Read,
         };
         let medium = Medium::open_for(path, access)?;
+        // The lock is taken before anything is read, so that no concurrent signature is overwritten.
         medium.lock()?;
         let alone = medium.is_file() && medium.size == limits::ENVELOPE_SIZE as u64;
         let (mut opened, statement) = if alone {
@@ -137,7 +139,7 @@ impl Signable {
         })
     }
 
-    /// Returns the Solution that the statement is about.
+    /// The Solution that the statement describes.
     #[must_use]
     pub fn id(&self) -> &SolutionId {
         &self.statement.predicate.id
@@ -155,20 +157,20 @@ impl Signable {
         self.opened.envelope().payload()
     }
 
-    /// Returns what was opened.
+    /// Returns whether an archive or a statement alone was opened.
     #[must_use]
     pub fn subject(&self) -> SigningSubject {
         self.subject
     }
 
-    /// Signs with one more key.
+    /// Signs with a key.
     pub fn sign(&mut self, key: &SecretKey) -> Result<(), OpenError> {
         let signature = key.sign(PayloadType::Statement, self.payload());
         self.add(signature)
     }
 
-    /// Adds a signature that was made elsewhere (over the pre-authentication encoding of the payload), after verifying it
-    /// with its public key.
+    /// Adds a signature that another program made over the pre-authentication encoding of the payload, after verifying
+    /// it with its public key.
     pub fn attach(&mut self, key: &PublicKey, bytes: Vec<u8>) -> Result<(), OpenError> {
         let signature = EnvelopeSignature {
             key_id: key.id(),
@@ -181,7 +183,8 @@ impl Signable {
     }
 
     fn add(&mut self, signature: EnvelopeSignature) -> Result<(), OpenError> {
-        // One key signs once, wherever its signature lies; and all must fit where a reader puts them together.
+        // Each signature is also added to the archive's envelope in memory. This refuses a second signature of the same
+        // key wherever the first one is stored, and a signature that does not fit when a reader merges the envelopes.
         self.opened
             .envelope
             .add(signature.clone())
@@ -194,7 +197,7 @@ impl Signable {
         }
     }
 
-    /// Writes the envelope with one write and one sync, or a new file in the place of the one beside the archive.
+    /// Writes the envelope into the opened file with one write and one sync, or replaces the file next to the archive.
     pub fn write(&self) -> Result<(), OpenError> {
         match &self.target {
             SignatureTarget::Inside(offset) => self
@@ -212,7 +215,7 @@ impl Signable {
     }
 }
 
-/// The envelope beside an archive as it is. Its signatures count for the archive from here on.
+/// Returns the detached envelope as a target, and adds its existing signatures to those of the archive.
 fn beside(path: &Path, opened: &mut Opened) -> Result<SignatureTarget, OpenError> {
     let there = match read_detached(path)? {
         Some(there) => {
@@ -224,7 +227,7 @@ fn beside(path: &Path, opened: &mut Opened) -> Result<SignatureTarget, OpenError
     Ok(SignatureTarget::Beside(detached_path(path), there))
 }
 
-/// Replaces a file by another in one step.
+/// Replaces a file atomically.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut temporary = temporary::beside(path)?;
     temporary.write_all(bytes)?;

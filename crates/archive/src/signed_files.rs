@@ -1,12 +1,13 @@
-//! The files of an archive as a folder shows them: directories, and what lies in one.
+//! The signed files of an archive as a tree of directories. [`Listed::files`] returns all files; [`SignedFiles::at`]
+//! and [`SignedDirectory::children`] navigate them.
 
 use schemas::{ArchivePath, ContentsEntry};
 
 use crate::Listed;
 use crate::layout::{CONTENTS, SHA256SUMS};
 
-/// Every file that the signed statement vouches for, in the order of their paths: the listed ones, the list itself and
-/// `SHA256SUMS`. The statement is not among them, since signatures are added to it later.
+/// Every file that the signed statement vouches for, sorted by path: the listed files, the list itself and
+/// `SHA256SUMS`. The statement is not included, because signatures are added to it later.
 #[derive(Clone, Debug)]
 pub struct SignedFiles(Vec<ContentsEntry>);
 
@@ -15,11 +16,11 @@ pub struct SignedFiles(Vec<ContentsEntry>);
 pub enum SignedNode<'a> {
     /// A file.
     File(&'a ContentsEntry),
-    /// A directory. None is empty.
+    /// A directory. It is never empty.
     Directory(SignedDirectory<'a>),
 }
 
-/// A directory of an archive, with all that is below it.
+/// A directory of an archive with all files below it.
 #[derive(Clone, Copy, Debug)]
 pub struct SignedDirectory<'a> {
     /// Its path from the root of the archive; empty for the root itself.
@@ -28,7 +29,7 @@ pub struct SignedDirectory<'a> {
 }
 
 impl Listed {
-    /// Every file that the statement vouches for.
+    /// Returns every file that the statement vouches for.
     #[must_use]
     pub fn files(&self) -> SignedFiles {
         let own = [CONTENTS, SHA256SUMS].into_iter().filter_map(|name| {
@@ -44,7 +45,7 @@ impl Listed {
 }
 
 impl SignedFiles {
-    /// All of it.
+    /// The root directory.
     #[must_use]
     pub fn root(&self) -> SignedDirectory<'_> {
         SignedDirectory {
@@ -53,7 +54,7 @@ impl SignedFiles {
         }
     }
 
-    /// What has this path, with or without a `/` behind a directory's; the root has an empty one.
+    /// Returns the file or directory at a path. A directory's path may end in `/`; the root's path is empty.
     #[must_use]
     pub fn at(&self, path: &str) -> Option<SignedNode<'_>> {
         if path.is_empty() {
@@ -65,9 +66,12 @@ impl SignedFiles {
         }
         let path = path.strip_suffix('/').unwrap_or(path);
         let prefix = format!("{path}/");
-        let begin = self.0.partition_point(|it| it.path.as_str() < &*prefix);
-        let below = self.0[begin..].iter();
-        let below = below.take_while(|it| it.path.as_str().starts_with(&prefix));
+        let begin = self
+            .0
+            .partition_point(|entry| entry.path.as_str() < &*prefix);
+        let below = self.0[begin..]
+            .iter()
+            .take_while(|entry| entry.path.as_str().starts_with(&prefix));
         let files = &self.0[begin..begin + below.count()];
         let path = files.first()?.path.as_str().get(..path.len())?;
         Some(SignedNode::Directory(SignedDirectory { path, files }))
@@ -101,7 +105,7 @@ impl<'a> SignedDirectory<'a> {
         self.files
     }
 
-    /// What lies in it, in the order of paths.
+    /// Returns the files and directories directly in it, sorted by path.
     #[must_use]
     pub fn children(&self) -> Vec<SignedNode<'a>> {
         let begin = match self.path.len() {
@@ -118,8 +122,9 @@ impl<'a> SignedDirectory<'a> {
                 continue;
             };
             let (path, prefix) = (&path[..begin + length], &path[..=begin + length]);
-            let below = rest.iter();
-            let below = below.take_while(|it| it.path.as_str().starts_with(prefix));
+            let below = rest
+                .iter()
+                .take_while(|entry| entry.path.as_str().starts_with(prefix));
             let (files, behind) = rest.split_at(below.count());
             children.push(SignedNode::Directory(SignedDirectory { path, files }));
             rest = behind;

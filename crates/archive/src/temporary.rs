@@ -1,4 +1,4 @@
-//! Files that are written beside the one whose name they get.
+//! Temporary files in the directory of the file that they will replace or become.
 
 use std::fs::{File, Permissions};
 use std::io;
@@ -14,19 +14,19 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// A temporary file beside a path. Others may read it as far as the process's mask lets them.
+/// Creates a temporary file next to a path. Its mode allows everyone to read it, restricted by the umask.
 pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
     tempfile::Builder::new()
         .prefix(".solution-")
         .suffix(".part")
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(parent(path))
-        // Its kind only: `tempfile` adds a path that nobody chose to the rest.
+        // Only the kind is kept: `tempfile` adds its random path to the message.
         .map_err(|error| error.kind().into())
 }
 
-/// The directory in which a path is a name. None where files may be made but names may not be read: then there is nothing
-/// that could wait for the name to be on the disk, which is no reason against writing, and must not come up after it.
+/// Opens the directory that contains a path. Returns none if the process may create files in the directory but not read
+/// it: its entries then cannot be synced, which must not fail a write that is otherwise complete.
 pub(crate) fn directory(path: &Path) -> io::Result<Option<File>> {
     unless_denied(File::open(parent(path)))
 }

@@ -1,5 +1,8 @@
-//! What follows from the images of an archive: the files of both views and the indexes over them. The packager writes
-//! these files, the validator derives them again and compares byte for byte, so this module is part of the format.
+//! The files that follow from the images of an archive: the files of both views and the indexes over them. [`derived`]
+//! returns them all, [`each_derived`] one at a time.
+//!
+//! The packager writes these files; the validator derives them again and compares them byte for byte. This module is
+//! therefore part of the format (docs/reference/format.md).
 
 mod registry_config;
 
@@ -27,21 +30,21 @@ pub const DIRECTORY_VERSION: &[u8] = b"Directory Transport Version: 1.1\n";
 /// The `oci-layout` file (image specification, "oci-layout file").
 pub const OCI_LAYOUT_BYTES: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
 
-/// The annotation by which tools find an image in an OCI layout; its value is the image's place.
+/// The annotation by which tools find an image in an OCI layout. Its value is the image's name and tag.
 const REF_NAME: &str = "org.opencontainers.image.ref.name";
 
-/// The reason why images cannot lie in one archive.
+/// The reason why images cannot be in the same archive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TreeError {
-    /// Two images at one place.
+    /// Two images have the same name and tag.
     #[error("two images have the place {0}")]
     Duplicate(ImagePlace),
-    /// One image's directory would contain another image's.
+    /// The directory of one image would contain that of another image.
     #[error("the directory of image {outer} would contain image {inner}")]
     Nested {
-        /// The image inside.
+        /// The inner image.
         inner: ImagePlace,
-        /// The directory around it.
+        /// The outer directory.
         outer: String,
     },
 }
@@ -66,7 +69,7 @@ struct IndexEntry<'a> {
 /// A file that follows from the images.
 #[derive(Debug)]
 pub struct DerivedFile<'a> {
-    /// The path that it has.
+    /// Its path in the archive.
     pub path: ArchivePath,
     content: DerivedContent<'a>,
 }
@@ -74,7 +77,7 @@ pub struct DerivedFile<'a> {
 #[derive(Debug)]
 enum DerivedContent<'a> {
     Bytes(Vec<u8>),
-    /// Written when it is wanted: of many images it is longer than anything else.
+    /// Generated on demand: with many images it is the largest of all derived files.
     RegistryConfig(&'a Upstream, &'a [&'a Image]),
     Document(&'a Document),
     Blob {
@@ -124,9 +127,9 @@ impl DerivedFile<'_> {
     }
 }
 
-/// Every file that follows from the images, sorted by path, each once. The order of the images, and of what is in
-/// them, makes no difference. The bytes of a document are the image's own, not a copy; where those of a configuration
-/// or layer come from is what `blob` says.
+/// Derives every file from the images, sorted by path. The order of the images and of their contents makes no
+/// difference. Documents share the bytes of the images instead of copying them; `blob` returns the source of a
+/// configuration or layer.
 pub fn derived(
     id: &SolutionId,
     images: &[Image],
@@ -138,7 +141,7 @@ pub fn derived(
     Ok(files)
 }
 
-/// Gives each of these files to `take` once, in an order that the images decide, and keeps none.
+/// Passes each of these files to `take` once, without collecting them. The order depends on the images.
 pub fn each_derived(
     id: &SolutionId,
     images: &[Image],
@@ -187,7 +190,7 @@ fn check(images: &[&Image]) -> Result<(), TreeError> {
     Ok(())
 }
 
-/// The files of an image in its own directory, and in the layout those that no image before has brought.
+/// Emits the files of an image in its own directory, and in the OCI layout those that no earlier image has emitted.
 fn image_files(
     image: &Image,
     in_layout: &mut BTreeSet<Digest>,
@@ -225,7 +228,7 @@ fn own<'a>(path: &str, content: DerivedContent<'a>) -> DerivedFile<'a> {
     DerivedFile { path, content }
 }
 
-/// `index.json`: one descriptor for each place, in their order.
+/// Encodes `index.json`: one descriptor for each image, sorted by name and tag.
 fn index(images: &[&Image]) -> Vec<u8> {
     let index = Index {
         schema_version: 2,
@@ -239,7 +242,8 @@ fn index_entry(image: &Image) -> IndexEntry<'_> {
     let root = &image.root;
     let reference = image.reference.as_ref();
     let mut annotations = BTreeMap::from([(REF_NAME, image.place.to_string())]);
-    annotations.extend(reference.map(|it| (IMAGE_REFERENCE_ANNOTATION, it.to_string())));
+    annotations
+        .extend(reference.map(|reference| (IMAGE_REFERENCE_ANNOTATION, reference.to_string())));
     IndexEntry {
         media_type: root.media_type.as_str(),
         digest: root.digest,
@@ -300,7 +304,7 @@ mod tests {
         let files = derived(&[image("org/app:1", None)]).unwrap();
         let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
         let [one, two] = ["01".repeat(32), "02".repeat(32)];
-        let [root, child] = [document("{}"), document("[]")].map(|it| it.digest.hex());
+        let [root, child] = [document("{}"), document("[]")].map(|document| document.digest.hex());
         let mut expected = vec![
             format!("blobs/sha256/{one}"),
             format!("blobs/sha256/{two}"),
@@ -326,7 +330,7 @@ mod tests {
         }
     }
 
-    /// A large manifest under very many tags must not be in memory for each of them.
+    /// A large manifest with many tags must be in memory only once.
     #[test]
     fn images_share_the_bytes_of_a_document() {
         let root = document("{}");
@@ -337,7 +341,7 @@ mod tests {
         });
         let files = derived(&[first, second]).unwrap();
         let shared = files.iter().filter(
-            |file| matches!(&file.source, FileSource::Bytes(it) if Arc::ptr_eq(it, &bytes)),
+            |file| matches!(&file.source, FileSource::Bytes(shared) if Arc::ptr_eq(shared, &bytes)),
         );
         assert_eq!(shared.count(), 3);
     }

@@ -1,5 +1,5 @@
-//! The first stage of writing: everything is decided, from the files to every byte that will be signed, and nothing is
-//! written.
+//! The first stage of writing. [`Unsigned::new`] takes the files and the statement's data and decides every byte that
+//! will be signed: the list of files, the layout of the image and the statement. It writes nothing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,10 +17,10 @@ use crate::feature::Feature;
 use crate::layout::{self, CONTENTS, SHA256SUMS, STATEMENT};
 use crate::order::{self, Own};
 
-/// A file to be written.
+/// A file to write into an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArchiveFile {
-    /// The path that it will have.
+    /// Its path in the archive.
     pub path: ArchivePath,
     /// Its size in bytes.
     pub size: u64,
@@ -33,27 +33,27 @@ pub struct ArchiveFile {
 /// The source of the bytes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileSource {
-    /// Memory, which several files may share.
+    /// Bytes in memory, which multiple files may share.
     Bytes(Arc<[u8]>),
-    /// A file, from an offset in bytes on. It must be there by the time at which the archive is written.
+    /// A range of a file. The file must exist when the archive is written.
     File {
-        /// The file.
+        /// Its path.
         path: PathBuf,
-        /// Bytes from its start.
+        /// The start of the range, in bytes.
         offset: u64,
     },
 }
 
-/// The words of a statement besides the list of files.
+/// The contents of a statement except for the list of files.
 #[derive(Clone, Debug)]
 pub struct StatementInfo {
-    /// Name and version of the Solution.
+    /// The only timestamp in the image.
     pub id: SolutionId,
-    /// The one time in the image.
+    /// The versions that can be upgraded to this version.
     pub time: StatementTime,
-    /// The versions that can be upgraded to this one.
+    /// The time after which the publisher wants the archive to be no longer used.
     pub upgrade_from: Option<VersionRange>,
-    /// The time from which the publisher wants the archive to be no longer used.
+    /// The capabilities that a reader must support.
     pub expires: Option<StatementTime>,
     /// The capabilities that a reader must have.
     pub requires: Vec<Capability>,
@@ -61,17 +61,17 @@ pub struct StatementInfo {
     pub optional: Vec<String>,
 }
 
-/// An archive of which everything but the signatures is decided.
+/// An archive that is complete except for its signatures.
 #[derive(Debug)]
 pub struct Unsigned {
     payload: Vec<u8>,
     pub(crate) plan: ImagePlan,
-    /// One for each extent of the plan, in their order; the statement's is filled in when it is signed.
+    /// The source of each extent, in the plan's order. That of the statement is filled in when the archive is signed.
     pub(crate) sources: Vec<FileSource>,
 }
 
 impl ArchiveFile {
-    /// A file with these bytes.
+    /// Creates a file from bytes.
     #[must_use]
     pub fn from_bytes(path: ArchivePath, bytes: Vec<u8>) -> Self {
         Self {
@@ -88,8 +88,8 @@ pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
 }
 
 impl Unsigned {
-    /// Lists and lays out the files. `CONTENTS`, `SHA256SUMS` and the statement are added here; every other file is
-    /// given, `manifest.yaml` among them.
+    /// Lists and lays out the files. `CONTENTS`, `SHA256SUMS` and the statement are added here. The caller provides
+    /// every other file, including `manifest.yaml`.
     pub fn new(info: StatementInfo, files: Vec<ArchiveFile>) -> Result<Self, WriteError> {
         let (list, mut sources) = split(files)?;
         let features = info.requires.iter().filter_map(Feature::of).collect();
@@ -109,10 +109,11 @@ impl Unsigned {
         let plan = plan.map_err(WriteError::Plan)?;
         sources.insert(CONTENTS.into(), FileSource::Bytes(contents.into()));
         sources.insert(SHA256SUMS.into(), FileSource::Bytes(sums.into()));
+        // The bytes of the statement are filled in when the archive is signed.
         sources.insert(STATEMENT.into(), FileSource::Bytes(Arc::default()));
         let sources = in_data_order(&plan, sources);
         let payload = statement(info, own).to_bytes();
-        // Tried here, since `leave_unsigned` cannot fail.
+        // Checked here, because `leave_unsigned` cannot fail.
         Envelope::new(payload.clone()).map_err(WriteError::Sign)?;
         Ok(Self {
             payload,
@@ -121,26 +122,26 @@ impl Unsigned {
         })
     }
 
-    /// The bytes to be signed.
+    /// The bytes to sign.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 
-    /// The SHA-256 of the bytes to be signed.
+    /// The SHA-256 of the bytes to sign.
     #[must_use]
     pub fn archive_id(&self) -> Digest {
         digest_of(&self.payload)
     }
 
-    /// Bytes of the image.
+    /// The size of the image in bytes.
     #[must_use]
     pub fn image_size(&self) -> u64 {
         self.plan.image_size()
     }
 }
 
-/// The list, and the source of each path.
+/// Separates the files into the list and the source of each path.
 fn split(
     files: Vec<ArchiveFile>,
 ) -> Result<(Contents, BTreeMap<Arc<str>, FileSource>), WriteError> {
@@ -160,7 +161,7 @@ fn split(
     Ok((contents, sources))
 }
 
-/// The source of each extent: that of the first file with its content.
+/// Returns the source of each extent. Of multiple files with the same content, the first one provides it.
 fn in_data_order(plan: &ImagePlan, mut sources: BTreeMap<Arc<str>, FileSource>) -> Vec<FileSource> {
     let source_of = |extent| {
         sources

@@ -1,4 +1,4 @@
-//! Verifies the data of an archive: one pass over every content, each read once.
+//! Verification of an archive's data: [`Listed::verify_data`] reads and hashes every content once.
 
 use std::num::NonZeroUsize;
 
@@ -11,24 +11,24 @@ use crate::medium::{Drive, Medium};
 use crate::pipeline::{self, Feed, LaneTurns};
 use crate::{Listed, OpenError};
 
-/// A content that is not what was signed.
+/// A content that differs from the signed one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damaged {
     /// The first file with the content, in data order.
     pub path: String,
-    /// The place of the content, in bytes from the start of the image.
+    /// The offset of the content, in bytes from the start of the image.
     pub offset: u64,
     /// Its size in bytes.
     pub size: u64,
     /// The digest in the signed list.
     pub expected: Digest,
-    /// The digest of what is on the medium.
+    /// The digest of the bytes that were read.
     pub found: Digest,
 }
 
 impl Listed {
-    /// Reads and hashes every content but the statement, and returns those that are not what was signed, in the order
-    /// of their places.
+    /// Reads and hashes every content except the statement. Returns those that differ from the signed list, in the
+    /// order of their offsets.
     pub fn verify_data(
         &self,
         threads: NonZeroUsize,
@@ -50,7 +50,7 @@ impl Listed {
         Ok(damaged.collect())
     }
 
-    /// Every content but the statement, which was verified as a whole and lies first.
+    /// Every content except the statement, which comes first and is already verified.
     fn data(&self) -> &[Extent] {
         let extents = self.plan.extents();
         let first = extents.partition_point(|extent| extent.offset <= STATEMENT_OFFSET);

@@ -1,5 +1,9 @@
-//! The last stages of writing: [`Unsigned`] becomes [`Signed`], that a [`Draft`], which can be read as the archive that it is
-//! to be, and that becomes [`Written`], or leaves nothing behind.
+//! The last stages of writing: [`Unsigned`] is signed, [`Signed::write`] writes it into a temporary file, and
+//! [`Draft::publish`] gives that file its name.
+//!
+//! A draft can already be read as the archive that it will become, so the caller can validate it before it is
+//! published. If any step fails, no file is left behind. [`Signed::outline`] lays out an archive in memory without
+//! writing it.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -20,24 +24,24 @@ use crate::layout::STATEMENT;
 use crate::pipeline::{self, Feed, LaneTurns};
 use crate::{FileSource, Medium, Unsigned, WriteError, limits, temporary};
 
-/// An archive that can be written.
+/// An archive that is ready to be written.
 #[derive(Debug)]
 pub struct Signed {
     unsigned: Unsigned,
     envelope: Envelope,
 }
 
-/// A file of an archive's size beside the one whose name it is to get. Goes away by itself unless it gets it.
+/// A temporary file of the archive's size, in the target's directory. It is deleted on drop unless it is renamed.
 #[derive(Debug)]
 pub(crate) struct Unnamed {
     temporary: NamedTempFile,
-    /// The directory of the target; none where names may not be read.
+    /// The directory of the target; none if the process may not read it.
     directory: Option<File>,
     target: PathBuf,
     overwrite: Overwrite,
 }
 
-/// An archive that is whole and on the disk, but has no name yet. Goes away by itself unless it gets one.
+/// An archive that is completely on the disk but does not have its name yet. It is deleted on drop unless published.
 #[derive(Debug)]
 pub struct Draft {
     unnamed: Unnamed,
@@ -45,7 +49,7 @@ pub struct Draft {
     archive_id: Digest,
 }
 
-/// An archive that lies on a disk.
+/// A published archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// The path of the archive.
@@ -56,17 +60,17 @@ pub struct Written {
     pub archive_id: Digest,
 }
 
-/// The treatment of a file that is in the way.
+/// The treatment of an existing file with the target's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Overwrite {
-    /// Leave it and fail.
+    /// Keep it and fail.
     Refuse,
-    /// Put the archive in its place, at once.
+    /// Replace it atomically by the archive.
     Replace,
 }
 
 impl Unsigned {
-    /// Signs with each of these keys.
+    /// Signs with each of the keys.
     pub fn sign(self, keys: &[SecretKey]) -> Result<Signed, WriteError> {
         if keys.is_empty() {
             return Err(WriteError::NoKey);
@@ -76,11 +80,11 @@ impl Unsigned {
         Ok(signed)
     }
 
-    /// Leaves the archive without a signature: for somebody else to sign, or for tests.
+    /// Leaves the archive without a signature, to be signed later or for tests.
     ///
     /// # Panics
     ///
-    /// Never: the statement was found to fit its envelope.
+    /// Never: `Unsigned::new` checked that the statement fits its envelope.
     #[must_use]
     pub fn leave_unsigned(self) -> Signed {
         let envelope = Envelope::new(self.payload().to_vec())
@@ -104,20 +108,20 @@ impl Signed {
         &self.envelope
     }
 
-    /// The SHA-256 of the signed bytes.
+    /// The SHA-256 of the signed statement.
     #[must_use]
     pub fn archive_id(&self) -> Digest {
         self.unsigned.archive_id()
     }
 
-    /// Bytes of the image.
+    /// The size of the image in bytes.
     #[must_use]
     pub fn image_size(&self) -> u64 {
         self.unsigned.image_size()
     }
 
-    /// Writes the archive to a temporary file beside the target; whatever goes wrong leaves nothing behind. Each content
-    /// is read once, by one of `threads` threads, written at its final place and hashed on the way.
+    /// Writes the archive to a temporary file next to the target. Each content is read once, by one of `threads`
+    /// threads, which writes it at its final offset and hashes it. On failure the temporary file is deleted.
     pub fn write(
         mut self,
         target: &Path,
@@ -140,9 +144,9 @@ impl Signed {
         unnamed.sync(self.image_size(), self.archive_id())
     }
 
-    /// The archive in memory, all but the contents of files: every document that was given as bytes, and the `wanted`
-    /// contents. Everything else reads as zeros. Enough to check the documents of an archive that is not made, under
-    /// the name that it would get.
+    /// Lays out the archive in memory under the name that it would have. It contains every file that was given as bytes
+    /// and the `wanted` contents; all other data reads as zeros. This suffices to check the documents of an archive
+    /// without writing it.
     pub fn outline(
         mut self,
         target: &Path,
@@ -152,6 +156,7 @@ impl Signed {
             path: PathBuf::from("memory"),
             source,
         };
+        // The file is sparse: only its written parts use memory.
         let file = rustix::fs::memfd_create("solution", MemfdFlags::CLOEXEC);
         let file = File::from(file.map_err(|error| failed(error.into()))?);
         file.set_len(self.image_size()).map_err(failed)?;
@@ -191,7 +196,7 @@ impl Signed {
 }
 
 impl Unnamed {
-    /// Makes it, reading as zeros, if the name can be had.
+    /// Creates the file, which reads as zeros, unless the target's name is not available.
     pub(crate) fn create(
         target: &Path,
         overwrite: Overwrite,
@@ -221,7 +226,7 @@ impl Unnamed {
         }
     }
 
-    /// Waits until all of the archive that it holds is on the disk.
+    /// Syncs the complete archive to the disk.
     pub(crate) fn sync(self, size: u64, archive_id: Digest) -> Result<Draft, WriteError> {
         let synced = self.file().sync_all();
         synced.map_err(|source| self.failed(source))?;
@@ -234,7 +239,7 @@ impl Unnamed {
 }
 
 impl Draft {
-    /// Returns what is to be the archive, under the name that it will get.
+    /// Returns the draft as a readable medium under the target's path.
     pub fn medium(&self) -> Result<Medium, WriteError> {
         let unnamed = &self.unnamed;
         let file = unnamed.file().try_clone();
@@ -242,7 +247,7 @@ impl Draft {
         Medium::of(file, unnamed.target.clone()).map_err(WriteError::Draft)
     }
 
-    /// Gives the archive its name, at once. An end before that leaves nothing behind.
+    /// Renames the archive to its target atomically. If it fails, the file is deleted.
     pub fn publish(self, cancel: Cancel<'_>) -> Result<Written, WriteError> {
         let Unnamed {
             temporary,
@@ -250,14 +255,14 @@ impl Draft {
             target,
             overwrite,
         } = self.unnamed;
-        // Writing took long enough for somebody to change their mind, or to make a file of this name.
+        // Writing takes long: the user may have cancelled meanwhile, or another program may have created the target.
         cancel.go_on()?;
         check_target(&target, overwrite)?;
         let renamed = match overwrite {
             Overwrite::Refuse => temporary.persist_noclobber(&target),
             Overwrite::Replace => temporary.persist(&target),
         };
-        // The name must be on the disk too.
+        // The rename itself must be on the disk too.
         let named = renamed
             .map_err(|failed| failed.error)
             .and_then(|_| directory.as_ref().map_or(Ok(()), File::sync_all));
@@ -278,33 +283,33 @@ impl Draft {
     }
 }
 
-/// Refuses a name that cannot become the archive's.
+/// Checks whether the archive can get the name `target`.
 pub fn check_target(target: &Path, overwrite: Overwrite) -> Result<(), WriteError> {
     match (target.symlink_metadata(), overwrite) {
         (Err(_), _) => Ok(()),
         (Ok(_), Overwrite::Refuse) => Err(WriteError::Exists(target.to_owned())),
         (Ok(there), Overwrite::Replace) if there.is_file() => Ok(()),
-        // A rename would put a file in the place of the device, the link or the directory.
+        // A rename would replace the device, the link or the directory by a file.
         (Ok(_), Overwrite::Replace) => Err(WriteError::NotAFile(target.to_owned())),
     }
 }
 
-/// A temporary file beside the target, of the final size, that reads as zeros, with the space on the disk if the file
-/// system can promise it.
+/// Creates a temporary file of the final size next to the target. It reads as zeros. Disk space is reserved if the file
+/// system supports it.
 fn sized_file(target: &Path, size: u64) -> io::Result<NamedTempFile> {
     let temporary = temporary::beside(target)?;
     temporary.as_file().set_len(size)?;
     match rustix::fs::fallocate(temporary.as_file(), FallocateFlags::empty(), 0, size) {
-        // Where space cannot be promised, a full disk is found while it is written.
+        // Without a reservation, a full disk is reported when the data is written.
         Ok(()) | Err(rustix::io::Errno::OPNOTSUPP | rustix::io::Errno::NOSYS) => Ok(temporary),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Lets the disk begin with what is written while the rest is still read and hashed, so that the sync at the end waits
-/// for little: `written` are the bytes, from the content's beginning, of a content of `size` bytes that lies at `at`.
-/// The advice that pages will not be read soon makes Linux write the dirty ones at once, without waiting; while they
-/// are written they stay in memory.
+/// Starts write-back of finished blocks while the rest is still read and hashed, so that the final sync is short.
+/// `written` is the range that was just written, from the start of a content of `size` bytes at offset `at`. Linux
+/// answers the advice that pages will not be needed by writing dirty pages at once, without blocking the caller; the
+/// pages stay in memory until they are written.
 pub(crate) fn begin_writeback(file: &File, at: u64, written: Range<u64>, size: u64) {
     let Range { start: from, end } = written;
     let block = |position: u64| position / limits::WRITEBACK;
@@ -318,11 +323,11 @@ pub(crate) fn begin_writeback(file: &File, at: u64, written: Range<u64>, size: u
         block(end) * limits::WRITEBACK
     };
     let len = NonZeroU64::new(end - start);
-    // Only advice: a system that refuses it writes later.
+    // The advice is optional: if it is refused, the kernel writes the pages later.
     rustix::fs::fadvise(file, at + start, len, Advice::DontNeed).unwrap_or_default();
 }
 
-/// The pass that writes the data.
+/// The pass over the data that writes it.
 struct DataPass<'a> {
     plan: &'a ImagePlan,
     sources: &'a [FileSource],
@@ -330,7 +335,7 @@ struct DataPass<'a> {
     target: &'a Path,
 }
 
-/// The source of one content while it is read.
+/// An opened source of one content.
 enum OpenSource<'a> {
     Bytes(&'a [u8]),
     File {
@@ -363,6 +368,7 @@ impl<'a> DataPass<'a> {
 
     fn source(&self, extent: &Extent) -> &'a FileSource {
         let extents = self.plan.extents();
+        // Extents are sorted by offset, and each has one source.
         let index = extents.partition_point(|other| other.offset < extent.offset);
         &self.sources[index]
     }

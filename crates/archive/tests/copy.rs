@@ -1,5 +1,4 @@
-//! An archive is written again from its head, with the blobs that somebody else brings: byte for byte the same, or not at
-//! all.
+//! Tests that reconstruct an archive from its head and its blobs: the result has the same bytes, or is not published.
 
 #![allow(
     clippy::unwrap_used,
@@ -20,7 +19,7 @@ use common::{Place, digest, images};
 use schemas::{Digest, Image};
 use watch::Cancel;
 
-/// Nothing: the head alone.
+/// A source without blobs: the head alone.
 #[derive(Debug)]
 struct Nowhere;
 
@@ -30,7 +29,7 @@ impl Blobs for Nowhere {
     }
 }
 
-/// The head of the archive alone, in a file; and where the archive is written again.
+/// The head of the archive in a file, and the target of the reconstruction.
 fn head(place: &Place) -> (PathBuf, PathBuf) {
     place.write();
     let listed = place.list().unwrap();
@@ -51,8 +50,10 @@ fn list(head: &Path) -> Listed {
 
 fn blobs() -> BTreeMap<Digest, Vec<u8>> {
     let (images, blobs) = images();
-    let documents = images.iter().flat_map(Image::documents);
-    let documents = documents.map(|document| document.bytes.to_vec());
+    let documents = images
+        .iter()
+        .flat_map(Image::documents)
+        .map(|document| document.bytes.to_vec());
     let all = blobs.into_iter().chain(documents);
     all.map(|bytes| (digest(&bytes), bytes)).collect()
 }
@@ -61,7 +62,7 @@ fn begin(listed: &Listed, target: &Path) -> Result<Copying, WriteError> {
     listed.copy(target, Overwrite::Refuse, Cancel::never())
 }
 
-/// Gives every blob but `except`, in two pieces.
+/// Writes every blob but `except`, in two pieces each.
 fn fill(listed: &Listed, copying: &Copying, except: Option<Digest>) {
     let blobs = blobs();
     for (digest, size) in listed.blobs_behind() {
@@ -119,8 +120,10 @@ fn a_blob_that_is_missing_or_wrong_leaves_nothing() {
         Err(WriteError::Lacking(digest)) => assert_eq!(digest, largest),
         other => panic!("{other:?}"),
     }
-    let left = fs::read_dir(place.directory.path()).unwrap();
-    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+    let left: Vec<_> = fs::read_dir(place.directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name())
+        .collect();
     assert!(
         left.iter()
             .all(|name| !name.to_string_lossy().contains("part")),
@@ -138,7 +141,7 @@ fn a_file_of_the_head_that_was_altered_is_named() {
     let mut bytes = fs::read(&head).unwrap();
     bytes[usize::try_from(extent.offset).unwrap()] ^= 1;
     fs::write(&head, bytes).unwrap();
-    // What is not file data is as it was, so that it is listed.
+    // Bytes that are not file data stay intact, so that the head can still be listed.
     match begin(&list(&head), &target) {
         Err(WriteError::Head(OpenError::FileDigest { path, .. })) => {
             assert_eq!(path, archive::MANIFEST);
@@ -154,10 +157,14 @@ fn what_is_written_is_read_once_more_before_it_gets_its_name() {
     let listed = list(&head);
     let copying = begin(&listed, &target).unwrap();
     fill(&listed, &copying, None);
-    let part = fs::read_dir(place.directory.path()).unwrap();
-    let mut part = part.map(|entry| entry.unwrap().path());
+    let mut part = fs::read_dir(place.directory.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().path());
     let part = part
-        .find(|path| path.extension().is_some_and(|it| it == "part"))
+        .find(|path| {
+            path.extension()
+                .is_some_and(|extension| extension == "part")
+        })
         .unwrap();
     let mut bytes = fs::read(&part).unwrap();
     bytes[40_000] ^= 1;
@@ -176,15 +183,16 @@ fn the_list_says_which_contents_an_image_has() {
     let (images, _) = images();
     for image in &images {
         let contents = listed.image_contents();
-        let mut own: Vec<_> = contents.filter(|it| it.place == image.place).collect();
-        own.sort_by_key(|it| it.digest);
+        let mut own: Vec<_> = contents
+            .filter(|content| content.place == image.place)
+            .collect();
+        own.sort_by_key(|content| content.digest);
         let of = |role| {
-            let own = own.iter().filter(move |it| it.role == role);
-            own.map(|it| it.digest).collect::<Vec<_>>()
+            let own = own.iter().filter(move |content| content.role == role);
+            own.map(|content| content.digest).collect::<Vec<_>>()
         };
         assert_eq!(of(ImageRole::Root), [image.root.digest]);
-        let children = image.children.iter().map(|it| it.digest);
-        let mut children: Vec<_> = children.collect();
+        let mut children: Vec<_> = image.children.iter().map(|child| child.digest).collect();
         children.sort_unstable();
         assert_eq!(of(ImageRole::Child), children);
         let blobs: Vec<_> = image.blobs.keys().copied().collect();

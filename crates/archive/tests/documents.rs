@@ -1,4 +1,4 @@
-//! Reading the images' documents, and how much of it there is at most.
+//! Tests of reading the images' documents and of its limits.
 
 #![allow(
     clippy::unwrap_used,

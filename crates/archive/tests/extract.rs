@@ -1,4 +1,4 @@
-//! Files written into a directory, whatever ends the work early or comes meanwhile.
+//! Tests of extraction into a directory, including interruptions and concurrent changes.
 
 #![allow(
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use archive::{ExtractError, Extracted, InTheWay, Listed, Overwrite};
 use common::Place;
 use watch::{Cancel, Progress, Watch};
 
-/// Files after which a run is ended.
+/// The number of additional files after which a run is cancelled.
 const MORE: usize = 6;
 
 fn extract(
@@ -29,7 +29,7 @@ fn extract(
     listed.extract(files.root().files(), to, Overwrite::Refuse, &watch)
 }
 
-/// The files below a directory with a name of the archive's, each of which must be whole; and all others.
+/// Counts the files with a name of the archive, each of which must be complete, and all other files.
 fn found(listed: &Listed, to: &Path) -> [usize; 2] {
     let files = listed.files();
     let whole = files.root().files().iter().filter(|entry| {
@@ -65,13 +65,16 @@ fn whatever_ends_it_running_again_completes_it() {
     let files = listed.files();
     let every = files.root().files().len();
     let mut before = 0;
-    // Each run comes some files further than what is there already.
+    // Each run completes more files than the previous one.
     for runs in 0.. {
         let asked = AtomicBool::new(false);
         let tell = |progress: Progress| {
             assert!(progress.done <= progress.total, "{progress:?}");
-            let there = files.root().files().iter();
-            let there = there.filter(|it| to.join(it.path.as_str()).exists());
+            let there = files
+                .root()
+                .files()
+                .iter()
+                .filter(|entry| to.join(entry.path.as_str()).exists());
             asked.store(there.count() >= before + MORE, Ordering::Relaxed);
         };
         let ended = extract(&listed, to, &tell, Cancel::when(&asked));

@@ -1,5 +1,5 @@
-//! Foreign programs judge archives: xorriso unpacks them, and then openssl and sha256sum (with the very lines of
-//! `README.txt`), skopeo, Jinja and NGINX work on what lies there.
+//! Tests with other programs: xorriso unpacks archives; openssl and sha256sum (with the commands of `README.txt`),
+//! skopeo, Jinja and NGINX use the unpacked files.
 
 #![allow(
     clippy::unwrap_used,
@@ -31,7 +31,7 @@ fn run(program: &str, arguments: &[&str], directory: &Path) -> Vec<u8> {
     output.stdout
 }
 
-/// An archive, and its files as they would be seen when it is mounted.
+/// An archive and its files as a mount would show them.
 struct Mounted {
     place: Place,
     root: PathBuf,
@@ -53,7 +53,7 @@ impl Mounted {
         self.root.to_str().unwrap()
     }
 
-    /// Runs the lines of `README.txt` by which an archive is checked with OpenSSL.
+    /// Runs the commands of `README.txt` that verify an archive with OpenSSL.
     fn check_as_told(&self, public_key: &str) -> bool {
         let readme = fs::read_to_string(self.root.join("README.txt")).unwrap();
         let start = readme
@@ -63,7 +63,9 @@ impl Mounted {
         let lines = readme[start..end]
             .lines()
             .filter(|line| line.starts_with("  "));
-        let script: Vec<String> = lines.map(|it| it.replace("/mnt", self.root())).collect();
+        let script: Vec<String> = lines
+            .map(|line| line.replace("/mnt", self.root()))
+            .collect();
         assert_eq!(script.len(), 7, "{script:?}");
         let work = tempfile::tempdir().unwrap();
         fs::write(work.path().join("publisher.pub"), public_key).unwrap();
@@ -95,7 +97,7 @@ fn the_readmes_lines_tell_a_good_archive_from_a_bad_one() {
     assert!(!mounted.check_as_told(&stranger));
     mounted.alter("manifest.yaml", "Solution", "solution");
     assert!(!mounted.check_as_told(&public));
-    // With a list that fits the altered file, it is the list that is not what was signed.
+    // If SHA256SUMS fits the altered file, SHA256SUMS itself differs from the signed one.
     let sums = mounted.root.join("SHA256SUMS");
     let before = fs::read_to_string(&sums).unwrap();
     let line = before
@@ -146,7 +148,7 @@ fn assert_same_image(image: &schemas::Image, directory: &Path) {
     }
 }
 
-/// Upstream's import fills in the template with these two values (its state `solutions/available`).
+/// Renders the template as upstream's import does, with these two values (its state `solutions/available`).
 fn filled_in(mounted: &Mounted, root: &str) -> String {
     let program = "import jinja2, sys; sys.stdout.write(jinja2.Template(open(sys.argv[1]).read(), \
                    keep_trailing_newline=True).render(repository=sys.argv[2], registry_root=sys.argv[3]))";
@@ -164,7 +166,7 @@ fn the_template_filled_in_as_upstream_does_is_the_other_file() {
     assert!(filled.contains(r#"location = "/v2/example-1.0.0/app/manifests/1.0" {"#));
 }
 
-/// An NGINX of our own, ended by its own command.
+/// An NGINX process of this test, stopped by its own `stop` command.
 struct Nginx {
     directory: tempfile::TempDir,
     port: u16,
@@ -179,7 +181,7 @@ impl Nginx {
         let temporary: String = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
             .map(|kind| format!("{kind}_temp_path {kind};\n"))
             .concat();
-        // The constants are those that upstream's server block has once for all Solutions.
+        // Upstream's server block contains these constants once for all Solutions.
         let configuration = format!(
             "user root;\npid nginx.pid;\nerror_log error.log;\nevents {{ }}\nhttp {{\naccess_log off;\n{temporary}\
              server {{\nlisten 127.0.0.1:{port};\n\
@@ -188,7 +190,7 @@ impl Nginx {
         );
         fs::write(directory.path().join("nginx.conf"), configuration).unwrap();
         let nginx = Self { directory, port };
-        // It returns when the port is bound.
+        // NGINX forks into the background after it has bound the port.
         run("nginx", &nginx.arguments(&[]), nginx.directory.path());
         nginx
     }

@@ -1,6 +1,6 @@
-//! Archives whose bytes are pinned. Format 1 never changes: if one of these fails, every archive ever signed would be
-//! refused, or what is written now would be refused by the readers at sites. A change belongs into another format or
-//! layout; these digests are not renewed.
+//! Archives whose bytes are pinned. Format 1 never changes. If one of these tests fails, this version would refuse
+//! every existing archive, or the readers at sites would refuse new ones. Such a change needs another format or layout:
+//! never update these digests.
 
 #![allow(
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use common::cases::{Case, cases};
 use common::digest;
 use watch::{Cancel, Watch};
 
-/// Writes the archive, and returns its id and the SHA-256 of the image.
+/// Writes the archive. Returns its id and the SHA-256 of the image.
 fn write(case: &Case) -> [String; 2] {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("archive.iso");
@@ -30,7 +30,7 @@ fn write(case: &Case) -> [String; 2] {
         .write(&path, Overwrite::Refuse, one, &watch)
         .and_then(|draft| draft.publish(watch.cancel))
         .unwrap();
-    // What is pinned is an archive.
+    // The pinned bytes must be a valid archive.
     let opened = Opened::open(&path).unwrap();
     let listed = opened.skip_signature().unwrap().list().unwrap();
     assert_eq!(listed.verify_data(one, &watch).unwrap(), []);

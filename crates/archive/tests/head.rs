@@ -1,5 +1,5 @@
-//! An archive whose head is in a file and whose blobs are elsewhere goes through the same stages as the disc, and is
-//! judged by the archive that was accepted before.
+//! Tests of archives whose head is in a file and whose blobs come from another source. They pass through the same
+//! stages as a whole archive and are compared with the archive that was accepted earlier.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,15 +21,17 @@ use schemas::{Digest, Image};
 use signing::Signers;
 use watch::{Cancel, Watch};
 
-/// Blobs by digest, as a registry has them.
+/// Blobs by digest, as a registry stores them.
 #[derive(Debug)]
 struct Kept(BTreeMap<Digest, Vec<u8>>);
 
 impl Kept {
     fn all() -> Self {
         let (images, blobs) = images();
-        let documents = images.iter().flat_map(Image::documents);
-        let documents = documents.map(|document| document.bytes.to_vec());
+        let documents = images
+            .iter()
+            .flat_map(Image::documents)
+            .map(|document| document.bytes.to_vec());
         let all = blobs.into_iter().chain(documents);
         Self(all.map(|bytes| (digest(&bytes), bytes)).collect())
     }
@@ -44,7 +46,7 @@ impl Blobs for Kept {
     }
 }
 
-/// The head of the archive in a file of its own, its archive id, and the bytes of the whole archive.
+/// Returns a file with the head of the archive, the archive's id, and the bytes of the whole archive.
 fn head(place: &Place) -> (PathBuf, Digest, Vec<u8>) {
     let written = place.write();
     let listed = place.list().unwrap();
@@ -138,7 +140,7 @@ fn an_altered_head_or_one_of_another_length_is_refused() {
     let listed = list(&path, Kept::all(), id).unwrap();
     let statement = usize::try_from(archive::STATEMENT_OFFSET).unwrap();
     let contents = usize::try_from(archive::CONTENTS_OFFSET).unwrap();
-    // A directory lies right behind the list.
+    // A directory record comes directly after the list.
     let directories = contents + usize::try_from(listed.plan().extents()[1].size).unwrap() + 4096;
     for altered in [40_000, statement, contents, directories] {
         let mut bytes = whole.clone();

@@ -1,4 +1,4 @@
-//! Files that are read piece by piece.
+//! Tests of files that are read in pieces.
 
 #![allow(
     clippy::unwrap_used,
@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt as _;
 use archive::{Listed, OpenError, SHA256SUMS, limits};
 use common::{Place, digest};
 
-/// The sizes of the pieces of a file, its bytes, and how reading it ended.
+/// Returns the sizes of a file's pieces, its bytes, and the result at the end.
 fn read(listed: &Listed, path: &str) -> (Vec<usize>, Vec<u8>, Result<(), OpenError>) {
     let mut pieces = listed.pieces(path).unwrap();
     let (mut sizes, mut bytes) = (Vec::new(), Vec::new());

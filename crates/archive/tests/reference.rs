@@ -1,5 +1,5 @@
-//! A second implementation of format 1, written from its description alone, must make the same archives from what a
-//! publisher decides: derived files, lists, order, statement, signatures and image, to the last byte.
+//! A comparison with a second implementation of format 1, which was written from the specification alone. From the same
+//! input both must produce the same archive, byte for byte: derived files, lists, order, statement, signatures, image.
 #![allow(
     clippy::unwrap_used,
     reason = "a test ends at the first thing that fails"
@@ -15,14 +15,16 @@ use common::cases::{Case, cases};
 use common::digest;
 use serde_json::json;
 
-/// What a publisher decides, as the script reads it.
+/// The publisher's input in the form that the script reads.
 fn description(case: &Case) -> String {
     let info = &case.info;
     let images = case.images.iter().map(
         |image| json!({"place": image.place, "ref": image.reference, "root": image.root.digest.hex()}),
     );
-    let files = case.own.iter();
-    let files = files.map(|(path, bytes)| json!({"path": path, "sha256": digest(bytes).hex()}));
+    let files = case
+        .own
+        .iter()
+        .map(|(path, bytes)| json!({"path": path, "sha256": digest(bytes).hex()}));
     json!({
         "name": info.id.name(),
         "version": info.id.version(),
@@ -37,7 +39,7 @@ fn description(case: &Case) -> String {
     .to_string()
 }
 
-/// Writes the contents by their SHA-256, and the keys; returns the keys' files.
+/// Writes the contents under their SHA-256, and the keys. Returns the paths of the keys.
 fn write_inputs(case: &Case, directory: &Path) -> Vec<PathBuf> {
     let own = case.own.iter().map(|(_, bytes)| bytes);
     for bytes in own.chain(case.contents.values()) {

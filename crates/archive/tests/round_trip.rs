@@ -1,4 +1,5 @@
-//! What is written is what is read: the same bytes whatever the threads, and nothing left behind on failure.
+//! Tests that an archive reads back as it was written, that the number of threads does not change its bytes, and that a
+//! failure leaves no file behind.
 
 #![allow(
     clippy::unwrap_used,
@@ -90,7 +91,12 @@ fn one_content_lies_once() {
     let place = Place::new();
     let written = place.write();
     let listed = place.list().unwrap();
-    let listed_bytes: u64 = listed.contents().entries().iter().map(|it| it.size).sum();
+    let listed_bytes: u64 = listed
+        .contents()
+        .entries()
+        .iter()
+        .map(|entry| entry.size)
+        .sum();
     let extents = listed.plan().extents().iter();
     let data_bytes: u64 = extents.map(|extent| extent.size).sum();
     assert!(listed_bytes > 2 * data_bytes);
@@ -129,8 +135,8 @@ fn all_data_is_verified_once_and_progress_reaches_its_end() {
     assert!(matches!(stopped, Err(OpenError::Interrupted(_))));
 }
 
-/// Archives are promised to be the same on every machine and for ever: publishers publish their ids, and sites compare
-/// them. If this fails, the format was changed. `README.txt`, whose words may get better, is replaced here.
+/// Archives must be identical on every machine and in every version: publishers publish their ids, and sites compare
+/// them. A failure means that the format has changed. `README.txt` is replaced here, because its text may improve.
 #[test]
 fn the_bytes_are_those_of_format_1() {
     for threads in [1, 2, 7] {
@@ -253,7 +259,7 @@ fn an_interrupt_leaves_nothing_behind() {
         .unwrap()
         .leave_unsigned();
     let cancel = AtomicBool::new(false);
-    // The interrupt comes when a part is written already.
+    // The interrupt arrives when a part is written.
     let watch = Watch {
         tell: &|_| cancel.store(true, Ordering::Relaxed),
         cancel: Cancel::when(&cancel),
@@ -262,7 +268,7 @@ fn an_interrupt_leaves_nothing_behind() {
     let stopped = signed.write(&place.archive(), Overwrite::Refuse, one, &watch);
     assert!(matches!(stopped, Err(WriteError::Interrupted(_))));
     assert_eq!(place.left_behind(), [""; 0]);
-    // Or when all is written, and only the name is missing.
+    // The interrupt arrives when everything but the rename is done.
     let signed = Unsigned::new(info(), place.files())
         .unwrap()
         .leave_unsigned();
@@ -376,7 +382,7 @@ fn a_counter_signature_changes_the_envelope_only() {
         again,
         OpenError::Sign(schemas::EnvelopeError::Repeated(_))
     ));
-    // A signature made elsewhere counts only if it is one.
+    // A signature made elsewhere is verified before it is added.
     let good = third
         .sign(PayloadType::Statement, opened.envelope().payload())
         .bytes;
@@ -432,7 +438,7 @@ fn signatures_beside_an_archive_leave_it_as_it_is() {
     );
     let beside = read_detached(&place.archive()).unwrap().unwrap();
     assert_eq!(beside.signatures().len(), 2);
-    // Who signed in either place signs no second time.
+    // A key that signed in either place is refused in both.
     for key in [&key(), &second] {
         let again = sign(key).unwrap_err();
         assert!(matches!(
@@ -441,7 +447,7 @@ fn signatures_beside_an_archive_leave_it_as_it_is() {
         ));
     }
     assert_eq!(read_detached(&place.archive()).unwrap(), Some(beside));
-    // A file that is no envelope is not replaced, and is called by its name.
+    // A file that is not an envelope is not overwritten; the error names it.
     let path = detached_path(&place.archive());
     for damaged in [&b"{}"[..], &before[..65_536]] {
         fs::write(&path, damaged).unwrap();
@@ -450,7 +456,7 @@ fn signatures_beside_an_archive_leave_it_as_it_is() {
         assert!(matches!(refused, OpenError::Detached { .. }));
         assert_eq!(fs::read(&path).unwrap(), damaged);
     }
-    // Nor is one about another archive.
+    // An envelope for another archive is not overwritten either.
     let other = Envelope::new(b"another".to_vec()).unwrap().to_bytes();
     fs::write(&path, &other).unwrap();
     assert!(matches!(sign(&second), Err(OpenError::OtherPayload)));
@@ -479,7 +485,7 @@ fn a_statement_alone_is_signed() {
     drop(signable);
     let signed = Envelope::from_slice(&fs::read(&alone).unwrap()).unwrap();
     assert_eq!(signed.signatures().len(), 2);
-    // It has nothing beside it, and must be a statement.
+    // A statement alone cannot have a detached envelope, and it must be valid.
     let beside = Signable::open(&alone, Destination::Beside).unwrap_err();
     assert!(matches!(beside, OpenError::StatementAlone(_)));
     let other = Envelope::new(b"no statement".to_vec()).unwrap();

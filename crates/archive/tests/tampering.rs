@@ -1,4 +1,4 @@
-//! Every way to alter an archive that the format knows of, and the words with which it is refused.
+//! Every kind of tampering that the format can detect, with the error that each produces.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ use schemas::{Contents, ContentsEntry, Digest, Envelope, EnvelopeError, PayloadT
 use signing::{SecretKey, Trust, VerifyError};
 use watch::{Cancel, Watch};
 
-/// An archive as it was written.
+/// A written archive.
 fn written() -> Place {
     let place = Place::new();
     place.write();
@@ -43,7 +43,7 @@ fn flip(path: &Path, offset: u64) {
     file.write_all_at(&[byte[0] ^ 1], offset).unwrap();
 }
 
-/// Changes what is signed, and signs it again with the trusted key: what a careless or hostile publisher could do.
+/// Changes the signed statement and signs it again with the trusted key, as a careless or hostile publisher could.
 fn resign(place: &Place, change: impl FnOnce(&mut Statement, &mut Vec<ContentsEntry>)) {
     let opened = Opened::open(&place.archive()).unwrap();
     let mut statement = Statement::from_slice(opened.envelope().payload()).unwrap();
@@ -52,7 +52,7 @@ fn resign(place: &Place, change: impl FnOnce(&mut Statement, &mut Vec<ContentsEn
     change(&mut statement, &mut entries);
     let contents = Contents::new(entries).unwrap();
     let bytes = contents.to_bytes();
-    // What the change itself did not set follows from the list.
+    // Fields that the change did not set are derived from the list.
     if statement.predicate.contents == before.predicate.contents {
         statement.predicate.contents = digest(&bytes);
     }
@@ -129,7 +129,7 @@ fn what_is_no_archive_is_called_by_its_name() {
     assert!(matches!(open(), OpenError::Open { .. }));
     fs::write(place.archive(), vec![7; 1 << 20]).unwrap();
     assert!(matches!(open(), OpenError::NotIso(_)));
-    // A volume descriptor that claims `sectors`, and nothing more.
+    // An image that consists of a volume descriptor only, which claims `sectors`.
     let foreign = |len: usize, sectors: u32| {
         let mut image = vec![0; len];
         image[32_769..32_774].copy_from_slice(b"CD001");
@@ -157,7 +157,7 @@ fn altered_data_is_found_when_it_is_read() {
     let place = written();
     let listed = place.list().unwrap();
     let extents = listed.plan().extents().to_vec();
-    // Each content but the statement and CONTENTS, at its last byte.
+    // The last byte of each content, except for the statement and CONTENTS.
     for extent in &extents[2..] {
         let offset = extent.offset + extent.size - 1;
         flip(&place.archive(), offset);
@@ -210,7 +210,7 @@ fn swapped_data_is_found() {
     assert_eq!(damaged.len(), 2);
 }
 
-/// The first byte of each region, and the last.
+/// Returns the offsets of the first and the last byte of each region.
 #[test]
 fn every_part_of_the_image_that_is_not_data_is_compared() {
     let place = written();
@@ -227,7 +227,7 @@ fn every_part_of_the_image_that_is_not_data_is_compared() {
     visited.unwrap();
     for (start, len, part) in &regions {
         for offset in [*start, start + len / 2, start + len - 1] {
-            // The volume descriptor's signature and size also decide whether it is an archive at all.
+            // The signature and the size in the volume descriptor are also used to recognise an archive.
             if (32_768..32_768 + 84).contains(&offset) {
                 continue;
             }
@@ -243,7 +243,9 @@ fn every_part_of_the_image_that_is_not_data_is_compared() {
             flip(&place.archive(), offset);
         }
     }
-    let has = |wanted: fn(&ImagePart<'_>) -> bool| assert!(regions.iter().any(|it| wanted(&it.2)));
+    let has = |wanted: fn(&ImagePart<'_>) -> bool| {
+        assert!(regions.iter().any(|region| wanted(&region.2)));
+    };
     has(|part| matches!(part, ImagePart::Padding { .. }));
     has(|part| matches!(part, ImagePart::Tail));
     has(|part| {
@@ -287,11 +289,11 @@ fn the_envelope_has_one_spelling() {
         );
         flip(&place.archive(), offset);
     };
-    // Its first and last byte, and padding.
+    // The envelope's first and last byte, and its padding.
     expect_envelope(STATEMENT_OFFSET);
     expect_envelope(STATEMENT_OFFSET + 60_000);
     expect_envelope(STATEMENT_OFFSET + 65_535);
-    // One space less, so that the line feed comes early.
+    // With one space less, the line feed comes too early.
     let file = fs::File::options()
         .write(true)
         .open(place.archive())
@@ -315,7 +317,7 @@ fn the_envelope_has_one_spelling() {
 fn the_signature_is_over_every_byte_of_the_statement() {
     let place = written();
     let bytes = fs::read(place.archive()).unwrap();
-    // Base64 of the payload begins behind `{"payload":"`; these keep it base64.
+    // The payload's base64 starts after `{"payload":"`; these replacements keep it valid base64.
     let start = usize::try_from(STATEMENT_OFFSET).unwrap() + 12;
     for index in [0, 100, 300] {
         let mut altered = bytes.clone();
@@ -436,7 +438,7 @@ fn a_list_that_is_not_the_images_is_refused() {
     };
     // A file in the image that is not listed.
     differs(|entries| entries.retain(|entry| entry.path.as_str() != "README.txt"));
-    // A listed file that is not in the image, with and without bytes of its own.
+    // A listed file that is not in the image: once with the content of another file, once with its own.
     differs(|entries| {
         let copy = entries[0].clone();
         entries.push(ContentsEntry {
@@ -452,11 +454,11 @@ fn a_list_that_is_not_the_images_is_refused() {
             digest,
         });
     });
-    // Another name, and a size that lies by one byte and by much.
+    // A different name, and sizes that are wrong by one byte and by many.
     differs(|entries| entries[0].path = "operator/other".parse().unwrap());
     differs(|entries| find(entries, MANIFEST).size += 1);
     differs(|entries| find(entries, MANIFEST).size += 1 << 38);
-    // Two files that claim to be one content of different sizes have no layout at all.
+    // Two files with the same digest but different sizes cannot be laid out.
     let place = written();
     resign(&place, |_, entries| {
         let manifest = find(entries, MANIFEST).clone();

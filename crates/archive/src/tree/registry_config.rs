@@ -1,30 +1,30 @@
 //! NGINX locations that serve the images as a read-only registry (OCI distribution specification 1.1, pull), for
-//! upstream's static registry.
+//! upstream's static registry. [`registry_config`] writes them.
 //!
-//! Upstream includes the text in a `server` block that answers `/v2/` itself, so constants are left out, as with
-//! `--omit-constants` of its generator. Two files: `registry-config.inc.j2`, which upstream's import reads as a Jinja
-//! template with `repository` and `registry_root`; and `registry-config.inc`, the same text already filled in with the
-//! values that upstream has for an archive mounted at its usual place, for every other NGINX.
+//! Upstream includes the text in a `server` block that answers `/v2/` itself. Constants are therefore omitted, as with
+//! `--omit-constants` of upstream's generator. The archive has two files: `registry-config.inc.j2` is a Jinja template
+//! with `repository` and `registry_root`, which upstream's import fills in. `registry-config.inc` is the same text for
+//! other uses of NGINX, filled in with upstream's values for an archive at its usual mount point.
 //!
-//! Nothing can be injected: names, tags and digests have grammars without quotes, spaces, `$`, braces or `;`, and media
-//! types are an enum. Unlike upstream's generator, blobs are matched from end to end with dots taken
-//! literally, and indexes are served with their children.
+//! Injection is impossible: the grammars of names, tags and digests exclude quotes, spaces, `$`, braces and `;`, and
+//! media types are an enum. Unlike upstream's generator, blob patterns are anchored at both ends and match dots
+//! literally, and the children of indexes are served too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{Digest, Document, Image, ImageName, SolutionId, Tag};
 
-/// The choices that are upstream's: the repository's prefix and where the images lie.
+/// Upstream's choices: the prefix of repositories and the directory of the images.
 #[derive(Debug)]
 pub(crate) struct Upstream {
     repository: String,
-    /// The prefix inside a regular expression.
+    /// The prefix as part of a regular expression.
     repository_pattern: String,
     root: String,
 }
 
 impl Upstream {
-    /// Filled in by Jinja.
+    /// Returns the placeholders that Jinja fills in.
     pub(crate) fn template() -> Self {
         Self {
             repository: "{{ repository }}".to_owned(),
@@ -33,7 +33,7 @@ impl Upstream {
         }
     }
 
-    /// An archive mounted where upstream mounts it.
+    /// Returns the values for an archive at upstream's mount point.
     pub(crate) fn mounted(id: &SolutionId) -> Self {
         let id = id.to_string();
         Self {
@@ -44,12 +44,12 @@ impl Upstream {
     }
 }
 
-/// A text of letters, digits and `.`, `_`, `-`, `/` as a regular expression that matches only itself.
+/// Returns a regular expression that matches only this text of letters, digits, `.`, `_`, `-` and `/`.
 fn pattern(text: &str) -> String {
     text.replace('.', "[.]")
 }
 
-/// Gives `add` the locations of all images, by name and tag, one after the other.
+/// Passes the locations of all images to `add`, one after the other, sorted by name and tag.
 pub(crate) fn registry_config(upstream: &Upstream, images: &[&Image], add: &mut impl FnMut(&str)) {
     let mut names: BTreeMap<&ImageName, BTreeMap<&Tag, &Image>> = BTreeMap::new();
     for image in images {
@@ -85,9 +85,11 @@ fn manifest_locations(
     tags: &BTreeMap<&Tag, &Image>,
     add: &mut impl FnMut(&str),
 ) {
+    // Tags can share a document, but NGINX refuses two locations with the same URI.
     let mut seen: BTreeSet<Digest> = BTreeSet::new();
     for (tag, image) in tags {
         let mut documents: Vec<_> = image.documents().collect();
+        // The order of an image's documents must not influence the text.
         documents.sort_by_key(|document| document.digest);
         for document in documents {
             let (digest, hex) = (document.digest, document.digest.hex());

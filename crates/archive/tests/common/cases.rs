@@ -1,5 +1,5 @@
-//! Archives whose bytes are pinned: what format 1 has, each for a reason. They are made of the archive's own stages, so
-//! that no wording of the packager is in them.
+//! The archives whose bytes are pinned. Each covers some parts of format 1. They are built by this crate's own stages,
+//! so that no text of the packager is in them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +10,23 @@ use signing::SecretKey;
 
 use super::{blob_size, config, descriptor, digest, document, noise};
 
-/// An archive, what it is pinned for, and its digests.
+/// An archive, the parts of the format that it covers, and its digests.
 pub(crate) struct Case {
     pub(crate) reason: &'static str,
     pub(crate) info: StatementInfo,
     pub(crate) images: Vec<Image>,
-    /// What the images consist of.
+    /// The contents of the images.
     pub(crate) contents: BTreeMap<Digest, Vec<u8>>,
-    /// Files that do not follow from the images.
+    /// Files that are not derived from the images.
     pub(crate) own: Vec<(String, Vec<u8>)>,
-    /// Secret keys, PEM.
+    /// Secret keys as PEM.
     pub(crate) keys: Vec<String>,
     pub(crate) archive_id: &'static str,
     pub(crate) sha256: &'static str,
 }
 
 impl Case {
-    /// Every file of the archive.
+    /// Returns every file of the archive.
     pub(crate) fn files(&self) -> Vec<ArchiveFile> {
         let own = self.own.iter();
         let own =
@@ -42,7 +42,7 @@ impl Case {
     }
 }
 
-/// The media types of one family.
+/// The media types of one family of image formats.
 #[derive(Clone, Copy)]
 struct Types {
     manifest: &'static str,
@@ -65,14 +65,14 @@ const DOCKER: Types = Types {
     layer: "application/vnd.docker.image.rootfs.diff.tar.gzip",
 };
 
-/// An image without a place: the root document first.
+/// The documents of an image, with the root document first.
 #[derive(Clone)]
 struct Built {
     documents: Vec<(&'static str, Vec<u8>)>,
     blobs: Vec<Vec<u8>>,
 }
 
-/// An image for one platform.
+/// Builds an image for one platform.
 fn single(types: Types, architecture: &str, layers: &[Vec<u8>]) -> Built {
     let config = config(architecture, layers);
     let layer = |bytes: &Vec<u8>| descriptor(types.layer, bytes, "");
@@ -89,7 +89,7 @@ fn single(types: Types, architecture: &str, layers: &[Vec<u8>]) -> Built {
     }
 }
 
-/// An image for several platforms.
+/// Builds an image for multiple platforms.
 fn multi(types: Types, children: &[(&str, Built)]) -> Built {
     let child = |(architecture, built): &(&str, Built)| {
         let platform = format!(r#","platform":{{"os":"linux","architecture":"{architecture}"}}"#);
@@ -113,7 +113,7 @@ fn multi(types: Types, children: &[(&str, Built)]) -> Built {
     built
 }
 
-/// The key whose 32 bytes are all this one.
+/// Returns the key whose 32 bytes all have this value.
 fn key(letters: &str) -> String {
     format!(
         "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEI{letters}\n-----END PRIVATE KEY-----\n"
@@ -164,8 +164,10 @@ impl Case {
     }
 
     fn image(mut self, place: &str, reference: Option<&str>, built: &Built) -> Self {
-        let documents = built.documents.iter();
-        let mut documents = documents.map(|(_, bytes)| document(bytes.clone()));
+        let mut documents = built
+            .documents
+            .iter()
+            .map(|(_, bytes)| document(bytes.clone()));
         self.images.push(Image {
             place: place.parse().unwrap(),
             reference: reference.map(|reference| reference.parse().unwrap()),
@@ -182,7 +184,7 @@ impl Case {
     }
 }
 
-/// All of them.
+/// Every case.
 pub(crate) fn cases() -> Vec<Case> {
     vec![
         smallest(),

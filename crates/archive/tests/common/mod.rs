@@ -1,7 +1,7 @@
 //! A small Solution for tests: an image for one platform, an index for two that shares a layer with it, a layer larger
 //! than a buffer, an empty file, and a file under a declared top-level name.
 
-// Each test binary uses its own part of this module.
+// Each test binary uses a different part of this module.
 #![allow(dead_code)]
 
 pub(crate) mod cases;
@@ -27,7 +27,7 @@ pub(crate) const OCI_INDEX: &str = "application/vnd.oci.image.index.v1+json";
 const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar";
 
-/// The secret key whose 32 bytes are all 7.
+/// Returns the secret key whose 32 bytes are all 7.
 pub(crate) fn key() -> SecretKey {
     let pem = "-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH
@@ -55,7 +55,7 @@ pub(crate) fn info() -> StatementInfo {
     }
 }
 
-/// Bytes that repeat nowhere soon, so that swapped pieces are noticed.
+/// Returns bytes with a long period, so that swapped pieces are detected.
 fn noise(len: usize, seed: u32) -> Vec<u8> {
     let mut state = seed | 1;
     let mut next = || {
@@ -67,17 +67,20 @@ fn noise(len: usize, seed: u32) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
-// JSON is spelled out, so that the pinned bytes do not depend on how a library orders keys.
+// JSON is written literally, so that the pinned bytes do not depend on the key order of a library.
 
 fn descriptor(media_type: &str, bytes: &[u8], more: &str) -> String {
     let (digest, size) = (digest(bytes), bytes.len());
     format!(r#"{{"mediaType":"{media_type}","digest":"{digest}","size":{size}{more}}}"#)
 }
 
-/// An image's manifest, with what it refers to.
+/// Builds an image's manifest with descriptors of its contents.
 fn manifest(config: &[u8], layers: &[Vec<u8>]) -> Vec<u8> {
     let config = descriptor(CONFIG, config, "");
-    let layers: Vec<_> = layers.iter().map(|it| descriptor(LAYER, it, "")).collect();
+    let layers: Vec<_> = layers
+        .iter()
+        .map(|layer| descriptor(LAYER, layer, ""))
+        .collect();
     let layers = layers.join(",");
     format!(
         r#"{{"schemaVersion":2,"mediaType":"{OCI_MANIFEST}","config":{config},"layers":[{layers}]}}"#
@@ -96,7 +99,7 @@ fn blob_size(bytes: &[u8]) -> (Digest, u64) {
 fn config(architecture: &str, layers: &[Vec<u8>]) -> Vec<u8> {
     let ids: Vec<String> = layers
         .iter()
-        .map(|it| format!("\"{}\"", digest(it)))
+        .map(|manifest| format!("\"{}\"", digest(manifest)))
         .collect();
     let ids = ids.join(",");
     format!(
@@ -105,7 +108,7 @@ fn config(architecture: &str, layers: &[Vec<u8>]) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The images and the bytes of their blobs.
+/// Builds the images and the bytes of their blobs.
 pub(crate) fn images() -> (Vec<Image>, Vec<Vec<u8>>) {
     let (shared, large, small) = (noise(5000, 1), noise(3 * (1 << 20) + 5, 2), noise(1, 3));
     let amd64 = [shared.clone(), large];
@@ -144,7 +147,8 @@ pub(crate) fn images() -> (Vec<Image>, Vec<Vec<u8>>) {
     (images, blobs)
 }
 
-/// Every file of the Solution. The blobs lie in `directory`, the largest behind other bytes of its file.
+/// Builds every file of the Solution. The blobs are files in `directory`; the largest does not start at offset 0 of its
+/// file.
 pub(crate) fn files(directory: &Path) -> Vec<ArchiveFile> {
     let (images, blobs) = images();
     let source = |wanted: &Digest| {
@@ -170,7 +174,7 @@ pub(crate) fn files(directory: &Path) -> Vec<ArchiveFile> {
     own.into_iter().chain(derived).collect()
 }
 
-/// A directory with sources, and the place of an archive beside them.
+/// A directory with the sources, and the path of an archive next to them.
 pub(crate) struct Place {
     pub(crate) directory: TempDir,
     pub(crate) sources: TempDir,
@@ -212,7 +216,7 @@ impl Place {
         Opened::open(&self.archive())?.verify(&trust())?.list()
     }
 
-    /// The names beside the archive.
+    /// Returns the names of the files next to the archive.
     pub(crate) fn left_behind(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.directory.path()).unwrap();
         let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
