@@ -1,29 +1,29 @@
-//! Compares a medium with a plan, byte for byte.
+//! Byte-for-byte comparison of a medium with a plan: [`compare`].
 //!
-//! Only metadata and padding are read, in pieces through one buffer, and never parsed: whatever a parser would
-//! overlook (slack in records, a second tree, bytes behind a file's end) is a byte that differs.
+//! It reads metadata and padding in pieces through one buffer and never parses them. Manipulations that a parser would
+//! not notice (slack in records, a second tree, bytes after the end of a file) are therefore found as differing bytes.
 
 use std::fmt;
 use std::io;
 
 use crate::{ImagePart, ImagePlan, ReadAt, Region, RegionBytes};
 
-/// Bytes read at once.
+/// The size of the read buffer in bytes.
 const BUFFER: usize = 64 << 10;
 
-/// The bytes that padding is compared with.
+/// The zeros that padding is compared with.
 static ZEROS: [u8; BUFFER] = [0; BUFFER];
 
-/// A run of metadata that is not what the plan says.
+/// A run of metadata that differs from the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MetadataDifference {
-    /// The first differing byte, in bytes from the start of the image.
+    /// The offset of the first differing byte, in bytes from the start of the image.
     pub offset: u64,
-    /// The byte that should be there.
+    /// The byte in the plan.
     pub expected: u8,
-    /// The byte that is there.
+    /// The byte on the medium.
     pub found: u8,
-    /// The meaning of the place.
+    /// The structure that contains the byte.
     pub part: ImagePart<'static>,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for MetadataDifference {
     }
 }
 
-/// A medium that could not be read at a place. It travels inside the [`io::Error`] of [`compare`].
+/// A failed read of the medium. It is the inner error of the [`io::Error`] that [`compare`] returns.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read {part} at byte {offset}")]
 struct Unreadable {
@@ -51,15 +51,15 @@ struct Unreadable {
     source: io::Error,
 }
 
-/// The reason why the walk ended early.
+/// The reason why the comparison ended early.
 enum ComparisonStop {
     Enough,
     Failed(io::Error),
 }
 
-/// Compares every byte of `image` that is not file data with the plan, and returns the first `limit` differences in
-/// ascending order, at most one for each 64 KiB. An empty answer means that all metadata is exactly as planned; the
-/// size of the image and the file data are for the caller to check.
+/// Compares every byte of `image` that is not file data with the plan. Returns the first `limit` differences in
+/// ascending order, at most one for each 64 KiB. An empty result means that all metadata is as planned. The caller
+/// checks the size of the image and the file data.
 pub fn compare(
     plan: &ImagePlan,
     image: &impl ReadAt,
@@ -113,7 +113,8 @@ fn compare_region(
     Ok(())
 }
 
-/// Returns where `found`, read `done` bytes into a region, first differs from it, and the byte that should be there.
+/// Returns the index of the first difference between `found`, which was read `done` bytes into a region, and the plan,
+/// together with the planned byte.
 fn first_difference(planned: RegionBytes<'_>, done: u64, found: &[u8]) -> Option<(usize, u8)> {
     let planned = match planned {
         RegionBytes::Zeros(_) => &ZEROS[..found.len()],
@@ -122,7 +123,7 @@ fn first_difference(planned: RegionBytes<'_>, done: u64, found: &[u8]) -> Option
             &bytes[start..start + found.len()]
         }
     };
-    // Comparing whole slices first is many times faster than looking at each byte.
+    // Comparing whole slices first is many times faster than comparing byte by byte.
     if planned == found {
         return None;
     }

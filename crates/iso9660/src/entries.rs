@@ -1,4 +1,4 @@
-//! The entries of one directory in the order of a tree, with their identifiers.
+//! The entries of one directory with their identifiers, in the order that a tree requires: [`entries`].
 
 use crate::InputFile;
 use crate::error::PlanError;
@@ -23,7 +23,7 @@ impl NamedChild<'_> {
         }
     }
 
-    /// Appends the identifier that the entry has in a tree.
+    /// Appends the identifier of the entry in a tree.
     pub(crate) fn append_identifier(&self, out: &mut Vec<u8>, tree: TreeKind) {
         match tree {
             TreeKind::Primary => self.stem.append_identifier(out, self.kind()),
@@ -32,7 +32,7 @@ impl NamedChild<'_> {
     }
 }
 
-/// The entries of a directory in record order: ECMA-119 9.3, or UCS-2 code units.
+/// Returns the entries of a directory in record order: that of ECMA-119 9.3, or of UCS-2 code units.
 pub(crate) fn entries<'a>(
     tree: &PathTree,
     files: &'a [InputFile],
@@ -49,7 +49,7 @@ pub(crate) fn entries<'a>(
         entry.stem = Stem::of(name, entry.kind());
         entry
     };
-    // Children come by name, and every character is one UCS-2 code unit: already the Joliet order.
+    // Children are sorted by name, and every character is one UCS-2 code unit, so this is the Joliet order.
     let mut entries: Vec<_> = tree.children(dir).into_iter().map(named).collect();
     if kind == TreeKind::Primary {
         number_clashes(&mut entries);
@@ -58,7 +58,8 @@ pub(crate) fn entries<'a>(
     entries
 }
 
-/// Gives all entries that share a stem numbered ones, in name order, leaving out numbers that are names already.
+/// Gives numbered stems to all entries with a common stem, in name order, skipping numbered stems that are names
+/// already.
 fn number_clashes(entries: &mut [NamedChild<'_>]) {
     let mut stems: Vec<_> = entries.iter().map(|entry| entry.stem).collect();
     stems.sort_unstable();
@@ -81,7 +82,7 @@ fn number_clashes(entries: &mut [NamedChild<'_>]) {
     }
 }
 
-/// Refuses siblings that differ only in case: Windows, macOS and Joliet readers take them for one.
+/// Refuses siblings whose names differ only in case: readers on Windows and macOS, and those of Joliet, confuse them.
 pub(crate) fn check_siblings(
     tree: &PathTree,
     files: &[InputFile],

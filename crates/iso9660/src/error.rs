@@ -1,54 +1,54 @@
-//! Why there is no image with an input.
+//! The errors of the planner.
 
 use crate::format::SECTION_SIZE;
 use crate::limits::{MAX_COMPONENTS, MAX_DIRECTORIES, MAX_DIRECTORY_SIZE, MAX_FILES, MAX_SECTIONS};
 
-/// The reason why there is no image with this input.
+/// The reason why no image can be laid out for an input.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
     /// The volume identifier is not 1 to 32 d-characters.
     #[error("volume identifier `{id}` is not 1 to 32 characters from A-Z, 0-9 and _")]
     VolumeId {
-        /// As given.
+        /// The given identifier.
         id: String,
     },
     /// The volume set identifier is not up to 128 printable ASCII characters without outer spaces.
     #[error("volume set identifier `{}` is not up to 128 printable ASCII characters without leading or trailing spaces", .set_id.escape_debug())]
     SetId {
-        /// As given.
+        /// The given identifier.
         set_id: String,
     },
-    /// More than [`MAX_FILES`].
+    /// More files than [`MAX_FILES`].
     #[error("{count} files exceed the {MAX_FILES} that an image may have")]
     TooManyFiles {
-        /// Files given.
+        /// The number of files.
         count: usize,
     },
-    /// A component that does not match `[A-Za-z0-9_][A-Za-z0-9._-]{0,102}`.
+    /// A path component that does not match `[A-Za-z0-9_][A-Za-z0-9._-]{0,102}`.
     #[error("path `{}` has a component that is not allowed", .path.escape_debug())]
     Component {
-        /// As given.
+        /// The path.
         path: String,
     },
-    /// More components than [`MAX_COMPONENTS`].
+    /// A path with more than [`MAX_COMPONENTS`] components.
     #[error("path `{path}` has more than {MAX_COMPONENTS} components")]
     TooDeep {
-        /// As given.
+        /// The path.
         path: String,
     },
-    /// The same path twice.
+    /// A path that occurs twice.
     #[error("path `{path}` is given twice")]
     Duplicate {
-        /// As given.
+        /// The path.
         path: String,
     },
-    /// A path goes through a file.
+    /// A path that uses a file as a directory.
     #[error("path `{path}` needs a directory where file `{file}` is")]
     FileIsDirectory {
         /// The file.
         file: String,
-        /// The path that goes through it.
+        /// The path that uses it as a directory.
         path: String,
     },
     /// More directories than [`MAX_DIRECTORIES`].
@@ -56,7 +56,7 @@ pub enum PlanError {
         "path `{path}` needs one more directory than the {MAX_DIRECTORIES} that an image may have"
     )]
     TooManyDirectories {
-        /// The first path in path order that is too much.
+        /// The first path, in path order, whose directory exceeds the limit.
         path: String,
     },
     /// A directory whose records have more than [`MAX_DIRECTORY_SIZE`] bytes in one of the trees.
@@ -65,14 +65,14 @@ pub enum PlanError {
         /// The directory; empty for the root.
         path: String,
     },
-    /// Two names in one directory that are the same to readers that ignore case.
+    /// Two names in one directory that are equal for readers that ignore case.
     #[error("names `{first}` and `{second}` in directory `{directory}` differ only in case")]
     OnlyCaseDiffers {
         /// The path of the directory; empty for the root.
         directory: String,
-        /// One name.
+        /// The first name.
         first: String,
-        /// The other.
+        /// The second name.
         second: String,
     },
     /// A file with more than [`MAX_SECTIONS`] sections.
@@ -82,18 +82,18 @@ pub enum PlanError {
     FileTooLarge {
         /// The file.
         path: String,
-        /// Its bytes.
+        /// Its size in bytes.
         size: u64,
     },
     /// Two files with the same content id and different sizes.
     #[error("files `{first}` and `{second}` have the same content identity and different sizes")]
     SizesDiffer {
-        /// One file.
+        /// The first file.
         first: String,
-        /// The other.
+        /// The second file.
         second: String,
     },
-    /// 8 TiB or more.
+    /// An image of 8 TiB or more.
     #[error("the image would have 8 TiB or more")]
     ImageTooLarge,
 }

@@ -1,27 +1,29 @@
-//! Layout of bytes, and nothing else: descriptors, directory records, path table records and System Use entries.
+//! The binary layout of descriptors, directory records, path table records and System Use entries. Each function
+//! encodes one structure; nothing here decides what an image contains.
 //!
-//! Field positions are those of ECMA-119 (its byte positions count from 1, ours from 0), SUSP 1.12 and RRIP 1.12.
+//! Field positions are those of ECMA-119 (whose byte positions count from 1, ours from 0), SUSP 1.12 and RRIP 1.12.
 
 use crate::region::{ByteOrder, TreeKind};
 use crate::{Timestamp, Volume};
 
-/// Bytes in a sector and in a logical block; the two are the same here (ECMA-119 6.1.2, 6.2.2).
+/// The size of a sector and of a logical block in bytes; this layout uses the same size for both (ECMA-119 6.1.2,
+/// 6.2.2).
 pub const SECTOR_SIZE: u64 = 2048;
 
-/// The same as a length of buffers.
+/// The same size as a buffer length.
 pub(crate) const SECTOR_LEN: usize = 2048;
 
-/// Returns where a sector starts, in bytes.
+/// Returns the offset of a sector in bytes.
 pub(crate) fn byte_offset(lba: u32) -> u64 {
     u64::from(lba) * SECTOR_SIZE
 }
 
-/// Bytes of a file section: the largest whole number of sectors that a 32-bit length can say.
+/// The maximum size of a file section in bytes: the largest whole number of sectors that fits a 32-bit length.
 pub(crate) const SECTION_SIZE: u64 = 0xFFFF_F800;
 
-/// Identifier of a directory's record of itself, and of the root in a path table.
+/// The identifier of a directory's record of itself, and of the root in a path table.
 pub(crate) const SELF: &[u8] = &[0];
-/// Identifier of a directory's record of its parent.
+/// The identifier of a directory's record of its parent.
 pub(crate) const PARENT: &[u8] = &[1];
 
 pub(crate) const FLAG_DIRECTORY: u8 = 0x02;
@@ -31,13 +33,13 @@ pub(crate) const FLAG_MORE_SECTIONS: u8 = 0x80;
 pub(crate) const MODE_FILE: u32 = 0o100_444;
 pub(crate) const MODE_DIRECTORY: u32 = 0o040_555;
 
-/// Length of a directory record up to its identifier (ECMA-119 9.1).
+/// The length of a directory record up to its identifier (ECMA-119 9.1).
 pub(crate) const RECORD_HEAD_LEN: usize = 33;
 
 pub(crate) const STANDARD_ID: &[u8; 5] = b"CD001";
-/// UCS-2 level 3 (Joliet 2.2).
+/// The escape sequence of UCS-2 level 3 (Joliet 2.2).
 const JOLIET_ESCAPE: &[u8; 3] = b"%/E";
-/// Joliet's volume identifier holds 16 characters of two bytes.
+/// The number of characters, of two bytes each, in Joliet's volume identifier.
 const JOLIET_VOLUME_ID_LEN: usize = 16;
 
 const ER_ID: &[u8] = b"IEEE_P1282";
@@ -46,7 +48,7 @@ const ER_DESCRIPTOR: &[u8] =
 const ER_SOURCE: &[u8] =
     b"PLEASE CONTACT THE IEEE STANDARDS DEPARTMENT, PISCATAWAY, NJ, USA FOR THE P1282 SPECIFICATION";
 
-/// A 16-bit number in both byte orders (ECMA-119 7.2.3).
+/// Encodes a 16-bit number in both byte orders (ECMA-119 7.2.3).
 fn both16(value: u16) -> [u8; 4] {
     let mut bytes = [0; 4];
     bytes[..2].copy_from_slice(&value.to_le_bytes());
@@ -54,7 +56,7 @@ fn both16(value: u16) -> [u8; 4] {
     bytes
 }
 
-/// A 32-bit number in both byte orders (ECMA-119 7.3.3).
+/// Encodes a 32-bit number in both byte orders (ECMA-119 7.3.3).
 fn both32(value: u32) -> [u8; 8] {
     let mut bytes = [0; 8];
     bytes[..4].copy_from_slice(&value.to_le_bytes());
@@ -62,12 +64,12 @@ fn both32(value: u32) -> [u8; 8] {
     bytes
 }
 
-/// An extent as a 32-bit record can name it.
+/// A range of sectors in the form of a 32-bit record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct SectorRun {
-    /// First sector.
+    /// Its first sector.
     pub(crate) lba: u32,
-    /// Bytes.
+    /// Its size in bytes.
     pub(crate) size: u32,
 }
 
@@ -82,13 +84,16 @@ pub(crate) struct DirectoryRecord<'a> {
 }
 
 impl DirectoryRecord<'_> {
-    /// Appends the record. Identifier and System Use area each end on an even byte (ECMA-119 9.1.12, 9.1.13).
+    /// Appends the record. Identifier and System Use area are each padded to an even length (ECMA-119 9.1.12, 9.1.13).
     pub(crate) fn append_to(&self, out: &mut Vec<u8>) {
         let start = out.len();
+        // The length of the record, which is set at the end, and of the extended attribute record, which does not
+        // exist.
         out.extend_from_slice(&[0, 0]);
         out.extend_from_slice(&both32(self.place.lba));
         out.extend_from_slice(&both32(self.place.size));
         out.extend_from_slice(&self.time);
+        // File unit size and interleave gap are zero: files are not interleaved.
         out.extend_from_slice(&[self.flags, 0, 0]);
         out.extend_from_slice(&both16(1));
         out.push(byte_len(self.identifier.len()));
@@ -136,12 +141,12 @@ pub(crate) fn append_path_table_record(
     }
 }
 
-/// Appends SP (SUSP 5.3): System Use entries start at byte 0 of every System Use area.
+/// Appends SP (SUSP 5.3), which declares that entries start at byte 0 of every System Use area.
 pub(crate) fn append_sp(out: &mut Vec<u8>) {
     out.extend_from_slice(&[b'S', b'P', 7, 1, 0xBE, 0xEF, 0]);
 }
 
-/// Appends CE (SUSP 5.1): the area goes on at the start of sector `lba`, for `len` bytes.
+/// Appends CE (SUSP 5.1), which continues the area at the start of sector `lba` for `len` bytes.
 pub(crate) fn append_ce(out: &mut Vec<u8>, lba: u32, len: u32) {
     out.extend_from_slice(&[b'C', b'E', 28, 1]);
     out.extend_from_slice(&both32(lba));
@@ -149,7 +154,7 @@ pub(crate) fn append_ce(out: &mut Vec<u8>, lba: u32, len: u32) {
     out.extend_from_slice(&both32(len));
 }
 
-/// Appends PX (RRIP 4.1.1) of 44 bytes: mode, links, uid 0, gid 0, serial number.
+/// Appends PX (RRIP 4.1.1) in its form of 44 bytes: mode, links, uid 0, gid 0 and serial number.
 pub(crate) fn append_px(out: &mut Vec<u8>, mode: u32, links: u32, serial: u32) {
     out.extend_from_slice(&[b'P', b'X', 44, 1]);
     for value in [mode, links, 0, 0, serial] {
@@ -157,7 +162,7 @@ pub(crate) fn append_px(out: &mut Vec<u8>, mode: u32, links: u32, serial: u32) {
     }
 }
 
-/// Appends TF (RRIP 4.1.6) in its short form, with times of modification, access and attribute change.
+/// Appends TF (RRIP 4.1.6) in its short form with the times of modification, access and attribute change.
 pub(crate) fn append_tf(out: &mut Vec<u8>, time: [u8; 7]) {
     out.extend_from_slice(&[b'T', b'F', 26, 1, 0x0E]);
     for _ in 0..3 {
@@ -165,13 +170,13 @@ pub(crate) fn append_tf(out: &mut Vec<u8>, time: [u8; 7]) {
     }
 }
 
-/// Appends NM (RRIP 4.1.4) with the whole name.
+/// Appends NM (RRIP 4.1.4) with the complete name.
 pub(crate) fn append_nm(out: &mut Vec<u8>, name: &str) {
     out.extend_from_slice(&[b'N', b'M', byte_len(name.len() + 5), 1, 0]);
     out.extend_from_slice(name.as_bytes());
 }
 
-/// The ER entry (SUSP 5.5) that says Rock Ridge is in use; the whole content of the continuation area.
+/// Encodes the ER entry (SUSP 5.5) that announces Rock Ridge. It is the only content of the continuation area.
 pub(crate) fn er() -> Vec<u8> {
     let len = 8 + ER_ID.len() + ER_DESCRIPTOR.len() + ER_SOURCE.len();
     let mut out = vec![b'E', b'R', byte_len(len), 1];
@@ -183,28 +188,30 @@ pub(crate) fn er() -> Vec<u8> {
     out
 }
 
-/// The fields of a volume descriptor beyond the volume's names and time.
+/// The fields of a volume descriptor other than the volume's names and time.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DescriptorFields {
     pub(crate) tree: TreeKind,
-    /// Sectors of the whole image.
+    /// The size of the image in sectors.
     pub(crate) sectors: u32,
-    /// Bytes of one path table.
+    /// The size of one path table in bytes.
     pub(crate) path_table_size: u32,
     pub(crate) path_table_l: u32,
     pub(crate) path_table_m: u32,
     pub(crate) root: SectorRun,
 }
 
-/// The primary (ECMA-119 8.4) or the Joliet volume descriptor (ECMA-119 8.5, Joliet 2).
+/// Encodes the primary volume descriptor (ECMA-119 8.4) or the Joliet volume descriptor (ECMA-119 8.5, Joliet 2).
 pub(crate) fn volume_descriptor(fields: &DescriptorFields, volume: &Volume) -> [u8; SECTOR_LEN] {
     let mut d = [0; SECTOR_LEN];
     d[1..6].copy_from_slice(STANDARD_ID);
     d[6] = 1;
+    // Volume space size, volume set size, volume sequence number and logical block size.
     d[80..88].copy_from_slice(&both32(fields.sectors));
     d[120..124].copy_from_slice(&both16(1));
     d[124..128].copy_from_slice(&both16(1));
     d[128..132].copy_from_slice(&both16(2048));
+    // Path table size, and the locations of the L and M path tables. There are no optional path tables.
     d[132..140].copy_from_slice(&both32(fields.path_table_size));
     d[140..144].copy_from_slice(&fields.path_table_l.to_le_bytes());
     d[148..152].copy_from_slice(&fields.path_table_m.to_be_bytes());
@@ -220,26 +227,28 @@ pub(crate) fn volume_descriptor(fields: &DescriptorFields, volume: &Volume) -> [
             volume.id.len().min(JOLIET_VOLUME_ID_LEN)
         }
     };
+    // System identifier, volume identifier and volume set identifier.
     set_text(&mut d[8..40], fields.tree, "");
     set_text(&mut d[40..72], fields.tree, &volume.id[..volume_id_len]);
     set_text(&mut d[190..318], fields.tree, &volume.set_id);
-    // Publisher, data preparer and application; then copyright, abstract and bibliographic file.
+    // Publisher, data preparer and application, then the copyright, abstract and bibliographic files.
     for field in [318..446, 446..574, 574..702, 702..739, 739..776, 776..813] {
         set_text(&mut d[field], fields.tree, "");
     }
+    // The times of creation and modification.
     let time = volume.time.long();
     d[813..830].copy_from_slice(&time);
     d[830..847].copy_from_slice(&time);
-    // Expiration and effective time: not specified (ECMA-119 8.4.26.1).
+    // The expiration and effective times are not specified (ECMA-119 8.4.26.1).
     d[847..863].fill(b'0');
     d[864..880].fill(b'0');
     d[881] = 1;
-    // Spaces, so that implantisomd5 could be used on a copy.
+    // The application use area has spaces, so that implantisomd5 can use it in a copy of the image.
     d[883..1395].fill(b' ');
     d
 }
 
-/// The volume descriptor set terminator (ECMA-119 8.3).
+/// Encodes the volume descriptor set terminator (ECMA-119 8.3).
 pub(crate) fn terminator() -> [u8; SECTOR_LEN] {
     let mut d = [0; SECTOR_LEN];
     d[0] = 255;
@@ -261,8 +270,8 @@ fn root_record(place: SectorRun, time: Timestamp) -> Vec<u8> {
     out
 }
 
-/// Fills a text field: ASCII padded with spaces, or UCS-2 big-endian padded with UCS-2 spaces. What does not fit is
-/// cut; the last byte of an odd field stays zero.
+/// Fills a text field: ASCII padded with spaces, or UCS-2 big-endian padded with UCS-2 spaces. Longer text is
+/// truncated. The last byte of a UCS-2 field with an odd length stays zero.
 fn set_text(field: &mut [u8], tree: TreeKind, text: &str) {
     match tree {
         TreeKind::Primary => {
@@ -282,7 +291,7 @@ fn set_text(field: &mut [u8], tree: TreeKind, text: &str) {
 mod tests {
     use super::*;
 
-    // Expected bytes are written out by hand from the standards.
+    // The expected bytes were written from the standards, not from the output of this code.
 
     #[test]
     fn records_are_padded_twice() {

@@ -1,16 +1,17 @@
-//! Where everything lies: an image as it was laid out.
+//! The result of planning: [`ImagePlan`], with the offset of every structure and content. The planner fills it;
+//! writing, comparison and callers only read it.
 
 use crate::format::SectorRun;
 use crate::region::{ByteOrder, TreeKind};
 use crate::tree::PathTree;
 use crate::{ContentId, InputFile, Layout, Volume};
 
-/// Sector of the primary volume descriptor (ECMA-119 6.7.1.1).
+/// The sector of the primary volume descriptor (ECMA-119 6.7.1.1).
 pub(crate) const DESCRIPTORS_LBA: u32 = 16;
-/// Sector of the first head file.
+/// The sector of the first head file.
 pub(crate) const HEAD_LBA: u32 = 32;
 
-/// The path tables in the order in which they lie.
+/// The path tables in their order in the image.
 pub(crate) const PATH_TABLES: [(TreeKind, ByteOrder); 4] = [
     (TreeKind::Primary, ByteOrder::Little),
     (TreeKind::Primary, ByteOrder::Big),
@@ -18,10 +19,10 @@ pub(crate) const PATH_TABLES: [(TreeKind, ByteOrder); 4] = [
     (TreeKind::Joliet, ByteOrder::Big),
 ];
 
-/// The places of the structures that are not directories.
+/// The locations of the structures, except for the directories.
 #[derive(Debug, Default)]
 pub(crate) struct Geometry {
-    /// As in [`PATH_TABLES`].
+    /// The path tables in the order of [`PATH_TABLES`].
     pub(crate) path_tables: [SectorRun; 4],
     /// The directories of each tree in path table order.
     pub(crate) directories: [Vec<u32>; 2],
@@ -31,12 +32,12 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// The directories of a tree in path table order.
+    /// Returns the directories of a tree in path table order.
     pub(crate) fn directories(&self, tree: TreeKind) -> &[u32] {
         &self.directories[tree.slot()]
     }
 
-    /// The place of a path table.
+    /// Returns the location of a path table.
     pub(crate) fn path_table(&self, tree: TreeKind, order: ByteOrder) -> SectorRun {
         let found = PATH_TABLES
             .iter()
@@ -46,36 +47,36 @@ impl Geometry {
     }
 }
 
-/// A content and its place in the image. Never empty.
+/// A content and its location in the image. It is never empty.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Extent {
-    /// Bytes from the start of the image; a multiple of the sector size.
+    /// The offset in bytes from the start of the image; a multiple of the sector size.
     pub offset: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// The identity of the content, if it was given one.
+    /// The content id, if the file has one.
     pub content: Option<ContentId>,
-    /// The first file in data order with this content, as an index into [`ImagePlan::files`].
+    /// The first file with this content in data order, as an index into [`ImagePlan::files`].
     pub file: usize,
 }
 
-/// A file in the sense of Rock Ridge: one per content, and one per empty file.
+/// A file in the sense of Rock Ridge: one for each content, and one for each empty file.
 #[derive(Debug)]
 pub(crate) struct Inode {
-    /// The paths that name it.
+    /// The number of paths that refer to it.
     pub(crate) links: u32,
-    /// Index into the extents; none for empty files.
+    /// The index of its extent; none for an empty file.
     pub(crate) extent: Option<u32>,
 }
 
-/// An image, laid out.
+/// A planned image.
 #[derive(Debug)]
 pub struct ImagePlan {
     pub(crate) layout: Layout,
     pub(crate) volume: Volume,
-    /// Head, then body.
+    /// The files of the head, then those of the body.
     pub(crate) files: Vec<InputFile>,
-    /// The inode of each file.
+    /// The index of each file's inode.
     pub(crate) inode_of: Vec<u32>,
     pub(crate) inodes: Vec<Inode>,
     pub(crate) extents: Vec<Extent>,
@@ -84,13 +85,13 @@ pub struct ImagePlan {
 }
 
 impl ImagePlan {
-    /// The layout it follows.
+    /// The layout that the image follows.
     #[must_use]
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// The names and the time of the volume.
+    /// The names and the timestamp of the volume.
     #[must_use]
     pub fn volume(&self) -> &Volume {
         &self.volume
@@ -102,25 +103,25 @@ impl ImagePlan {
         self.geometry.image_size
     }
 
-    /// All files as given: head, then body.
+    /// All files of the input: those of the head, then those of the body.
     #[must_use]
     pub fn files(&self) -> &[InputFile] {
         &self.files
     }
 
-    /// All distinct contents that are not empty, ascending by offset.
+    /// All distinct contents that are not empty, sorted by offset.
     #[must_use]
     pub fn extents(&self) -> &[Extent] {
         &self.extents
     }
 
-    /// The path of the first file with a content of this plan.
+    /// Returns the path of the first file with a content of this plan.
     #[must_use]
     pub fn path_of(&self, extent: &Extent) -> &str {
         &self.files[extent.file].path
     }
 
-    /// The file at a path.
+    /// Returns the file with a path.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&InputFile> {
         self.tree
@@ -128,13 +129,13 @@ impl ImagePlan {
             .map(|index| &self.files[index])
     }
 
-    /// Returns where the content of the file at a path lies; `None` when there is no such file or it is empty.
+    /// Returns the extent of the file with a path; `None` if the file does not exist or is empty.
     #[must_use]
     pub fn extent_of(&self, path: &str) -> Option<&Extent> {
         self.extent_of_file(self.tree.find(&self.files, path)?)
     }
 
-    /// Returns where the content of a file lies, by its index in [`ImagePlan::files`]; `None` when it is empty.
+    /// Returns the extent of a file by its index in [`ImagePlan::files`]; `None` if the file is empty.
     #[must_use]
     pub(crate) fn extent_of_file(&self, index: usize) -> Option<&Extent> {
         self.inode(index)
@@ -147,7 +148,7 @@ impl ImagePlan {
     }
 }
 
-/// An index as the 32-bit number that is kept of it.
+/// Converts an index to the 32-bit number that is stored.
 pub(crate) fn number(index: usize) -> u32 {
     u32::try_from(index).expect("files and directories are limited far below 2^32")
 }

@@ -1,19 +1,19 @@
-//! What the caller hands to the plan: the files, the volume's names and its one time.
+//! The input of the planner: the files, the names of the volume and its timestamp.
 
 use std::sync::Arc;
 
 use crate::Timestamp;
 
-/// A version of the on-disc layout. A layout never changes: a corrected one gets the next number, and readers keep
-/// every layout there ever was.
+/// A version of the image layout. A published layout never changes: corrections get a new number, and readers support
+/// every earlier layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Layout {
-    /// Layout 1, as docs/reference/format-image.md describes it.
+    /// Layout 1 (docs/reference/format-image.md).
     V1,
 }
 
-/// A layout number that this version of the crate does not know.
+/// A layout number that this version of the crate does not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("unknown image layout {0}: this version knows layout 1")]
 pub struct UnknownLayout(pub u64);
@@ -37,8 +37,8 @@ impl From<Layout> for u64 {
     }
 }
 
-/// Says which files have the same bytes: equal ids share one extent. The crate never looks inside (callers use the
-/// SHA-256 of the content).
+/// An identifier of a file's bytes: files with equal ids share one extent. This crate does not interpret it; callers
+/// use the SHA-256 of the content.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContentId(pub [u8; 32]);
 
@@ -52,14 +52,14 @@ impl std::fmt::Debug for ContentId {
     }
 }
 
-/// A regular file to be placed in the image. Directories are implied by paths.
+/// A regular file of the image. Directories are implied by the paths.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputFile {
     /// The path from the root, without a leading slash: `images/a/1/manifest.json`.
     pub path: Arc<str>,
-    /// The length in bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// The identity of the bytes; `None` is shared with nothing.
+    /// The identifier of its bytes. With `None`, the file shares its extent with no other file.
     pub content: Option<ContentId>,
 }
 
@@ -68,9 +68,9 @@ pub struct InputFile {
 pub struct Volume {
     /// The volume identifier: 1 to 32 d-characters (`A`–`Z`, `0`–`9`, `_`; ECMA-119 8.4.6).
     pub id: String,
-    /// The volume set identifier in full: up to 128 printable ASCII characters, no space at either end.
+    /// The complete volume set identifier: up to 128 printable ASCII characters without leading or trailing spaces.
     pub set_id: String,
-    /// The one time that stands everywhere in the image.
+    /// The timestamp of the volume and of every file and directory.
     pub time: Timestamp,
 }
 
@@ -79,9 +79,9 @@ pub struct Volume {
 pub struct Input {
     /// Names and time.
     pub volume: Volume,
-    /// Files laid sector after sector from LBA 32, before the path tables, in this order.
+    /// The files before the path tables, stored contiguously from LBA 32 in this order.
     pub head: Vec<InputFile>,
-    /// All other files in data order: the first file with a content decides that content's place.
+    /// All other files in data order. A content is stored at the position of the first file that has it.
     pub body: Vec<InputFile>,
 }
 

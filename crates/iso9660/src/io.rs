@@ -1,6 +1,5 @@
-//! Positioned reads and writes: all that the crate asks of a medium.
-//!
-//! Neither moves a cursor, so one open file can serve several threads.
+//! Positioned reads and writes, the only operations that the crate needs of a medium. They move no cursor, so that
+//! threads can share one open file.
 
 use std::fs::File;
 use std::io;
@@ -8,11 +7,12 @@ use std::os::unix::fs::FileExt;
 
 /// A medium that can be read at any offset.
 pub trait ReadAt {
-    /// Fills `buf` from `offset` (bytes from the start); [`io::ErrorKind::UnexpectedEof`] when the medium ends first.
+    /// Fills `buf` from `offset` (bytes from the start). Fails with [`io::ErrorKind::UnexpectedEof`] if the medium ends
+    /// first.
     fn read_exact_at(&self, buf: &mut [u8], offset: u64) -> io::Result<()>;
 }
 
-/// A medium that can be written at any offset and reads as zeros where nothing was written.
+/// A medium that can be written at any offset. Bytes that were not written read as zeros.
 pub trait WriteAt {
     /// Writes all of `buf` at `offset` (bytes from the start).
     fn write_all_at(&self, buf: &[u8], offset: u64) -> io::Result<()>;

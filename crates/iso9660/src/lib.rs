@@ -1,15 +1,16 @@
-//! The ISO 9660 profile: plan, writer, comparison and bounded reader.
+//! ISO 9660 images: the planner and writer of this project's image layout, its byte-for-byte comparison, and a bounded
+//! reader for images of any tool.
 //!
-//! Images follow ECMA-119 interchange level 3 with Rock Ridge (RRIP 1.12) and Joliet level 3. The heart is a pure
-//! function, [`plan()`]: from a list of paths, sizes and content ids it derives every byte of the image that is not
-//! file data, and the place of every content. Writing is then [`write_metadata`] plus the data at its places;
-//! checking is [`compare()`], which reads the medium itself and finds any byte that the plan would not have written.
-//! [`reader::read_tree`] is separate: it reads images by any tool, within fixed limits.
+//! Images follow ECMA-119 interchange level 3 with Rock Ridge (RRIP 1.12) and Joliet level 3. The central function is
+//! [`plan()`]. It is pure: from a list of paths, sizes and content ids it derives every byte of the image that is not
+//! file data, and the offset of every content. To write an image, call [`write_metadata`] and write the data at its
+//! offsets. To check one, call [`compare()`]: it finds every byte that the plan would not have written.
+//! [`reader::read_tree`] is independent of the plan and reads any image within fixed limits.
 //!
-//! This crate knows sectors, descriptors and records. It must not know what a Solution is, hash anything, or print.
+//! This crate knows sectors, descriptors and records. It does not know Solutions, and it neither hashes nor prints.
 //!
-//! Open `plan.rs` first, with docs/reference/format-image.md beside it, the normative description of the bytes; `format.rs` has their
-//! places.
+//! Start with `plan.rs`. The normative description of the bytes is docs/reference/format-image.md; `format.rs`
+//! implements its structures.
 
 mod compare;
 mod entries;

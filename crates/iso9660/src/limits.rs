@@ -1,52 +1,55 @@
 //! Every limit of the crate, with its reason.
 //!
-//! The first group bounds what can be planned; it is part of the layout and never changes for layout 1. The second,
-//! [`Limits`], bounds what the reader spends on an image by somebody else.
+//! The constants limit the images that can be planned. They are part of the layout and never change for layout 1.
+//! [`Limits`] limits the resources that the reader uses for an image from an untrusted source.
 
-/// Most files in one image. A little above what an archive may list, so that the archive's own limit speaks first;
-/// the plan's memory is proportional to it.
+/// The maximum number of files in an image. It is a little above the limit of an archive's list, so that the archive's
+/// own error is reported first. The memory of a plan is proportional to it.
 pub const MAX_FILES: usize = 1 << 19;
 
-/// Most directories, root included: a path table names the parent by a 16-bit number (ECMA-119 9.4.4).
+/// The maximum number of directories, including the root: a path table refers to the parent by a 16-bit number
+/// (ECMA-119 9.4.4).
 pub const MAX_DIRECTORIES: usize = 65_535;
 
-/// Most bytes of one directory's records in one tree, a whole number of sectors. [`MAX_FILES`] of one section each, with
-/// the longest names, need half of it; only many sections each for very many files need more, up to beyond the 32 bits
-/// that a directory's length has.
+/// The maximum size of one directory's records in one tree, in bytes; a whole number of sectors. [`MAX_FILES`] files of
+/// one section each need half of it with the longest names. Only very many files with many sections each need more, and
+/// could exceed the 32 bits of a directory's length.
 pub const MAX_DIRECTORY_SIZE: usize = 256 << 20;
 
-/// Most components of a path. ECMA-119 6.8.2.1 allows eight levels of directories with the root as the first: seven
-/// named directories and a file. Deeper trees need relocation, which several readers get wrong.
+/// The maximum number of components of a path. ECMA-119 6.8.2.1 allows eight levels of directories including the root:
+/// seven named directories and a file. Deeper trees need relocation, which many readers implement incorrectly.
 pub const MAX_COMPONENTS: usize = 8;
 
-/// Longest component, in bytes: what a Joliet record of 255 bytes holds with room to spare, and mkisofs' own limit
-/// for long Joliet names. Linux shows Rock Ridge names up to 253 bytes, so nothing is ever cut.
+/// The maximum length of a component in bytes. A Joliet record of 255 bytes can hold it with room to spare, and mkisofs
+/// has the same limit for long Joliet names. Linux shows Rock Ridge names of up to 253 bytes, so names are never
+/// truncated.
 pub const MAX_COMPONENT_LEN: usize = 103;
 
-/// Most sections of one file: Linux gives up after 100.
+/// The maximum number of sections of a file: Linux stops after 100.
 pub const MAX_SECTIONS: u64 = 99;
 
-/// Most sectors of an image: the volume space size is a 32-bit number (ECMA-119 8.4.8), so images are below 8 TiB.
+/// The maximum number of sectors of an image: the volume space size is a 32-bit number (ECMA-119 8.4.8), so that images
+/// are smaller than 8 TiB.
 pub const MAX_SECTORS: u64 = u32::MAX as u64;
 
-/// The amounts that the reader may spend on one image. `Default` is what the tools use.
+/// The limits of the reader for one image. The tools use the default values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Volume descriptors looked at before the terminator must have come. Real images have three to five.
+    /// Volume descriptors that are read while searching for the terminator. Real images have three to five.
     pub descriptors: u32,
     /// Files, directories and links together.
     pub entries: usize,
-    /// Directories, counted apart since each costs at least one read.
+    /// Directories. They have a separate limit because each costs at least one read.
     pub directories: usize,
-    /// Components of a path. Rock Ridge trees of other tools may be deeper than ours.
+    /// Components of a path. Rock Ridge trees of other tools may be deeper than the trees of this layout.
     pub depth: usize,
     /// Bytes of one path.
     pub path_len: usize,
-    /// Bytes of all paths and link targets together: what the tree costs in memory.
+    /// Bytes of all paths and link targets together, which determine the memory that the tree needs.
     pub name_bytes: usize,
-    /// Bytes of all directories and continuation areas together: what is read from the medium, and so the time.
+    /// Bytes of all directories and continuation areas together, which determine the time for reading the image.
     pub metadata_bytes: u64,
-    /// Continuation areas of one record (SUSP 5.1). mkisofs needs one, long link targets a few.
+    /// Continuation areas of one record (SUSP 5.1). mkisofs needs one; long link targets need a few.
     pub continuations: u32,
     /// Sections of one file.
     pub sections: usize,

@@ -1,13 +1,13 @@
-//! Names: which path components are allowed, and what they become in the primary tree.
+//! The grammar of path components ([`is_component`]) and their identifiers in the primary tree ([`Stem`]).
 
 use crate::limits::MAX_COMPONENT_LEN;
 
-/// Letters of name and extension together in the primary tree (ECMA-119 7.5.1, 10.1).
+/// The maximum length of name and extension together in the primary tree (ECMA-119 7.5.1, 10.1).
 const MAX_STEM: usize = 30;
-/// Letters kept of an extension.
+/// The maximum length of an extension.
 const MAX_EXTENSION: usize = 8;
 
-/// Whether a path component matches `[A-Za-z0-9_][A-Za-z0-9._-]{0,102}`.
+/// Checks whether a path component matches `[A-Za-z0-9_][A-Za-z0-9._-]{0,102}`.
 pub(crate) fn is_component(name: &str) -> bool {
     let word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     name.len() <= MAX_COMPONENT_LEN
@@ -17,23 +17,23 @@ pub(crate) fn is_component(name: &str) -> bool {
             .all(|byte| word(byte) || byte == b'.' || byte == b'-')
 }
 
-/// Whether text is made of d-characters (ECMA-119 7.4.1).
+/// Checks whether a text consists of d-characters (ECMA-119 7.4.1).
 pub(crate) fn is_d_characters(text: &str) -> bool {
     text.bytes()
         .all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
 }
 
-/// A file or a directory: their primary identifiers differ.
+/// The kind of an entry. Identifiers of files and directories differ in the primary tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IdentifierKind {
     File,
     Directory,
 }
 
-/// A name of the primary tree without the version and without a dot at its end.
+/// An identifier of the primary tree without version and trailing dot.
 ///
-/// The order of two different stems is the order of ECMA-119 9.3: a dot sorts before every d-character, as the space
-/// of the padding does, and a name without extension is a prefix of the same name with one.
+/// Different stems sort in the order of ECMA-119 9.3: a dot sorts before every d-character, like the padding space, and
+/// a name without extension is a prefix of the same name with an extension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Stem {
     bytes: [u8; MAX_STEM + 1],
@@ -41,7 +41,8 @@ pub(crate) struct Stem {
 }
 
 impl Stem {
-    /// Upper case, every other character `_`, the extension of a file kept, cut to 30 letters.
+    /// Derives the stem of a name: upper case, `_` for other characters, truncated to 30 characters. Files keep their
+    /// extension.
     pub(crate) fn of(name: &str, kind: IdentifierKind) -> Self {
         let (base, extension) = match kind {
             IdentifierKind::Directory => (name, ""),
@@ -63,7 +64,7 @@ impl Stem {
         stem
     }
 
-    /// The name number `number` for entries whose own stems clash: `X` and seven digits.
+    /// Returns the stem with number `number`, for entries whose own stems clash: `X` and seven digits.
     pub(crate) fn numbered(number: u32) -> Self {
         let text = format!("X{number:07}");
         let mut stem = Self {
@@ -74,7 +75,7 @@ impl Stem {
         stem
     }
 
-    /// Appends the identifier as records have it: a directory's is the stem, a file's has a dot and version 1.
+    /// Appends the identifier for records: the stem, and for files a dot and version 1.
     pub(crate) fn append_identifier(&self, out: &mut Vec<u8>, kind: IdentifierKind) {
         out.extend_from_slice(self.as_bytes());
         if kind == IdentifierKind::File {
@@ -85,7 +86,7 @@ impl Stem {
         }
     }
 
-    /// Whether the stem could be a numbered one.
+    /// Checks whether the stem has the form of a numbered stem.
     pub(crate) fn looks_numbered(&self) -> bool {
         matches!(self.as_bytes(), [b'X', digits @ ..] if digits.len() == 7 && digits.iter().all(u8::is_ascii_digit))
     }
@@ -108,7 +109,7 @@ fn d_character(byte: u8) -> u8 {
     }
 }
 
-/// Appends a name as the Joliet tree has it: UCS-2 big-endian, without a version.
+/// Appends a name in the form of the Joliet tree: UCS-2 big-endian without a version.
 pub(crate) fn append_ucs2(out: &mut Vec<u8>, name: &str) {
     for byte in name.bytes() {
         out.extend_from_slice(&[0, byte]);
@@ -191,7 +192,7 @@ mod tests {
 
     #[test]
     fn stems_sort_as_ecma_119_9_3_says() {
-        // File names padded with spaces first, then extensions padded with spaces.
+        // The order of file names padded with spaces, then of extensions padded with spaces.
         let mut names = ["AB.X", "AB", "ABC", "A_B", "A.ZZZ", "AB.XA", "A0.A", "AB._"];
         names.sort_by_key(|name| Stem::of(name, IdentifierKind::File));
         assert_eq!(

@@ -1,7 +1,8 @@
-//! The plan: a pure function from files, names and time to every byte of metadata and the place of every content.
+//! The planner: [`plan`], a pure function from files, names and time to every byte of metadata and the offset of every
+//! content.
 //!
-//! Equal inputs give equal plans on every machine. Memory is a few hundred bytes per file, since records are made when
-//! [`ImagePlan::visit_metadata`] comes to them and never kept.
+//! Equal inputs give equal plans on every machine. Memory use is a few hundred bytes per file, because records are
+//! encoded on demand by [`ImagePlan::visit_metadata`] and never stored.
 
 use std::collections::VecDeque;
 
@@ -15,11 +16,11 @@ use crate::region::TreeKind;
 use crate::tree::{Child, PathTree};
 use crate::{Input, InputFile, Layout, Volume};
 
-/// Contents of at least this size start on a multiple of it, so that file systems can clone them.
+/// The alignment of contents that have at least this size, which allows file systems to clone their blocks.
 const ALIGNMENT: u64 = 4096;
-/// The image ends with at least so many zeros, for drives that read ahead of the end of the last track.
+/// The minimum number of zeros at the end of the image, for drives that read ahead past the end of the last track.
 const TAIL: u64 = 1 << 20;
-/// The image's size is a multiple of this: 16 sectors, the unit in which discs are written.
+/// The granularity of the image's size: 16 sectors, the unit in which discs are written.
 const GRANULE: u64 = 32 << 10;
 
 /// Lays out an image.
@@ -49,7 +50,7 @@ pub fn plan(layout: Layout, input: Input) -> Result<ImagePlan, PlanError> {
 }
 
 impl ImagePlan {
-    /// Turns `inode_of` from "the first file with this content" into inode numbers, in data order.
+    /// Replaces the entries of `inode_of`, each the first file with the same content, by inode numbers in data order.
     fn number_inodes(&mut self) {
         for index in 0..self.files.len() {
             let first = self.inode_of[index] as usize;
@@ -85,7 +86,7 @@ impl ImagePlan {
         }
     }
 
-    /// Gives everything its place. `head_len` files come before the path tables.
+    /// Assigns an offset to every structure and content. The first `head_len` files come before the path tables.
     fn lay_out(&mut self, head_len: usize) -> Result<(), PlanError> {
         let mut sectors = Sectors {
             next: u64::from(HEAD_LBA),
@@ -93,11 +94,13 @@ impl ImagePlan {
         let head_extents = self
             .extents
             .partition_point(|extent| extent.file < head_len);
-        // Readers look for the head at places that are the same in every image: it lies before all that grows with
-        // the files.
+        // The head has the same offset in every image, so that readers find it without parsing. It therefore precedes
+        // every structure whose size depends on the files.
         for extent in &mut self.extents[..head_extents] {
             extent.offset = byte_offset(sectors.take(extent.size)?);
         }
+        // The sizes of directories and path tables do not depend on offsets, so they are computed before these are
+        // placed.
         for tree in [TreeKind::Primary, TreeKind::Joliet] {
             self.geometry.directories[tree.slot()] = self.number_directories(tree)?;
         }
@@ -122,10 +125,11 @@ impl ImagePlan {
         }
     }
 
-    /// Numbers the directories of a tree from the root outwards, level by level (ECMA-119 6.9.1), and measures them.
+    /// Numbers the directories of a tree level by level from the root (ECMA-119 6.9.1) and computes their sizes.
     fn number_directories(&mut self, tree: TreeKind) -> Result<Vec<u32>, PlanError> {
         let mut order = Vec::with_capacity(self.tree.dirs.len());
         let mut queue = VecDeque::from([0]);
+        // Path tables list directories by level, then by the number of the parent, then by identifier.
         while let Some(dir) = queue.pop_front() {
             order.push(number(dir));
             let sequence = u16::try_from(order.len()).expect("directories are limited to 65,535");
@@ -158,13 +162,13 @@ impl ImagePlan {
     }
 }
 
-/// Hands out sectors in ascending order.
+/// An allocator of sectors in ascending order.
 struct Sectors {
     next: u64,
 }
 
 impl Sectors {
-    /// The first of the sectors for `size` bytes.
+    /// Allocates sectors for `size` bytes and returns the first.
     fn take(&mut self, size: u64) -> Result<u32, PlanError> {
         let lba = u32::try_from(self.next).map_err(|_| PlanError::ImageTooLarge)?;
         self.next += size.div_ceil(SECTOR_SIZE);
@@ -213,8 +217,8 @@ fn check_files(files: &[InputFile]) -> Result<(), PlanError> {
     }
 }
 
-/// For each file the index of the first file with the same content. Sorting instead of hashing keeps the memory small
-/// and the time independent of what the ids are.
+/// Returns for each file the index of the first file with the same content. It sorts instead of hashing, to use little
+/// memory and to take the same time for any ids.
 fn group_by_content(files: &[InputFile]) -> Result<Vec<u32>, PlanError> {
     let mut first: Vec<u32> = (0..).take(files.len()).collect();
     let mut order: Vec<u32> = first
@@ -287,7 +291,7 @@ mod tests {
             .iter()
             .map(|extent| extent.offset / 2048)
             .collect();
-        // After the head: 4 path tables, one directory in each tree, continuation area, zero block.
+        // The head is followed by 4 path tables, one directory in each tree, the continuation area and the zero block.
         assert_eq!(offsets, [32, 64, 67, 76]);
         assert_eq!(plan.extent_of("e"), None);
     }

@@ -1,14 +1,15 @@
-//! A bounded reader for images by any tool: Rock Ridge names, else Joliet, else the primary tree.
+//! A bounded reader for images of any tool: [`read_tree`]. It uses Rock Ridge names if the image has them, otherwise
+//! Joliet names, otherwise those of the primary tree.
 //!
-//! Everything read is hostile. The known attacks, and where each is stopped:
-//! - directories that contain themselves or share records: each directory's sector is entered once (`walk`);
-//! - trees that grow without end, endless continuation areas, names that add up: counted against [`Limits`];
-//! - extents outside the medium: every place is checked before it is read or reported;
-//! - names that leave the directory, or that two readers take differently (`..`, separators, control characters,
-//!   one name twice, byte orders that disagree): refused by name;
-//! - features that change what a file's bytes mean (interleaving, extended attributes, compression): refused.
+//! All input is treated as hostile. These are the known attacks and the defences:
+//! - Directories that contain themselves or share records: the sector of a directory is visited only once (`walk`).
+//! - Endless trees and continuation areas, large totals of names: they are counted against [`Limits`].
+//! - Extents outside of the image: every extent is checked before it is read or reported.
+//! - Names that escape from the directory or that readers interpret differently (`..`, separators, control characters,
+//!   duplicate names, byte orders that disagree): they are refused with an error that names the entry.
+//! - Features that change the meaning of a file's bytes (interleaving, extended attributes, compression): refused.
 //!
-//! Nothing recurses. Numbers are checked before they are added.
+//! No function is recursive, and numbers are checked before they are added.
 
 mod identity;
 mod medium;
@@ -22,7 +23,7 @@ use std::io;
 use crate::ReadAt;
 use crate::limits::Limits;
 
-/// The source of the names of a tree.
+/// The source of an image's file names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameSource {
     /// Rock Ridge's NM in the primary tree.
@@ -40,7 +41,7 @@ pub struct VolumeInfo {
     pub id: String,
     /// The volume set identifier, in the same way.
     pub set_id: String,
-    /// The size of the volume in bytes, as it claims. The medium may be smaller or larger.
+    /// The size in bytes that the volume claims. The medium may be smaller or larger.
     pub size: u64,
 }
 
@@ -57,40 +58,40 @@ pub enum EntryKind {
     Other,
 }
 
-/// A run of a file's bytes on the medium.
+/// A contiguous range of a file's bytes on the medium.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileExtent {
-    /// Bytes from the start of the medium.
+    /// Its offset in bytes from the start of the medium.
     pub offset: u64,
-    /// Bytes; never zero.
+    /// Its size in bytes; never zero.
     pub size: u64,
 }
 
-/// A file, directory or link.
+/// A file, a directory or a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreeEntry {
     /// The path from the root without a leading slash.
     pub path: String,
     /// The kind of the entry.
     pub kind: EntryKind,
-    /// The POSIX mode with its type bits, when Rock Ridge tells it.
+    /// The POSIX mode with its type bits, if Rock Ridge specifies it.
     pub mode: Option<u32>,
-    /// The number of links, when Rock Ridge tells it.
+    /// The number of links, if Rock Ridge specifies it.
     pub links: Option<u32>,
-    /// Bytes of a file; zero for everything else.
+    /// The size of a file in bytes; zero for other kinds.
     pub size: u64,
-    /// The places of a file's bytes, in order. Neighbouring runs are joined.
+    /// The ranges of a file's bytes, in order. Adjacent ranges are merged.
     pub extents: Vec<FileExtent>,
 }
 
-/// All that an image contains, without the root itself.
+/// The entries of an image, without the root itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tree {
-    /// The volume's own words.
+    /// The fields of the primary volume descriptor.
     pub volume: VolumeInfo,
     /// The source of the names.
     pub names: NameSource,
-    /// Sorted by the bytes of the path.
+    /// Every entry, sorted by the bytes of the path.
     pub entries: Vec<TreeEntry>,
 }
 
@@ -101,76 +102,76 @@ pub enum ImageReadError {
     /// The medium could not be read.
     #[error("cannot read {what} at byte {offset}")]
     Io {
-        /// The thing that was read.
+        /// The structure that was read.
         what: &'static str,
-        /// The place, in bytes from the start.
+        /// Its offset in bytes.
         offset: u64,
         /// The cause.
         source: io::Error,
     },
-    /// No `CD001` where the volume descriptors should be.
+    /// The standard identifier `CD001` is missing where a volume descriptor is expected.
     #[error("not an ISO 9660 image: no volume descriptor at byte {offset}")]
     NotAnImage {
-        /// The place, in bytes from the start.
+        /// Its offset in bytes.
         offset: u64,
     },
-    /// The volume descriptors cannot be used.
+    /// A volume descriptor is invalid or unsupported.
     #[error("volume descriptor at byte {offset}: {problem}")]
     Descriptor {
-        /// The place, in bytes from the start.
+        /// Its offset in bytes.
         offset: u64,
         /// The problem.
         problem: &'static str,
     },
-    /// A directory record cannot be used.
+    /// A directory record is invalid or unsupported.
     #[error("record at byte {offset} in directory `{}`: {problem}", .directory.escape_debug())]
     Record {
         /// The directory; empty for the root.
         directory: String,
-        /// The place, in bytes from the start.
+        /// Its offset in bytes.
         offset: u64,
         /// The problem.
         problem: &'static str,
     },
-    /// Something lies outside the medium: it was cut short, or the record lies.
+    /// An entry extends past the end of the medium: the image is truncated, or the record is wrong.
     #[error("`{}` at byte {offset} with {size} bytes extends past the end of the image at byte {end}", .path.escape_debug())]
     OutOfImage {
         /// The file or directory.
         path: String,
-        /// The place where it starts.
+        /// Its offset in bytes.
         offset: u64,
-        /// Its bytes.
+        /// Its size in bytes.
         size: u64,
         /// The size of the medium.
         end: u64,
     },
-    /// A directory that is part of itself, or of two directories.
+    /// A directory contains itself, or is part of two directories.
     #[error("directory `{}` at byte {offset} occurs twice", .path.escape_debug())]
     DirectoryTwice {
         /// Its second path.
         path: String,
-        /// The place, in bytes from the start.
+        /// Its offset in bytes.
         offset: u64,
     },
-    /// Two entries with one path.
+    /// Two entries have the same path.
     #[error("`{}` occurs twice", .path.escape_debug())]
     Duplicate {
         /// The path.
         path: String,
     },
-    /// One of [`Limits`].
+    /// One of the [`Limits`] is exceeded.
     #[error("`{}`: more than {limit} {what}", .path.escape_debug())]
     Limit {
-        /// The thing that there is too much of.
+        /// The limited quantity.
         what: &'static str,
-        /// The path at which it became too much.
+        /// The path at which the limit was exceeded.
         path: String,
-        /// The amount that is allowed.
+        /// The limit.
         limit: u64,
     },
 }
 
-/// Reads the whole tree of an image of `size` bytes. File data is not read.
+/// Reads the complete tree of an image of `size` bytes. File data is not read.
 pub fn read_tree(image: &impl ReadAt, size: u64, limits: &Limits) -> Result<Tree, ImageReadError> {
     let volumes = volume::read(image, limits)?;
     let mut walk = walk::TreeWalk::new(image, size, limits);

@@ -1,6 +1,7 @@
-//! The records of one directory and of one path table, made when they are needed.
+//! The records of a directory and of a path table, encoded on demand.
 //!
-//! The same code runs twice: first to measure, while all places are still zero, then to write.
+//! The planner runs this code twice: first to compute sizes, while all offsets are still zero, then to encode the
+//! records with their final offsets.
 
 use crate::entries::{NamedChild, entries};
 use crate::error::PlanError;
@@ -13,7 +14,7 @@ use crate::limits::MAX_DIRECTORY_SIZE;
 use crate::region::{ByteOrder, TreeKind};
 use crate::tree::Child;
 
-/// Returns where a record of `len` bytes goes after `used` bytes: records do not cross sectors (ECMA-119 6.8.1.1).
+/// Returns the offset of a record of `len` bytes after `used` bytes. Records do not cross sectors (ECMA-119 6.8.1.1).
 pub(crate) fn record_start(used: usize, len: usize) -> usize {
     if used % SECTOR_LEN + len > SECTOR_LEN {
         used.next_multiple_of(SECTOR_LEN)
@@ -23,8 +24,8 @@ pub(crate) fn record_start(used: usize, len: usize) -> usize {
 }
 
 impl ImagePlan {
-    /// Bytes of a directory: whole sectors (ECMA-119 6.8.1.3). Measuring ends at the limit, however many records
-    /// would still come.
+    /// Computes the size of a directory in bytes, in whole sectors (ECMA-119 6.8.1.3). It stops when the limit is
+    /// exceeded, regardless of the number of remaining records.
     pub(crate) fn directory_size(&self, dir: usize, tree: TreeKind) -> Result<u32, PlanError> {
         let mut used = 0;
         let measure = &mut |record: &[u8]| {
@@ -40,7 +41,7 @@ impl ImagePlan {
         Ok(number(used.next_multiple_of(SECTOR_LEN)))
     }
 
-    /// Makes the records of a directory, one after the other.
+    /// Passes the records of a directory to `emit`, one after the other.
     pub(crate) fn directory_records<E>(
         &self,
         dir: usize,
@@ -49,6 +50,7 @@ impl ImagePlan {
     ) -> Result<(), E> {
         let mut record = Vec::with_capacity(256);
         let parent = self.tree.dirs[dir].parent;
+        // Each directory starts with the records of itself and of its parent.
         for (index, identifier) in [(dir, SELF), (parent, PARENT)] {
             let mut system_use = Vec::new();
             if tree == TreeKind::Primary {
@@ -117,7 +119,8 @@ impl ImagePlan {
         }
     }
 
-    /// The sections of a file with the flags of their records; an empty file has one, at the zero block.
+    /// Returns the sections of a file with the flags of their records. An empty file has one section, at the zero
+    /// block.
     fn sections(&self, file: usize) -> impl Iterator<Item = (SectorRun, u8)> {
         let (offset, size) = match self.extent_of_file(file) {
             Some(extent) => (extent.offset, extent.size),
@@ -146,7 +149,7 @@ impl ImagePlan {
         match entry.child {
             Child::Directory(index) => self.append_directory_px(&mut out, index),
             Child::File(index) => {
-                // Directories have the numbers below: no two things of an image have one number.
+                // Lower serial numbers belong to directories, so that every serial number in an image is unique.
                 let serial = number(self.tree.dirs.len() + 1) + self.inode_of[index];
                 format::append_px(&mut out, MODE_FILE, self.inode(index).links, serial);
             }
@@ -157,14 +160,14 @@ impl ImagePlan {
     }
 
     fn append_directory_use(&self, out: &mut Vec<u8>, dir: usize, first_of_root: bool) {
-        // SP stands in the first record of the root and nowhere else (SUSP 5.3).
+        // SP is only allowed in the first record of the root (SUSP 5.3).
         if first_of_root {
             format::append_sp(out);
         }
         self.append_directory_px(out, dir);
         format::append_tf(out, self.volume.time.short());
         if first_of_root {
-            // With ER, the record would have more than its 255 bytes: it stands where CE points to.
+            // ER does not fit into the record's 255 bytes, so it is stored in the continuation area.
             format::append_ce(out, self.geometry.continuation, number(format::er().len()));
         }
     }
@@ -174,13 +177,13 @@ impl ImagePlan {
         format::append_px(
             out,
             MODE_DIRECTORY,
-            // As Unix counts: its entry, its own `.`, and the `..` of each directory in it.
+            // The Unix convention: its entry, its own `.`, and the `..` of each subdirectory.
             dir.subdirectories + 2,
             u32::from(dir.number(TreeKind::Primary)),
         );
     }
 
-    /// Bytes of a tree's path table.
+    /// Computes the size of a tree's path table in bytes.
     pub(crate) fn path_table_size(&self, tree: TreeKind) -> u32 {
         let mut size = 0;
         let measure = &mut |record: &[u8]| -> Result<(), std::convert::Infallible> {
@@ -191,7 +194,7 @@ impl ImagePlan {
         number(size)
     }
 
-    /// Makes the records of a path table, one after the other.
+    /// Passes the records of a path table to `emit`, one after the other.
     pub(crate) fn path_table_records<E>(
         &self,
         tree: TreeKind,
@@ -213,7 +216,7 @@ impl ImagePlan {
             emit(&record)
         };
         put(0, SELF)?;
-        // Directories are numbered parent by parent, so their children come out in path table order.
+        // Directories are numbered parent by parent, so their children appear in path table order.
         for &dir in self.geometry.directories(tree) {
             if self.tree.dirs[dir as usize].subdirectories == 0 {
                 continue;
@@ -230,7 +233,7 @@ impl ImagePlan {
     }
 }
 
-/// A sector number or a section's length, both of which the layout keeps in range.
+/// Converts a sector number or the length of a section. The layout keeps both in range.
 fn low32(value: u64) -> u32 {
     u32::try_from(value)
         .expect("images have fewer than 2^32 sectors, and sections fewer than 2^32 bytes")

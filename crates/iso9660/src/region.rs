@@ -1,4 +1,5 @@
-//! The vocabulary for places in an image: regions of metadata and what they are, in words for messages.
+//! Regions of an image that are not file data ([`Region`]), and the names of the structures in them ([`ImagePart`]),
+//! which also serve in messages. `ImagePlan::visit_metadata` produces them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,13 +14,13 @@ pub enum TreeKind {
 }
 
 impl TreeKind {
-    /// Returns the index of what each tree has of its own.
+    /// Returns the tree's index in arrays that have one element per tree.
     pub(crate) fn slot(self) -> usize {
         self as usize
     }
 }
 
-/// The byte order of a path table; each tree has one of both (ECMA-119 8.4.14, 8.4.16).
+/// The byte order of a path table. Each tree has a table in both orders (ECMA-119 8.4.14, 8.4.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ByteOrder {
     /// Type L: least significant byte first.
@@ -28,39 +29,39 @@ pub enum ByteOrder {
     Big,
 }
 
-/// The meaning of a region of metadata.
+/// The structure that a region belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ImagePart<'a> {
-    /// Sectors 0 to 15.
+    /// The system area, sectors 0 to 15.
     SystemArea,
     /// The primary (sector 16) or the Joliet (sector 17) volume descriptor.
     Descriptor(TreeKind),
     /// The volume descriptor set terminator (sector 18).
     Terminator,
-    /// Sectors 19 to 31.
+    /// The unused sectors 19 to 31.
     Reserved,
     /// A path table.
     PathTable {
-        /// Whose directories it lists.
+        /// The tree whose directories it lists.
         tree: TreeKind,
         /// Type L or M.
         order: ByteOrder,
     },
     /// The records of a directory.
     Directory {
-        /// In which tree.
+        /// The tree of the directory.
         tree: TreeKind,
         /// The directory's path; empty for the root.
         path: Cow<'a, str>,
     },
     /// The continuation area of the root directory's first record.
     ContinuationArea,
-    /// The sector that empty files point to, and what follows up to the first data behind it.
+    /// The sector that records of empty files refer to, with the gap up to the first content after it.
     ZeroBlock,
-    /// The bytes that follow a file's data up to the next data or sector.
+    /// The bytes between the end of a file's data and the next data or sector.
     Padding {
-        /// The path of the first file with the data before it.
+        /// The path of the first file with the preceding data.
         after: Cow<'a, str>,
     },
     /// The zeros at the end.
@@ -68,7 +69,7 @@ pub enum ImagePart<'a> {
 }
 
 impl ImagePart<'_> {
-    /// The same part, independent of the plan.
+    /// Returns the same part without borrowing from the plan.
     #[must_use]
     pub fn into_owned(self) -> ImagePart<'static> {
         match self {
@@ -137,7 +138,7 @@ pub enum RegionBytes<'a> {
 }
 
 impl RegionBytes<'_> {
-    /// Returns the number of bytes; never none in a plan.
+    /// Returns the number of bytes. It is never zero in a plan.
     #[must_use]
     pub fn size(&self) -> u64 {
         match self {
@@ -150,10 +151,10 @@ impl RegionBytes<'_> {
 /// A run of bytes of the image that is not file data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Region<'a> {
-    /// The place where it starts, in bytes from the start of the image.
+    /// Its offset in bytes from the start of the image.
     pub offset: u64,
-    /// The bytes that stand there.
+    /// Its bytes.
     pub bytes: RegionBytes<'a>,
-    /// The meaning of the region.
+    /// The structure that it belongs to.
     pub part: ImagePart<'a>,
 }

@@ -1,9 +1,9 @@
-//! The one time of an image, and its two spellings (ECMA-119 8.4.26.1 and 9.1.5).
+//! The timestamp of an image and its two encodings (ECMA-119 8.4.26.1 and 9.1.5).
 
 /// Seconds since 1970-01-01T00:00:00Z, from 1980-01-01 to the end of 2099.
 ///
-/// The lower end is the first time that FAT and ZIP can say, the upper end the last of the century that programs with
-/// two-digit years still guess right; directory records count years from 1900 in one byte.
+/// FAT and ZIP cannot represent earlier times. Later times are in a century that programs with two-digit years
+/// misinterpret; directory records store the years since 1900 in one byte.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(u64);
 
@@ -15,12 +15,12 @@ pub struct TimestampOutOfRange(pub u64);
 const SECONDS_PER_DAY: u64 = 86_400;
 
 impl Timestamp {
-    /// 1980-01-01T00:00:00Z, the earliest time and the one to take when nothing better is known.
+    /// 1980-01-01T00:00:00Z, the earliest time and the default if no better one is known.
     pub const EARLIEST: Self = Self(315_532_800);
     /// 2099-12-31T23:59:59Z.
     pub const LATEST: Self = Self(4_102_444_799);
 
-    /// Checks the range.
+    /// Converts a Unix time, if it is in range.
     pub fn from_unix_seconds(seconds: u64) -> Result<Self, TimestampOutOfRange> {
         if (Self::EARLIEST.0..=Self::LATEST.0).contains(&seconds) {
             Ok(Self(seconds))
@@ -29,20 +29,20 @@ impl Timestamp {
         }
     }
 
-    /// Seconds since 1970-01-01T00:00:00Z.
+    /// Returns the seconds since 1970-01-01T00:00:00Z.
     #[must_use]
     pub fn unix_seconds(self) -> u64 {
         self.0
     }
 
-    /// The 7 bytes of directory records and of Rock Ridge's TF (ECMA-119 9.1.5), in UTC.
+    /// Encodes the 7 bytes of directory records and of Rock Ridge's TF (ECMA-119 9.1.5), in UTC.
     pub(crate) fn short(self) -> [u8; 7] {
         let (year, [month, day, hour, minute, second]) = self.civil();
         let year = u8::try_from(year - 1900).expect("years end at 2099, which is 199 from 1900");
         [year, month, day, hour, minute, second, 0]
     }
 
-    /// The 17 bytes of volume descriptors (ECMA-119 8.4.26.1), in UTC.
+    /// Encodes the 17 bytes of volume descriptors (ECMA-119 8.4.26.1), in UTC.
     pub(crate) fn long(self) -> [u8; 17] {
         let (year, [month, day, hour, minute, second]) = self.civil();
         let digits = format!("{year:04}{month:02}{day:02}{hour:02}{minute:02}{second:02}00");
@@ -51,7 +51,7 @@ impl Timestamp {
         bytes
     }
 
-    /// The year, and month, day, hour, minute and second, as calendars and clocks say it.
+    /// Returns the calendar date and time: the year, then month, day, hour, minute and second.
     fn civil(self) -> (u16, [u8; 5]) {
         let (mut days, seconds) = (self.0 / SECONDS_PER_DAY, self.0 % SECONDS_PER_DAY);
         let mut year = 1970;

@@ -1,7 +1,8 @@
-//! The directories that paths imply, in a form that costs a few bytes per file.
+//! The directory tree that the paths of the files imply: [`PathTree`].
 //!
-//! File indices are sorted by path, component by component, so every directory is a range of that list and so is its
-//! whole subtree. Directories are kept in the same (depth first) order. Nothing here recurses.
+//! It needs only a few bytes per file. File indices are sorted by path, component by component, so every directory is a
+//! range of that list, including its subdirectories. Directories are stored in the same depth-first order. No function
+//! is recursive.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -16,22 +17,22 @@ use crate::region::TreeKind;
 /// A directory.
 #[derive(Debug)]
 pub(crate) struct Dir {
-    /// The index of its parent; the root is its own.
+    /// The index of its parent. The root is its own parent.
     pub(crate) parent: usize,
-    /// The place of its name in the path of any file below it; empty for the root.
+    /// The byte range of its name in the path of any file below it; empty for the root.
     name: Range<usize>,
     /// The positions in `PathTree::order` of all files below it.
     files: Range<usize>,
-    /// One past the last directory of its subtree.
+    /// The index after the last directory of its subtree.
     end: usize,
-    /// Its direct subdirectories.
+    /// The number of its direct subdirectories.
     pub(crate) subdirectories: u32,
     places: [SectorRun; 2],
     numbers: [u16; 2],
 }
 
 impl Dir {
-    /// Returns where its records are in a tree.
+    /// Returns the sectors of its records in a tree.
     pub(crate) fn place(&self, tree: TreeKind) -> SectorRun {
         self.places[tree.slot()]
     }
@@ -40,7 +41,7 @@ impl Dir {
         &mut self.places[tree.slot()]
     }
 
-    /// Its number in a tree's path table, from 1.
+    /// Returns its number in a tree's path table, counted from 1.
     pub(crate) fn number(&self, tree: TreeKind) -> u16 {
         self.numbers[tree.slot()]
     }
@@ -57,7 +58,7 @@ pub(crate) enum Child {
     Directory(usize),
 }
 
-/// All directories, and the files in path order.
+/// All directories, and the files sorted by path.
 #[derive(Debug)]
 pub(crate) struct PathTree {
     order: Vec<u32>,
@@ -65,7 +66,7 @@ pub(crate) struct PathTree {
 }
 
 impl PathTree {
-    /// Checks all paths and finds the directories. Sibling names are not compared here.
+    /// Validates all paths and builds the directories. Sibling names are not compared here.
     pub(crate) fn build(files: &[InputFile]) -> Result<Self, PlanError> {
         files.iter().try_for_each(|file| check_path(&file.path))?;
         let mut order: Vec<u32> = (0..).take(files.len()).collect();
@@ -81,7 +82,7 @@ impl PathTree {
     }
 
     fn find_directories(&mut self, files: &[InputFile]) -> Result<(), PlanError> {
-        // The directories that hold the file before, outermost first.
+        // The directories that contain the previous file, outermost first.
         let mut open = vec![0];
         let mut before = "";
         for position in 0..self.order.len() {
@@ -118,7 +119,7 @@ impl PathTree {
         }
     }
 
-    /// The files and directories in a directory, by name.
+    /// Returns the files and directories in a directory, sorted by name.
     pub(crate) fn children(&self, dir: usize) -> Vec<Child> {
         let mut children = Vec::new();
         let mut position = self.dirs[dir].files.start;
@@ -140,7 +141,7 @@ impl PathTree {
             .map(|&file| Child::File(file as usize))
     }
 
-    /// The name of a child in its directory.
+    /// Returns the name of a child within its directory.
     pub(crate) fn name<'a>(&self, files: &'a [InputFile], child: Child) -> &'a str {
         match child {
             Child::File(index) => {
@@ -158,7 +159,7 @@ impl PathTree {
         }
     }
 
-    /// A directory's path; empty for the root.
+    /// Returns the path of a directory; empty for the root.
     pub(crate) fn directory_path<'a>(&self, files: &'a [InputFile], dir: usize) -> &'a str {
         let dir = &self.dirs[dir];
         if dir.name.is_empty() {
@@ -168,7 +169,7 @@ impl PathTree {
         }
     }
 
-    /// The index of the file with a path.
+    /// Returns the index of the file with a path.
     pub(crate) fn find(&self, files: &[InputFile], path: &str) -> Option<usize> {
         let compare = |&index: &u32| compare_paths(&files[index as usize].path, path);
         self.order
@@ -208,7 +209,8 @@ fn check_path(path: &str) -> Result<(), PlanError> {
     Ok(())
 }
 
-/// In path order a repeated path, and a file that another path uses as a directory, are neighbours.
+/// Compares neighbours in path order. A repeated path, or a file that is also used as a directory, is always a
+/// neighbour.
 fn check_neighbours(before: &str, path: &str) -> Result<(), PlanError> {
     match path.strip_prefix(before) {
         Some("") => Err(PlanError::Duplicate {
@@ -222,13 +224,13 @@ fn check_neighbours(before: &str, path: &str) -> Result<(), PlanError> {
     }
 }
 
-/// Compares component by component: the separator sorts before every character of a name.
+/// Compares two paths component by component: the separator sorts before every character of a name.
 fn compare_paths(a: &str, b: &str) -> Ordering {
     let key = |byte: u8| if byte == b'/' { 0 } else { byte };
     a.bytes().map(key).cmp(b.bytes().map(key))
 }
 
-/// Returns where each directory's name stands in a path.
+/// Returns the byte range of each directory's name in a path.
 fn directory_names(path: &str) -> impl Iterator<Item = Range<usize>> {
     let mut start = 0;
     path.match_indices('/')

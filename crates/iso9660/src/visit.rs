@@ -1,4 +1,6 @@
-//! Every byte of an image that is not file data, in ascending order, each exactly once.
+//! Enumeration of every byte of an image that is not file data, in ascending order and each once:
+//! [`ImagePlan::visit_metadata`]. Writing and comparison are both based on it, so that they cannot disagree about the
+//! bytes of an image.
 
 use std::borrow::Cow;
 
@@ -7,17 +9,19 @@ use crate::geometry::{DESCRIPTORS_LBA, Extent, HEAD_LBA, ImagePlan, PATH_TABLES}
 use crate::records::record_start;
 use crate::region::{ByteOrder, ImagePart, Region, RegionBytes, TreeKind};
 
-/// Records are handed over in pieces of about this size, so that a huge directory is never in memory as a whole.
+/// The approximate size of the pieces in which records are emitted, so that a large directory is never entirely in
+/// memory.
 const CHUNK: usize = 32 * SECTOR_LEN;
 
 type Visitor<'v, E> = &'v mut dyn FnMut(Region<'_>) -> Result<(), E>;
 
 impl ImagePlan {
-    /// Calls `visit` with every run of bytes that is not file data: ascending, without overlap, and together with
-    /// [`ImagePlan::extents`] covering the whole image.
+    /// Calls `visit` with every run of bytes that is not file data. The runs are ascending, do not overlap, and cover
+    /// the whole image together with [`ImagePlan::extents`].
     pub fn visit_metadata<E>(&self, visit: Visitor<'_, E>) -> Result<(), E> {
         self.visit_descriptors(visit)?;
         let head_end = self.geometry.path_tables[0].lba;
+        // The contents before the path tables are those of the head.
         let head = self
             .extents
             .partition_point(|extent| extent.offset < byte_offset(head_end));
@@ -108,7 +112,7 @@ impl ImagePlan {
         Ok(())
     }
 
-    /// The zero block, what lies between the contents of the body, and the tail.
+    /// Visits the zero block, the gaps between the contents of the body, and the tail.
     fn visit_data_area<E>(&self, body: &[Extent], visit: Visitor<'_, E>) -> Result<(), E> {
         let start = byte_offset(self.geometry.zero_block);
         let first = body
@@ -122,7 +126,7 @@ impl ImagePlan {
         zeros(end, self.geometry.image_size, ImagePart::Tail, visit)
     }
 
-    /// Visits what lies behind each of these contents, up to the next one and at last up to `end`.
+    /// Visits the gap after each of these contents, up to the next one, and after the last one up to `end`.
     fn visit_gaps<E>(&self, extents: &[Extent], end: u64, visit: Visitor<'_, E>) -> Result<(), E> {
         let next_offsets = extents
             .iter()
@@ -150,7 +154,7 @@ fn zeros<E>(start: u64, end: u64, part: ImagePart<'_>, visit: Visitor<'_, E>) ->
     })
 }
 
-/// Collects records and hands them over in pieces that end on sectors.
+/// A collector that passes records on in pieces of whole sectors.
 struct SectorChunks<'a, 'v, E> {
     buffer: Vec<u8>,
     offset: u64,
@@ -168,7 +172,7 @@ impl<'a, 'v, E> SectorChunks<'a, 'v, E> {
         }
     }
 
-    /// Fills the sector with zeros if a record of this length would cross its end.
+    /// Fills the current sector with zeros if a record of this length would cross its end.
     fn start_record(&mut self, len: usize) {
         self.buffer.resize(record_start(self.buffer.len(), len), 0);
     }
@@ -182,7 +186,7 @@ impl<'a, 'v, E> SectorChunks<'a, 'v, E> {
         }
     }
 
-    /// Hands over what is left, filled up to a sector.
+    /// Emits the remaining records, padded to a whole sector.
     fn finish(mut self) -> Result<(), E> {
         let len = self.buffer.len().next_multiple_of(SECTOR_LEN);
         self.buffer.resize(len, 0);

@@ -1,4 +1,4 @@
-//! The comparison finds every byte of metadata that is not as planned, and only those.
+//! Tests that the comparison finds every byte of metadata that differs from the plan, and no other byte.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -23,7 +23,7 @@ fn small() -> (ImagePlan, Vec<u8>) {
     (plan, image.to_bytes())
 }
 
-/// Whether each byte of the image belongs to a file.
+/// Returns for each byte of the image whether it belongs to a file.
 fn data_map(plan: &ImagePlan) -> Vec<bool> {
     let index = |offset| usize::try_from(offset).unwrap();
     let mut map = vec![false; index(plan.image_size())];
@@ -37,7 +37,7 @@ fn data_map(plan: &ImagePlan) -> Vec<bool> {
 fn regions_and_extents_cover_the_image_exactly_once() {
     assert_covered(&small().0);
     assert_covered(&image(&head(), &body()).0);
-    // The first content stands on a 4 KiB boundary; an odd number of sectors before it leaves a gap.
+    // The first content starts on a 4 KiB boundary. The number of sectors before it is odd, which leaves a gap.
     let one = [("h".to_owned(), b"x".to_vec())];
     let large = [("f".to_owned(), b"x".repeat(4096))];
     assert_covered(&image(&[], &large).0);
@@ -52,7 +52,7 @@ fn every_flipped_byte_of_metadata_is_found_at_its_place() {
     let mut places = Vec::new();
     plan.visit_metadata(&mut |region| {
         let (start, end) = (region.offset, region.offset + region.bytes.size());
-        // In long runs of zeros a sample is enough, with both ends.
+        // In long runs of zeros, a sample that includes both ends suffices.
         let step = if matches!(region.bytes, RegionBytes::Zeros(4096..)) {
             509
         } else {
@@ -150,7 +150,7 @@ fn a_short_medium_is_an_error_that_says_where() {
     );
 }
 
-/// Counts what is read.
+/// A medium that counts the bytes that are read.
 struct Counting(Sparse, Cell<u64>);
 
 impl ReadAt for Counting {

@@ -1,6 +1,7 @@
-//! Foreign programs and libraries judge our images, and our reader reads theirs.
+//! Tests with other programs and libraries, which read our images, and whose images our reader reads.
 //!
-//! Writer and plan share code, so these are the independent check of the layout. A missing program fails the test.
+//! Writer and plan share code, so these tests are the independent check of the layout. A missing program fails the
+//! test.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -21,7 +22,7 @@ use iso9660::limits::Limits;
 use iso9660::reader::{EntryKind, NameSource, Tree, read_tree};
 use iso9660::{ImagePlan, ReadAt};
 
-/// A temporary folder with our image and the files that are in it.
+/// A temporary directory with an image and the files that it contains.
 struct Judged {
     folder: tempfile::TempDir,
     files: BTreeMap<String, Vec<u8>>,
@@ -56,7 +57,7 @@ impl Judged {
         out
     }
 
-    /// Every file with its bytes, and nothing else, stands in `out`.
+    /// Checks that `out` contains every file with its bytes, and nothing else.
     fn assert_extracted(&self) {
         assert_eq!(
             files_below(&self.out()).keys().collect::<Vec<_>>(),
@@ -68,7 +69,7 @@ impl Judged {
         );
     }
 
-    /// The paths of files and directories, each with a leading slash, sorted.
+    /// Returns the sorted paths of files and directories, each with a leading slash.
     fn listing(&self) -> Vec<String> {
         let mut paths: Vec<String> = self.files.keys().flat_map(|path| prefixes(path)).collect();
         paths.sort();
@@ -108,7 +109,7 @@ fn files_below(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     files
 }
 
-/// Runs a program that must succeed; returns what it printed to stdout and to stderr.
+/// Runs a program that must succeed. Returns its output on stdout and stderr.
 fn run(package: &str, program: &str, arguments: &[&str]) -> (String, String) {
     let output = Command::new(program)
         .args(arguments)
@@ -277,7 +278,7 @@ fn hadris_finds_every_file_at_its_place_in_both_trees() {
     }
 }
 
-/// A folder with what upstream's builders put into images, and what they should not.
+/// A directory with the kinds of files that upstream's builders put into images, and kinds that they should not.
 fn source() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let files = [
@@ -307,7 +308,7 @@ fn source() -> tempfile::TempDir {
     folder
 }
 
-/// Reads an image by another program and compares the files with their source.
+/// Reads an image with another program and compares the files with their source.
 fn assert_reads(image: &Path, source: &Path, names: NameSource) -> Tree {
     let medium = fs::File::open(image).unwrap();
     let tree = read_tree(
@@ -338,7 +339,7 @@ fn assert_reads(image: &Path, source: &Path, names: NameSource) -> Tree {
     tree
 }
 
-/// The flags of upstream's Makefiles.
+/// The flags in upstream's Makefiles.
 const UPSTREAM: [&str; 14] = [
     "-quiet",
     "-rock",
@@ -463,7 +464,7 @@ fn damaged_images_by_others_neither_panic_nor_run_away() {
         ],
     );
     let by_xorriso = fs::read(&image).unwrap();
-    // genisoimage writes link targets of this length wrongly, and such records are refused.
+    // genisoimage writes link targets of this length incorrectly, and the reader refuses such records.
     fs::remove_file(source.path().join("images/link")).unwrap();
     let arguments = [&UPSTREAM[..], &["iso8859-1", "-o", output, path]];
     run("genisoimage", "genisoimage", &arguments.concat());

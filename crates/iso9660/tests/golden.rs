@@ -1,5 +1,5 @@
-//! Images whose bytes are pinned. A layout never changes: if one of these fails, every archive ever signed would be
-//! refused, and the change belongs into a new layout.
+//! Images whose bytes are pinned. A layout never changes. If one of these tests fails, this version would refuse every
+//! existing archive: such a change needs a new layout.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -14,7 +14,7 @@ fn image_digest(head: &[Content], body: &[Content]) -> String {
     hex(&digest(&image(head, body).1.to_bytes()))
 }
 
-/// The digest of all metadata, in the order in which it is visited.
+/// Returns the digest of all metadata in the order of the visit.
 fn metadata_digest(plan: &ImagePlan) -> String {
     let mut all = Vec::new();
     plan.visit_metadata(&mut |region| {
@@ -31,7 +31,7 @@ fn metadata_digest(plan: &ImagePlan) -> String {
 
 #[test]
 fn the_smallest_image() {
-    // No file at all: descriptors, four path tables with the root, two root directories.
+    // Without files: descriptors, four path tables with the root, two root directories.
     assert_eq!(
         image_digest(&[], &[]),
         "67b0b985a332e0850c17d37ce36741cc9b551b3fe0965017ebc1de456525202b"
@@ -49,7 +49,7 @@ fn an_image_with_every_kind_of_name_size_and_sharing() {
 
 #[test]
 fn a_file_in_two_sections() {
-    // 0xFFFFF800 bytes and one more: metadata only.
+    // A file of one section and one byte (0xFFFFF800 + 1). Only its metadata is hashed.
     let file = iso9660::InputFile {
         path: "big".into(),
         size: 0xFFFF_F801,

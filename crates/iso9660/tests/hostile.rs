@@ -1,4 +1,5 @@
-//! The reader on damaged and malicious images: errors are fine, panics, hangs and greed are bugs.
+//! Tests of the reader with damaged and malicious images. Errors are expected; panics, hangs and excessive reads are
+//! bugs.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -12,7 +13,7 @@ use iso9660::limits::Limits;
 use iso9660::reader::{ImageReadError, read_tree};
 use iso9660::{ImagePart, ImagePlan, ReadAt, TreeKind};
 
-/// A medium that fails the test when a reader asks for more than it may.
+/// A medium that fails the test if a reader requests too much.
 struct Watched {
     bytes: Vec<u8>,
     left: Cell<u64>,
@@ -52,7 +53,7 @@ fn read(bytes: Vec<u8>) -> Result<usize, ImageReadError> {
     read_tree(&medium, size, &LIMITS).map(|tree| tree.entries.len())
 }
 
-/// Where a directory's records are.
+/// The location of a directory's records.
 fn directory(plan: &ImagePlan, wanted: &str) -> usize {
     let mut found = None;
     plan.visit_metadata(&mut |region| {
@@ -65,7 +66,7 @@ fn directory(plan: &ImagePlan, wanted: &str) -> usize {
     found.unwrap()
 }
 
-/// The start of the record in a directory whose Rock Ridge name is `name`.
+/// Returns the start of the record in a directory whose Rock Ridge name is `name`.
 fn record(bytes: &[u8], directory: usize, name: &str) -> usize {
     let entry = [
         b"NM",
@@ -91,7 +92,7 @@ fn record(bytes: &[u8], directory: usize, name: &str) -> usize {
 fn thousands_of_mutations_neither_panic_nor_run_away() {
     let (_, bytes) = sample();
     let mut random = Random(20);
-    // Sector 16 up to the data; the statement lies between and is left out.
+    // From sector 16 up to the data, without the statement in between.
     let targets = non_zero(&bytes, (16 * 2048..19 * 2048).chain(64 * 2048..110 * 2048));
     let (mut accepted, mut refused) = (0, 0);
     let started = Instant::now();

@@ -1,4 +1,4 @@
-//! Sizes that do not fit into memory or into one directory.
+//! Tests with sizes that do not fit into memory or into one directory.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -108,7 +108,7 @@ fn twenty_thousand_files_in_one_directory() {
     assert_eq!(compare(&plan, &image, 1).unwrap(), []);
     let tree = read_tree(&image, image.size, &Limits::default()).unwrap();
     assert_eq!(tree.entries.len(), 20_001);
-    // All names are the same after cutting, so this is also 20,000 clashes.
+    // All names are equal after truncation, so there are also 20,000 clashes.
     assert_eq!(tree.entries[20_000].path, format!("d/{:064x}", 19_999));
 }
 
@@ -127,7 +127,7 @@ fn images_stay_below_8_tib() {
         let full = (0..count).map(|n| file(&format!("f{n}"), 99 * SECTION));
         planned(full.chain([file("last", last)]).collect())
     };
-    // 20 full files leave room for less than one more.
+    // After 20 files of maximum size, another one does not fit.
     assert!(many(20, 200 << 30).unwrap().image_size() < 8 << 40);
     assert_eq!(many(21, 0).unwrap_err(), PlanError::ImageTooLarge);
     assert_eq!(
@@ -153,7 +153,7 @@ fn sixty_five_thousand_directories() {
     );
 }
 
-/// The longest records, and as many of them for each file as there may be.
+/// Builds records of maximum length, with the maximum number of them for each file.
 fn crowded(files: usize) -> Vec<InputFile> {
     let file = |index| InputFile {
         content: Some(ContentId([7; 32])),
@@ -165,7 +165,7 @@ fn crowded(files: usize) -> Vec<InputFile> {
 #[test]
 fn a_directory_beyond_its_limit_is_an_error() {
     assert!(planned(crowded(10_000)).is_ok());
-    // Enough for more than 2^32 bytes, which no directory's length can say; no more than the limit is measured.
+    // These need more than the 2^32 bytes that a directory's length can express. Measuring stops at the limit.
     let path = "d".to_owned();
     assert_eq!(
         planned(crowded(200_000)).unwrap_err(),

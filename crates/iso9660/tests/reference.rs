@@ -1,6 +1,5 @@
-//! A second implementation of layout 1, written from its description, must give the same bytes.
-//!
-//! Foreign readers cannot see whether the description and the code agree: this can.
+//! A comparison with a second implementation of layout 1, which was written from the specification: both must produce
+//! the same bytes. Only this test can detect a difference between specification and code; other programs cannot.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -14,7 +13,7 @@ use std::process::{Command, Stdio};
 use common::{body, described, head, hex, volume};
 use iso9660::{ContentId, Input, InputFile, Layout, Timestamp, Volume, compare, plan};
 
-/// The input as the script reads it.
+/// The input in the form that the script reads.
 fn lines(input: &Input) -> String {
     let Volume { id, set_id, time } = &input.volume;
     let mut text = format!("volume {id}\nset {set_id}\ntime {}\n", time.unix_seconds());

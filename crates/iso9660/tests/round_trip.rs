@@ -1,4 +1,4 @@
-//! Whatever is planned and written reads back the same, in both trees, with every property of the layout.
+//! Tests that every planned and written image reads back the same, in both trees, with every property of the layout.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -11,7 +11,7 @@ use iso9660::reader::{EntryKind, NameSource, Tree, read_tree};
 use iso9660::{ImagePlan, ReadAt, WriteAt, compare};
 use proptest::prelude::*;
 
-/// Files with names that clash, nest and repeat contents; no path is a directory of another.
+/// Generates files whose names clash, nest and repeat contents. No path is a directory of another.
 fn files() -> impl Strategy<Value = Vec<Content>> {
     let name = prop_oneof![
         "[a-c]",
@@ -31,7 +31,7 @@ fn files() -> impl Strategy<Value = Vec<Content>> {
     prop::collection::vec((path, bytes), 0..60).prop_map(distinct)
 }
 
-/// Leaves out paths that the rules forbid: the same but for case, or through a file.
+/// Removes paths that the rules forbid: those that differ only in case, or that use a file as a directory.
 fn distinct(files: Vec<Content>) -> Vec<Content> {
     let mut kept: BTreeMap<String, Content> = BTreeMap::new();
     let mut spellings: BTreeMap<String, String> = BTreeMap::new();
@@ -62,7 +62,7 @@ fn distinct(files: Vec<Content>) -> Vec<Content> {
         .collect()
 }
 
-/// Paths with their bytes, as a tree says.
+/// Returns the paths of a tree with their bytes.
 fn contents(image: &Sparse, tree: &Tree) -> Vec<Content> {
     let files = tree
         .entries
@@ -82,7 +82,7 @@ fn read(image: &Sparse) -> Tree {
     read_tree(image, image.size, &Limits::default()).unwrap()
 }
 
-/// The same image without its Rock Ridge announcement, so that readers turn to Joliet.
+/// Returns the image without its Rock Ridge announcement, so that readers use Joliet.
 fn without_rock_ridge(plan: &ImagePlan, image: &Sparse) -> Sparse {
     let copy = Sparse::new(image.size);
     copy.write_all_at(&image.to_bytes(), 0).unwrap();
@@ -97,7 +97,7 @@ fn without_rock_ridge(plan: &ImagePlan, image: &Sparse) -> Sparse {
     copy
 }
 
-/// What the layout promises about places: alignment, sharing, ascending order, the tail.
+/// Checks the layout's guarantees about offsets: alignment, sharing, ascending order, the tail.
 fn assert_layout(plan: &ImagePlan, files: &[Content]) {
     let mut places = BTreeMap::new();
     for (path, bytes) in files {

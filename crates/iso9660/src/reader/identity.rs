@@ -1,4 +1,4 @@
-//! What a record is called and what it is, by Rock Ridge's word or its own.
+//! The name and kind of an entry, taken from Rock Ridge if present, otherwise from the directory record.
 
 use super::record::{RawRecord, joliet_name, primary_name};
 use super::susp::RockRidge;
@@ -9,7 +9,7 @@ const TYPE_FILE: u32 = 0o100_000;
 const TYPE_DIRECTORY: u32 = 0o040_000;
 const TYPE_SYMLINK: u32 = 0o120_000;
 
-/// The name of an entry; none if it is not text.
+/// Returns the name of an entry; none if it is not valid text.
 pub(super) fn name(record: &RawRecord<'_>, found: &RockRidge, names: NameSource) -> Option<String> {
     match names {
         NameSource::RockRidge => match &found.name {
@@ -21,8 +21,8 @@ pub(super) fn name(record: &RawRecord<'_>, found: &RockRidge, names: NameSource)
     }
 }
 
-/// Returns the kind of an entry; Rock Ridge's word and the record's must agree, except where a link stands for a
-/// directory.
+/// Returns the kind of an entry. Rock Ridge and the directory record must agree, except for a child link (CL), whose
+/// record is that of a file although the entry is a directory.
 pub(super) fn kind(record: &RawRecord<'_>, found: &RockRidge) -> Result<EntryKind, &'static str> {
     let kind = match found.mode.map(|mode| mode & TYPE_MASK) {
         _ if found.child.is_some() => EntryKind::Directory,

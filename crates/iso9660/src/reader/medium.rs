@@ -1,4 +1,4 @@
-//! The medium as the walk may use it: nothing outside it, and no more than the budget.
+//! Access to the medium for the walk. It refuses reads outside of the medium and more metadata than the budget allows.
 
 use super::ImageReadError;
 use crate::ReadAt;
@@ -22,7 +22,7 @@ impl<'a, R: ReadAt> MeteredMedium<'a, R> {
         }
     }
 
-    /// Refuses what reaches beyond the end.
+    /// Refuses an extent that ends after the end of the medium.
     pub(super) fn check_extent(&self, path: &str, place: SectorRun) -> Result<(), ImageReadError> {
         let (offset, size) = (byte_offset(place.lba), u64::from(place.size));
         if offset + size <= self.size {
@@ -36,7 +36,7 @@ impl<'a, R: ReadAt> MeteredMedium<'a, R> {
         })
     }
 
-    /// Reads one sector of metadata, inside the medium and within the budget.
+    /// Reads one sector of metadata. It must be inside the medium and within the budget.
     pub(super) fn sector(
         &mut self,
         lba: u32,
@@ -55,7 +55,7 @@ impl<'a, R: ReadAt> MeteredMedium<'a, R> {
     }
 }
 
-/// Reads one sector, of which `what` says what it is.
+/// Reads one sector. `what` names its structure in errors.
 pub(super) fn read_sector(
     image: &impl ReadAt,
     lba: u32,

@@ -1,24 +1,24 @@
-//! Directory records (ECMA-119 9.1), taken apart and checked, and the names in them.
+//! Parsing of directory records (ECMA-119 9.1) and of the names in them.
 
 use crate::format::{FLAG_DIRECTORY, FLAG_MORE_SECTIONS, RECORD_HEAD_LEN, SectorRun};
 
 const FLAG_ASSOCIATED: u8 = 0x04;
 
-/// A 16-bit number in both byte orders; none if they disagree.
+/// Decodes a 16-bit number in both byte orders; none if they disagree.
 pub(super) fn both16(bytes: &[u8]) -> Option<u16> {
     let little = u16::from_le_bytes(bytes.get(..2)?.try_into().ok()?);
     let big = u16::from_be_bytes(bytes.get(2..4)?.try_into().ok()?);
     (little == big).then_some(little)
 }
 
-/// A 32-bit number in both byte orders; none if they disagree.
+/// Decodes a 32-bit number in both byte orders; none if they disagree.
 pub(super) fn both32(bytes: &[u8]) -> Option<u32> {
     let little = u32::from_le_bytes(bytes.get(..4)?.try_into().ok()?);
     let big = u32::from_be_bytes(bytes.get(4..8)?.try_into().ok()?);
     (little == big).then_some(little)
 }
 
-/// A directory record whose fields are in range and mean nothing unusual.
+/// A directory record whose fields are in range and use no unsupported feature.
 #[derive(Debug)]
 pub(super) struct RawRecord<'a> {
     pub(super) place: SectorRun,
@@ -29,7 +29,7 @@ pub(super) struct RawRecord<'a> {
 }
 
 impl<'a> RawRecord<'a> {
-    /// Takes apart a record of exactly `bytes`.
+    /// Parses a record that consists of exactly `bytes`.
     pub(super) fn parse(bytes: &'a [u8]) -> Result<Self, &'static str> {
         let Some((head, rest)) = bytes.split_at_checked(RECORD_HEAD_LEN) else {
             return Err("too short");
@@ -54,7 +54,7 @@ impl<'a> RawRecord<'a> {
         })
     }
 
-    /// Whether the record is a directory's of itself or of its parent.
+    /// Returns whether this is the record of the directory itself or of its parent.
     pub(super) fn is_self_or_parent(&self) -> bool {
         matches!(self.identifier, [0 | 1])
     }
@@ -72,14 +72,14 @@ fn refuse_unusual(head: &[u8], flags: u8) -> Result<(), &'static str> {
     }
 }
 
-/// A name of the primary tree without its version, and without a dot at the end.
+/// Decodes a name of the primary tree and removes version and trailing dot.
 pub(super) fn primary_name(identifier: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(identifier).ok()?;
     let name = without_version(name);
     Some(name.strip_suffix('.').unwrap_or(name).to_owned())
 }
 
-/// A name of the Joliet tree without its version.
+/// Decodes a name of the Joliet tree and removes the version.
 pub(super) fn joliet_name(identifier: &[u8]) -> Option<String> {
     if !identifier.len().is_multiple_of(2) {
         return None;
@@ -99,7 +99,7 @@ fn without_version(name: &str) -> &str {
     }
 }
 
-/// Whether a name can be a component of a path that everybody reads in the same way.
+/// Checks whether a name is a path component that all readers interpret in the same way.
 pub(super) fn is_safe(name: &str) -> bool {
     !matches!(name, "" | "." | "..")
         && name.len() <= 255

@@ -1,9 +1,11 @@
-//! System Use entries (SUSP 1.12) and what Rock Ridge (RRIP 1.12) says in them about one record.
+//! System Use entries (SUSP 1.12) and the Rock Ridge fields (RRIP 1.12) in them: [`RockRidge`] collects those of one
+//! record. Lengths are checked against the area, and the size of names and link targets is limited, because all of it
+//! is untrusted.
 
 use super::record::both32;
 use crate::format::SECTOR_LEN;
 
-/// The identifiers that Rock Ridge has had in its ER entry.
+/// The identifiers of Rock Ridge in ER entries, in its versions.
 const ROCK_RIDGE_IDS: [&[u8]; 3] = [b"RRIP_1991A", b"IEEE_P1282", b"IEEE_1282"];
 
 const NM_CONTINUE: u8 = 0x01;
@@ -13,10 +15,10 @@ const SL_CURRENT: u8 = 0x02;
 const SL_PARENT: u8 = 0x04;
 const SL_ROOT: u8 = 0x08;
 
-/// Bytes of a name or link target before it is refused: what any reader can use.
+/// The maximum size of a name or link target in bytes: longer ones are of no use to any reader.
 const MAX_TEXT: usize = 4096;
 
-/// The place where a System Use area goes on.
+/// The continuation of a System Use area.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Continuation {
     pub(super) lba: u32,
@@ -24,24 +26,25 @@ pub(super) struct Continuation {
     pub(super) len: usize,
 }
 
-/// Everything that the entries of one record said so far.
+/// The fields collected from the entries of one record.
 #[derive(Debug, Default)]
 pub(super) struct RockRidge {
     pub(super) mode: Option<u32>,
     pub(super) links: Option<u32>,
     pub(super) name: Option<Vec<u8>>,
     pub(super) target: Option<Vec<u8>>,
-    /// The directory that really stands here (CL).
+    /// The sector of the relocated directory that this entry represents (CL).
     pub(super) child: Option<u32>,
-    /// Stands here only because it was too deep elsewhere (RE).
+    /// True for the relocated directory itself, which is listed under its child link instead (RE).
     pub(super) is_relocated: bool,
-    /// An ER entry named Rock Ridge.
+    /// True if an ER entry announces Rock Ridge.
     pub(super) is_announced: bool,
-    /// The last component of the target goes on in the next.
+    /// True if the last component of the target continues in the next one.
     is_component_open: bool,
 }
 
-/// Bytes to leave out of each System Use area, if `area`, the first of the root, starts with SP (SUSP 5.3).
+/// Returns the number of bytes to skip in each System Use area, if `area`, the first one of the root, starts with SP
+/// (SUSP 5.3).
 pub(super) fn skip_from_sp(area: &[u8]) -> Option<usize> {
     match area {
         [b'S', b'P', 7, 1, 0xBE, 0xEF, skip, ..] => Some(usize::from(*skip)),
@@ -50,7 +53,7 @@ pub(super) fn skip_from_sp(area: &[u8]) -> Option<usize> {
 }
 
 impl RockRidge {
-    /// Reads one area; returns where it goes on.
+    /// Parses one area. Returns its continuation, if it has one.
     pub(super) fn read_area(
         &mut self,
         mut area: &[u8],
@@ -59,7 +62,7 @@ impl RockRidge {
         while let [first, second, len, _, ..] = *area {
             let len = usize::from(len);
             if len < 4 || len > area.len() {
-                // Padding, or not System Use entries at all: both end the area (SUSP 4).
+                // Padding, or bytes that are not System Use entries: both end the area (SUSP 4).
                 return if first == 0 {
                     Ok(next)
                 } else {
@@ -94,6 +97,7 @@ impl RockRidge {
 
     fn read_nm(&mut self, body: &[u8]) -> Result<(), &'static str> {
         let (&flags, text) = body.split_first().ok_or("a bad NM entry")?;
+        // The entry is for the current or the parent directory and contains no name.
         if flags & NM_SPECIAL != 0 {
             return Ok(());
         }
@@ -140,7 +144,7 @@ fn append_limited(out: &mut Vec<u8>, text: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// A continuation area must lie in one sector, as Linux asks too.
+/// Parses CE. A continuation area must be within one sector; Linux requires this too.
 fn continuation(body: &[u8]) -> Result<Continuation, &'static str> {
     let number = |start: usize| body.get(start..).and_then(both32).ok_or("a bad CE entry");
     let (lba, offset, len) = (number(0)?, number(8)?, number(16)?);

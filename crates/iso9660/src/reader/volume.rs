@@ -1,4 +1,4 @@
-//! Volume descriptors (ECMA-119 8): the two roots and the volume's names.
+//! Parsing of volume descriptors (ECMA-119 8): [`read`] returns the roots of both trees and the names of the volume.
 
 use super::medium::read_sector;
 use super::record::{RawRecord, both16, both32};
@@ -7,14 +7,14 @@ use crate::ReadAt;
 use crate::format::{SECTOR_LEN, SECTOR_SIZE, STANDARD_ID, SectorRun, byte_offset};
 use crate::limits::Limits;
 
-/// First sector of the volume descriptors.
+/// The first sector of the volume descriptors.
 const FIRST: u32 = 16;
 
 const TYPE_PRIMARY: u8 = 1;
 const TYPE_SUPPLEMENTARY: u8 = 2;
 const TYPE_TERMINATOR: u8 = 255;
 
-/// UCS-2 levels 1 to 3 (Joliet 2.2).
+/// The escape sequences of UCS-2 levels 1 to 3 (Joliet 2.2).
 const JOLIET_ESCAPES: [&[u8]; 3] = [b"%/@", b"%/C", b"%/E"];
 
 /// The fields of the descriptors that are used.
@@ -25,7 +25,7 @@ pub(super) struct Volumes {
     pub(super) joliet_root: Option<SectorRun>,
 }
 
-/// Reads descriptors up to the terminator. The first primary and the first Joliet descriptor count.
+/// Reads descriptors up to the terminator. It uses the first primary and the first Joliet descriptor.
 pub(super) fn read(image: &impl ReadAt, limits: &Limits) -> Result<Volumes, ImageReadError> {
     let (mut primary, mut joliet) = (None, None);
     for lba in FIRST..FIRST.saturating_add(limits.descriptors) {

@@ -1,4 +1,4 @@
-//! The walk over all directories, with a list of what is still to be read instead of recursion.
+//! The walk over all directories: [`TreeWalk`]. It keeps a list of directories to read instead of recursing.
 
 use std::collections::HashSet;
 
@@ -12,7 +12,7 @@ use crate::ReadAt;
 use crate::format::{SECTOR_SIZE, SectorRun, byte_offset};
 use crate::limits::Limits;
 
-/// A directory still to be read.
+/// A directory that is still to be read.
 #[derive(Debug)]
 struct Directory {
     path: String,
@@ -38,7 +38,7 @@ impl Directory {
     }
 }
 
-/// A file whose next record is another section of it.
+/// A file whose next record must be its next section.
 #[derive(Debug)]
 struct OpenFile {
     identifier: Vec<u8>,
@@ -46,11 +46,11 @@ struct OpenFile {
     entry: TreeEntry,
 }
 
-/// The state of a walk: what is known and what may still be spent.
+/// The state of a walk, with the remaining parts of the limits.
 pub(super) struct TreeWalk<'a, R> {
     medium: MeteredMedium<'a, R>,
     limits: &'a Limits,
-    /// Bytes to leave out of System Use areas.
+    /// The number of bytes to skip in System Use areas.
     skip: usize,
     name_bytes_left: usize,
     seen: HashSet<u32>,
@@ -71,13 +71,14 @@ impl<'a, R: ReadAt> TreeWalk<'a, R> {
         }
     }
 
-    /// Rock Ridge if the root's first record announces it, else Joliet if there is such a tree.
+    /// Chooses Rock Ridge if the root's first record announces it, otherwise Joliet if the image has a Joliet tree.
     pub(super) fn choose_names(&mut self, volumes: &Volumes) -> Result<NameSource, ImageReadError> {
         let root = Directory::root(volumes.primary_root);
         let offset = byte_offset(root.place.lba);
         let sector = self.medium.sector(root.place.lba, &root.path)?;
         let record =
             RawRecord::parse(&sector[..usize::from(sector[0])]).map_err(root.bad(offset))?;
+        // Without SP, the System Use area does not follow SUSP, even if its bytes look like Rock Ridge (SUSP 5.3).
         if let Some(skip) = skip_from_sp(record.system_use)
             && self
                 .rock_ridge(record.system_use, &root, offset)?
@@ -93,7 +94,7 @@ impl<'a, R: ReadAt> TreeWalk<'a, R> {
         })
     }
 
-    /// Reads all directories; the entries come sorted and without repetition.
+    /// Reads all directories. Returns the entries sorted by path, and refuses duplicates.
     pub(super) fn run(
         mut self,
         root: SectorRun,
@@ -125,6 +126,7 @@ impl<'a, R: ReadAt> TreeWalk<'a, R> {
         if self.seen.len() >= self.limits.directories {
             return Err(too_much("directories", path, self.limits.directories));
         }
+        // The first sector identifies a directory, so this finds cycles and directories with two parents.
         if !self.seen.insert(place.lba) {
             return Err(ImageReadError::DirectoryTwice {
                 path: path.clone(),
@@ -182,6 +184,7 @@ impl<'a, R: ReadAt> TreeWalk<'a, R> {
         names: NameSource,
         open: &mut Option<OpenFile>,
     ) -> Result<(), ImageReadError> {
+        // The records of a file's sections are consecutive and have the same identifier.
         let mut file = match open.take() {
             Some(file) if file.identifier != record.identifier || record.is_directory => {
                 return Err(directory.bad(offset)(
@@ -209,7 +212,8 @@ impl<'a, R: ReadAt> TreeWalk<'a, R> {
         Ok(())
     }
 
-    /// The entry of a file's first or of a directory's record; none for a directory that is reached elsewhere.
+    /// Creates the entry for a directory or for the first record of a file; none for a relocated directory, which is
+    /// listed under its child link.
     fn new_entry(
         &mut self,
         directory: &Directory,
@@ -225,6 +229,7 @@ impl<'a, R: ReadAt> TreeWalk<'a, R> {
             )?,
             NameSource::Joliet | NameSource::Primary => RockRidge::default(),
         };
+        // The directory is listed under the path of its child link instead.
         if found.is_relocated {
             return Ok(None);
         }
@@ -295,6 +300,7 @@ impl<'a, R: ReadAt> TreeWalk<'a, R> {
                 self.limits.sections,
             ));
         }
+        // An empty section has no bytes, so its sector is not checked.
         if place.size == 0 {
             return Ok(());
         }
@@ -308,7 +314,7 @@ impl<'a, R: ReadAt> TreeWalk<'a, R> {
         Ok(())
     }
 
-    /// The place of a directory whose record is elsewhere (RRIP 4.1.5.1): it stands in its record of itself.
+    /// Returns the sectors of a relocated directory (RRIP 4.1.5.1), from the directory's record of itself.
     fn relocated(&mut self, path: &str, lba: u32) -> Result<SectorRun, ImageReadError> {
         let sector = self.medium.sector(lba, path)?;
         let bad = |problem| ImageReadError::Record {
@@ -326,7 +332,7 @@ impl<'a, R: ReadAt> TreeWalk<'a, R> {
         }
     }
 
-    /// All System Use entries of a record, continuation areas included.
+    /// Parses all System Use entries of a record, including its continuation areas.
     fn rock_ridge(
         &mut self,
         area: &[u8],
@@ -348,7 +354,8 @@ impl<'a, R: ReadAt> TreeWalk<'a, R> {
     }
 }
 
-/// A sector of a directory that was found to be inside the medium; a medium beyond 8 TiB is out of reach anyway.
+/// Converts the sector number of a directory that was checked to be inside the medium. A medium above 8 TiB cannot be
+/// addressed anyway.
 fn low32(lba: u64) -> u32 {
     u32::try_from(lba).unwrap_or(u32::MAX)
 }

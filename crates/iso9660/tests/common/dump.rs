@@ -1,12 +1,12 @@
-//! Images for human eyes: one line per entry, the same text for the same tree.
+//! Dumps of images for people: one line for each entry, and always the same text for the same tree.
 
 use std::fmt;
 
 use iso9660::reader::{EntryKind, Tree, TreeEntry};
 
-/// Shows a tree, one entry per line: type and permissions, links, size, places, path.
+/// Returns a tree as text with one line for each entry: type and permissions, links, size, extents, path.
 ///
-/// Places are `offset+size` in bytes; names are escaped so that they cannot act on a terminal.
+/// Extents are `offset+size` in bytes. Names are escaped so that they cannot control a terminal.
 #[derive(Debug)]
 pub(crate) struct Dump<'a>(pub(crate) &'a Tree);
 

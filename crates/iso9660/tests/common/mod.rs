@@ -1,4 +1,4 @@
-//! Images in memory, with known data in them.
+//! Helpers of the tests: images in memory with known data.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
 pub(crate) mod dump;
@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 const SECTOR: u64 = 2048;
 
-/// A medium that stores only sectors that were written, so that it can be larger than the memory.
+/// A medium that only stores the sectors that were written, so that it can be larger than memory.
 #[derive(Debug, Default)]
 pub(crate) struct Sparse {
     pub(crate) size: u64,
@@ -41,7 +41,7 @@ impl Sparse {
         }
     }
 
-    /// All bytes, for small images.
+    /// Returns all bytes of a small image.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = vec![0; usize::try_from(self.size).unwrap()];
         self.read_exact_at(&mut bytes, 0).unwrap();
@@ -49,7 +49,7 @@ impl Sparse {
     }
 }
 
-/// The pieces of a run of bytes: (sector, start in the sector, range of the run).
+/// Splits a run of bytes into pieces: sector, start within the sector, range of the run.
 fn pieces(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {
@@ -92,12 +92,12 @@ impl WriteAt for Sparse {
 /// A file of a test image.
 pub(crate) type Content = (String, Vec<u8>);
 
-/// The SHA-256 of some bytes.
+/// Returns the SHA-256 of bytes.
 pub(crate) fn digest(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }
 
-/// Lower-case hexadecimal digits.
+/// Returns bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
     bytes
@@ -106,7 +106,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Bytes that look random and are the same every time.
+/// Returns pseudorandom bytes that are the same in every run.
 pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut random = Random(seed);
     std::iter::repeat_with(|| random.next().to_le_bytes())
@@ -115,7 +115,7 @@ pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
         .collect()
 }
 
-/// `SplitMix64`: small, and the same everywhere.
+/// The `SplitMix64` generator: small, and with the same output on every platform.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -132,12 +132,12 @@ impl Random {
     }
 }
 
-/// Which places hold bytes that are not zero: most mutations of zeros are found at once.
+/// Returns the offsets of bytes that are not zero. Most mutations of zeros are detected at once and would test little.
 pub(crate) fn non_zero(bytes: &[u8], places: impl Iterator<Item = usize>) -> Vec<usize> {
     places.filter(|&index| bytes[index] != 0).collect()
 }
 
-/// The bytes with one to six changes: flipped bits, extreme bytes, and numbers in both byte orders.
+/// Returns the bytes with one to six changes: flipped bits, extreme bytes, and numbers in both byte orders.
 pub(crate) fn mutated(bytes: &[u8], targets: &[usize], random: &mut Random) -> Vec<u8> {
     let extreme = [0x00, 0x01, 0x7F, 0x80, 0xFF];
     let mut bad = bytes.to_vec();
@@ -156,7 +156,7 @@ pub(crate) fn mutated(bytes: &[u8], targets: &[usize], random: &mut Random) -> V
     bad
 }
 
-/// Writes a number as ECMA-119 7.3.3 records it.
+/// Writes a number in the encoding of ECMA-119 7.3.3.
 pub(crate) fn put_both32(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
     bytes[at + 4..at + 8].copy_from_slice(&value.to_be_bytes());
@@ -179,7 +179,7 @@ pub(crate) fn described(files: &[Content]) -> Vec<InputFile> {
     files.iter().map(describe).collect()
 }
 
-/// Plans and writes an image, data included.
+/// Plans and writes an image including its data.
 pub(crate) fn image(head: &[Content], body: &[Content]) -> (ImagePlan, Sparse) {
     let input = Input {
         volume: volume(),
@@ -201,7 +201,7 @@ fn content(path: &str, bytes: impl Into<Vec<u8>>) -> Content {
     (path.to_owned(), bytes.into())
 }
 
-/// The head of an archive: a statement of 64 KiB and a list.
+/// Returns the head of an archive: a statement of 64 KiB and a list.
 pub(crate) fn head() -> Vec<Content> {
     let mut statement = b"{\"payload\":\"\"}".to_vec();
     statement.resize(65_535, b' ');
@@ -212,7 +212,7 @@ pub(crate) fn head() -> Vec<Content> {
     ]
 }
 
-/// A body with every kind of name, size and sharing that the layout knows.
+/// Returns a body with every kind of name, size and sharing in the layout.
 pub(crate) fn body() -> Vec<Content> {
     let layer = noise(1, 10_000);
     let config = noise(2, 4096);
@@ -250,7 +250,7 @@ pub(crate) fn body() -> Vec<Content> {
     files
 }
 
-/// Regions ascend, and together with the extents they cover the image exactly once.
+/// Checks that regions ascend and, together with the extents, cover the image exactly once.
 pub(crate) fn assert_covered(plan: &ImagePlan) {
     let extents = plan
         .extents()
