@@ -1,9 +1,9 @@
-//! Encrypted secret keys: PKCS#8 with PBES2 (RFC 8018), as `openssl genpkey -aes-256-cbc` and `openssl pkcs8 -topk8` write
-//! it.
+//! Encrypted secret keys: PKCS#8 with PBES2 (RFC 8018), as written by `openssl genpkey -aes-256-cbc` and
+//! `openssl pkcs8 -topk8`. [`open`] decrypts them, [`seal`] encrypts them.
 //!
-//! The file says how much work its key derivation takes, and so may come from somebody who wants it to take for ever:
-//! what is asked for is compared with the limits before anything is derived. A wrong passphrase and a damaged file look
-//! alike here, since the cipher has no checksum of its own.
+//! The file specifies the cost of its key derivation, so a hostile file could demand unlimited time or memory. The
+//! specified cost is therefore compared with the limits before anything is derived. A wrong passphrase and a damaged
+//! file cannot be told apart, because the cipher has no checksum.
 
 use pkcs8::der::asn1::{AnyRef, OctetStringRef};
 use pkcs8::der::pem::LineEnding;
@@ -18,15 +18,15 @@ use crate::{KeyError, limits};
 
 /// The label of an encrypted key's PEM block.
 pub(crate) const LABEL: &str = "ENCRYPTED PRIVATE KEY";
-/// Base-2 logarithm of scrypt's N, its r and p: 16 MiB five times over. OWASP counts it as good as 128 MiB once, and
-/// OpenSSL gives scrypt no more than 32 MiB when it reads a key.
+/// The parameters of scrypt: log2(N), r and p. They use 16 MiB five times. OWASP rates this as equivalent to 128 MiB
+/// once, and OpenSSL allows scrypt at most 32 MiB when it reads a key.
 const SCRYPT: (u8, u32, u32) = (14, 8, 5);
 
-/// The secret that opens an encrypted key. Erased from memory when dropped; never shown.
+/// The passphrase of an encrypted key. It is erased from memory on drop and never printed.
 pub struct Passphrase(Zeroizing<Vec<u8>>);
 
 impl Passphrase {
-    /// Takes a passphrase. An empty one, and one longer than OpenSSL reads, is none.
+    /// Checks the length of a passphrase. It must not be empty, nor longer than OpenSSL can read.
     pub fn new(bytes: Zeroizing<Vec<u8>>) -> Result<Self, KeyError> {
         match bytes.len() {
             0 => Err(KeyError::PassphraseEmpty),
@@ -37,7 +37,7 @@ impl Passphrase {
 }
 
 impl PartialEq for Passphrase {
-    /// For comparing what one person typed twice, not for guarding anything.
+    /// Compares two inputs of the same person. This is not a constant-time comparison, so it must not protect a secret.
     fn eq(&self, other: &Self) -> bool {
         *self.0 == *other.0
     }
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Passphrase {
     }
 }
 
-/// The PKCS#8 document in a PEM block with the label [`LABEL`].
+/// Decrypts the PKCS#8 document in a PEM block with the label [`LABEL`].
 pub(crate) fn open(pem: &str, passphrase: &Passphrase) -> Result<SecretDocument, KeyError> {
     let (_, document) = SecretDocument::from_pem(pem).map_err(|_| KeyError::Malformed)?;
     let info = EncryptedPrivateKeyInfoRef::try_from(document.as_bytes())
@@ -64,7 +64,7 @@ pub(crate) fn open(pem: &str, passphrase: &Passphrase) -> Result<SecretDocument,
         })
 }
 
-/// The PEM block of a PKCS#8 document, encrypted.
+/// Encrypts a PKCS#8 document and encodes it as a PEM block.
 pub(crate) fn seal(der: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<String>, KeyError> {
     let (mut salt, mut iv) = ([0; 16], [0; 16]);
     getrandom::fill(&mut salt).map_err(KeyError::Random)?;
@@ -85,7 +85,7 @@ pub(crate) fn seal(der: &[u8], passphrase: &Passphrase) -> Result<Zeroizing<Stri
     Ok(made.expect("48 bytes always have this form"))
 }
 
-/// Refuses schemes that are not supported, and key derivations that cost too much.
+/// Refuses unsupported schemes and key derivations whose cost exceeds the limits.
 fn check_work(scheme: &EncryptionScheme) -> Result<(), KeyError> {
     let EncryptionScheme::Pbes2(parameters) = scheme else {
         return Err(KeyError::Encryption("PBES1".to_owned()));
@@ -98,6 +98,7 @@ fn check_work(scheme: &EncryptionScheme) -> Result<(), KeyError> {
         }
         Kdf::Pbkdf2(work) => work.iteration_count > limits::PBKDF2_ITERATIONS,
         Kdf::Scrypt(work) => {
+            // scrypt fills 128 * N * r bytes, p times (RFC 7914). The values are untrusted, so products saturate.
             let block = u64::from(work.block_size) * 128;
             let memory = work.cost_parameter.saturating_mul(block);
             let all = memory.saturating_mul(u64::from(work.parallelization));
@@ -114,7 +115,7 @@ fn check_work(scheme: &EncryptionScheme) -> Result<(), KeyError> {
     Ok(())
 }
 
-/// Returns the error for a document that is no encrypted key here: by the scheme that it names, if it names one.
+/// Returns the error for a document that cannot be parsed. It names the unsupported scheme if the document has one.
 fn unread(document: &[u8], error: &pkcs8::Error) -> KeyError {
     let unknown = match error {
         pkcs8::Error::Asn1(error) => match error.kind() {
@@ -148,7 +149,7 @@ mod tests {
         Passphrase::new(Zeroizing::new(text.into())).unwrap()
     }
 
-    /// An encrypted key with this derivation, whose data is nonsense.
+    /// Reads an encrypted key with this key derivation and meaningless data.
     fn asking(kdf: Kdf) -> Result<SecretKey, KeyError> {
         let parameters = Parameters {
             kdf,
@@ -198,10 +199,10 @@ mod tests {
         for kdf in [
             pbkdf2(most + 1),
             pbkdf2(100_000_000),
-            // More memory than allowed, once and in a number that wraps around.
+            // More memory than allowed: slightly, and by a product that overflows.
             scrypt(1 << 19, 8, 1),
             scrypt(1 << 63, u16::MAX, u16::MAX),
-            // Little memory, filled very often.
+            // Little memory, but filled very often.
             scrypt(1 << 14, 8, u16::MAX),
         ] {
             let refused = asking(kdf).unwrap_err();
@@ -220,7 +221,7 @@ mod tests {
             let refused = asking(kdf).unwrap_err();
             assert!(matches!(refused, KeyError::Malformed), "{refused}");
         }
-        // What is asked for is done, and gives nonsense.
+        // The derivation is within the limits, but the data does not decrypt.
         for kdf in [scrypt(16, 8, 1), pbkdf2(1)] {
             let refused = asking(kdf).unwrap_err();
             assert!(matches!(refused, KeyError::Passphrase), "{refused}");

@@ -1,9 +1,12 @@
-//! Key pairs and their PEM files: PKCS#8 for secret keys (RFC 5958, RFC 8410), `SubjectPublicKeyInfo` for public ones.
+//! Key pairs and their PEM files: PKCS#8 for secret keys (RFC 5958, RFC 8410), `SubjectPublicKeyInfo` for public keys.
 //!
-//! What could go wrong with a key, and where it stops: another algorithm or the wrong half of a pair (here, each by its
-//! name); an encrypted key that takes for ever to open (`encrypted`); a point of small order, for which one signature fits many messages, or a second
-//! spelling of a point, which would count one key twice (`PublicKey::checked`); secrets in messages (`Debug` shows key
-//! ids only) or left in memory (everything that holds one erases itself).
+//! These are the risks of key files, with the defence for each:
+//! - Another algorithm, or the wrong half of a pair: refused here with an error that names it.
+//! - An encrypted key that takes unlimited time to decrypt: limited in `encrypted`.
+//! - A point of small order, for which one signature fits many messages: refused by `PublicKey::checked`.
+//! - A second encoding of the same point, by which one key would count twice: refused by `PublicKey::checked`.
+//! - Secrets in messages: `Debug` only prints key ids.
+//! - Secrets left in memory: every value that contains one erases itself on drop.
 
 use std::fmt;
 
@@ -21,11 +24,11 @@ use zeroize::Zeroizing;
 use crate::encrypted::{self, Passphrase};
 use crate::{KeyError, limits, pre_authentication_encoding};
 
-/// A publisher's secret key. Erased from memory when dropped; never shown.
+/// A publisher's secret key. It is erased from memory on drop and never printed.
 #[derive(Clone)]
 pub struct SecretKey(SigningKey);
 
-/// A public key, checked: of an algorithm that is known, and neither weak nor in a second spelling.
+/// A validated public key: Ed25519, not weak, and in its canonical encoding.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PublicKey {
     key: VerifyingKey,
@@ -33,14 +36,15 @@ pub struct PublicKey {
 }
 
 impl SecretKey {
-    /// Draws a new key.
+    /// Generates a new key.
     pub fn generate() -> Result<Self, KeyError> {
         let mut seed = Zeroizing::new([0; 32]);
         getrandom::fill(seed.as_mut_slice()).map_err(KeyError::Random)?;
         Ok(Self(SigningKey::from_bytes(&seed)))
     }
 
-    /// Reads PKCS#8 PEM, not encrypted: [`KeyError::Encrypted`] says that [`SecretKey::from_encrypted_pem`] may read it.
+    /// Reads unencrypted PKCS#8 PEM. [`KeyError::Encrypted`] means that [`SecretKey::from_encrypted_pem`] may be able
+    /// to read it.
     pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
         match label(pem)? {
             "PRIVATE KEY" => {}
@@ -69,11 +73,11 @@ impl SecretKey {
             .map_err(|_| KeyError::Malformed)
     }
 
-    /// PKCS#8 PEM, version 1: with the public key inside (version 2), OpenSSL 3.0 refuses to read it.
+    /// Encodes PKCS#8 PEM, version 1. OpenSSL 3.0 refuses version 2, which includes the public key.
     ///
     /// # Panics
     ///
-    /// Never: 32 bytes always have this form.
+    /// Never: 32 bytes always have a PKCS#8 encoding.
     #[must_use]
     pub fn to_pem(&self) -> Zeroizing<String> {
         self.pair()
@@ -81,18 +85,18 @@ impl SecretKey {
             .expect("32 bytes always have a PKCS#8 form")
     }
 
-    /// Encrypted PKCS#8 PEM: PBES2 with scrypt and AES-256-CBC, which OpenSSL 1.1 and later read.
+    /// Encodes encrypted PKCS#8 PEM: PBES2 with scrypt and AES-256-CBC, which OpenSSL 1.1 and later can read.
     ///
     /// # Panics
     ///
-    /// Never: 32 bytes always have this form.
+    /// Never: 32 bytes always have a PKCS#8 encoding.
     pub fn to_encrypted_pem(&self, passphrase: &Passphrase) -> Result<Zeroizing<String>, KeyError> {
         let document = self.pair().to_pkcs8_der();
         let document = document.expect("32 bytes always have a PKCS#8 form");
         encrypted::seal(document.as_bytes(), passphrase)
     }
 
-    /// Without the public half: that makes version 1.
+    /// Returns the key without its public half, which selects version 1 of PKCS#8.
     fn pair(&self) -> KeypairBytes {
         KeypairBytes {
             secret_key: self.0.to_bytes(),
@@ -100,14 +104,14 @@ impl SecretKey {
         }
     }
 
-    /// The public half.
+    /// The public key of the pair.
     #[must_use]
     pub fn public(&self) -> PublicKey {
         PublicKey::with_id(self.0.verifying_key())
     }
 
-    /// Signs the payload of an envelope, together with its type. Ed25519 is deterministic: the same key and payload give the same
-    /// bytes.
+    /// Signs the payload of an envelope together with its type. Ed25519 is deterministic: the same key and payload give
+    /// the same bytes.
     #[must_use]
     pub fn sign(&self, payload_type: PayloadType, payload: &[u8]) -> EnvelopeSignature {
         let message = pre_authentication_encoding(payload_type.as_str(), payload);
@@ -141,11 +145,11 @@ impl PublicKey {
         Self::checked(key)
     }
 
-    /// `SubjectPublicKeyInfo` PEM, as `openssl pkey -pubout` writes it.
+    /// Encodes `SubjectPublicKeyInfo` PEM, as `openssl pkey -pubout` does.
     ///
     /// # Panics
     ///
-    /// Never: 32 bytes always have this form.
+    /// Never: 32 bytes always have this encoding.
     #[must_use]
     pub fn to_pem(&self) -> String {
         self.key
@@ -153,14 +157,15 @@ impl PublicKey {
             .expect("32 bytes always have a SubjectPublicKeyInfo form")
     }
 
-    /// The SHA-256 of the `SubjectPublicKeyInfo` (DER).
+    /// The SHA-256 of the `SubjectPublicKeyInfo` in DER.
     #[must_use]
     pub fn id(&self) -> KeyId {
         self.id
     }
 
-    /// Whether this key made a signature over a payload of this type, whatever key the signature names. The strict
-    /// rule of RFC 8032 5.1.7: no second spelling of a signature, no points of small order.
+    /// Returns whether this key made a signature over a payload of this type, regardless of the key that the signature
+    /// names. It applies the strict rule of RFC 8032 5.1.7: one encoding for each signature, and no points of small
+    /// order.
     #[must_use]
     pub fn verifies(
         &self,
@@ -195,18 +200,19 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// Whether the y coordinate is below the field's prime 2^255 - 19 (RFC 8032 5.1.3 step 1). The decoder reduces instead
-/// of refusing, and so would take two texts for one key.
+/// Returns whether the y coordinate is below the field's prime 2^255 - 19 (RFC 8032 5.1.3 step 1). The decoder reduces
+/// larger values instead of refusing them, so that two texts would represent the same key.
 fn is_canonical(bytes: &[u8; 32]) -> bool {
     let top = bytes[31] & 0x7f;
     !(top == 0x7f && bytes[1..31].iter().all(|byte| *byte == 0xff) && bytes[0] >= 0xed)
 }
 
-/// The label of the only PEM block in a text.
+/// Returns the label of the only PEM block in a text.
 fn label(pem: &str) -> Result<&str, KeyError> {
     if pem.len() > limits::PEM_SIZE {
         return Err(KeyError::Size(pem.len()));
     }
+    // With more than one block, it would be ambiguous which key is meant.
     if pem.matches("-----BEGIN ").count() != 1 {
         return Err(KeyError::NotPem);
     }
@@ -219,6 +225,7 @@ fn refuse_label(label: &str) -> KeyError {
         "RSA PRIVATE KEY" | "RSA PUBLIC KEY" => KeyError::Algorithm("RSA".to_owned()),
         "EC PRIVATE KEY" => KeyError::Algorithm("ECDSA".to_owned()),
         "DSA PRIVATE KEY" => KeyError::Algorithm("DSA".to_owned()),
+        // The label is text of an untrusted file.
         other => KeyError::Label(other.chars().take(80).collect()),
     }
 }
@@ -243,17 +250,17 @@ fn check_algorithm(oid: &ObjectIdentifier) -> Result<(), KeyError> {
 mod tests {
     use super::*;
 
-    /// Made by `openssl genpkey -algorithm ed25519`.
+    /// Created by `openssl genpkey -algorithm ed25519`.
     const SECRET: &str = "-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEIBCKVJxSXKb/AfXOFpMjXlJNl6xEu+G2JCEnwgx1Kt1N
 -----END PRIVATE KEY-----
 ";
-    /// Made from it by `openssl pkey -pubout`.
+    /// Derived from it by `openssl pkey -pubout`.
     const PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
 MCowBQYDK2VwAyEAH54whvCLRxp8UDkHmB8dT2UMPVPorSrsFCoktuTIPqQ=
 -----END PUBLIC KEY-----
 ";
-    /// `openssl pkey -pubout -outform DER | sha256sum` of the same key.
+    /// The output of `openssl pkey -pubout -outform DER | sha256sum` for this key.
     const ID: &str = "91a7e27ec25e8d3cbb53c0d15227bb20c1032fdce1421c31e934e48ceca44b72";
 
     fn public_pem(bytes: [u8; 32]) -> String {
@@ -319,7 +326,7 @@ MCowBQYDK2VwAyEAH54whvCLRxp8UDkHmB8dT2UMPVPorSrsFCoktuTIPqQ=
             public(&PUBLIC.replace("MCow", "MCoA")),
             KeyError::Malformed
         ));
-        // The last byte of the algorithm's number turns Ed25519 into X25519 and Ed448.
+        // Changing the last byte of the algorithm's OID turns Ed25519 into Ed448.
         let ed448 = PUBLIC.replace("MCowBQYDK2Vw", "MCowBQYDK2Vx");
         assert!(public(&ed448).to_string().contains("Ed448"));
     }
@@ -348,7 +355,7 @@ MCowBQYDK2VwAyEAH54whvCLRxp8UDkHmB8dT2UMPVPorSrsFCoktuTIPqQ=
             for sign in [0x7f, 0xff] {
                 let mut spelling = [0xff; 32];
                 (spelling[0], spelling[31]) = (low, sign);
-                // Not every coordinate is one of a point; those that are not are malformed anyway.
+                // Not every coordinate belongs to a point; those that do not are malformed anyway.
                 match PublicKey::from_pem(&public_pem(spelling)) {
                     Err(KeyError::Weak) => decoded += 1,
                     Err(KeyError::Malformed) => {}

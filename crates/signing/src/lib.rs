@@ -1,13 +1,14 @@
-//! Keys, signatures and the threshold rule: Ed25519 over DSSE's pre-authentication encoding.
+//! Keys, signatures and trust policies: Ed25519 over the pre-authentication encoding of DSSE.
 //!
-//! The only crate that depends on a signature algorithm. It knows which keys count for which Solution, and how many
-//! must have signed. It must not know paths, images or archives, and reads no files: keys come as the PEM text that
-//! `openssl genpkey -algorithm ed25519` makes, encrypted ones with their passphrase.
+//! [`SecretKey`] signs, [`verify`] checks the signatures of an envelope against a [`Trust`], and [`Policies`] select
+//! the trust for a Solution. This is the only crate that depends on a signature algorithm. It does not know paths,
+//! images or archives, and it reads no files: keys are passed as the PEM text that `openssl genpkey -algorithm ed25519`
+//! writes, encrypted keys together with their passphrase.
 //!
-//! The algorithm of a signature follows from the public key (its `SubjectPublicKeyInfo`), never from the envelope, so
-//! another algorithm can be added without a way to choose the weaker one.
+//! The algorithm of a signature follows from the public key (its `SubjectPublicKeyInfo`) and never from the envelope.
+//! Another algorithm can therefore be added without giving an attacker the choice of the weaker one.
 //!
-//! Open `trust.rs` first, which has the one rule.
+//! Start with `trust.rs`, which contains the rule for accepting signatures.
 
 mod encrypted;
 mod error;

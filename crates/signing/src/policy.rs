@@ -1,8 +1,8 @@
-//! What a site trusts: policies, each for some Solutions, and the rule by which one of them counts.
+//! The trust policies of a site ([`Policies`]). Each names some Solutions and the keys that must have signed them.
 //!
-//! Policies never add up. For each Solution exactly one counts, the one with the closest pattern: otherwise a policy that
-//! somebody wrote for all Solutions with one key would undo a stricter one that was written for this Solution. Two
-//! policies with the same pattern are refused, so that there is always one that is closest.
+//! Policies are never combined: exactly one applies to each Solution, the one with the closest pattern. If they were
+//! combined, a policy with one key for all Solutions would weaken a stricter policy for a single Solution. Two policies
+//! with the same pattern are refused, so the closest policy is always unique.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use schemas::{KubernetesName, SolutionName, SolutionPattern, TrustPolicy, limits
 
 use crate::{KeyError, PublicKey, Trust, TrustError};
 
-/// The trust that a site puts in some keys, for some Solutions.
+/// A set of trusted keys for some Solutions.
 #[derive(Clone, Debug)]
 pub struct Policy {
     name: KubernetesName,
@@ -18,24 +18,24 @@ pub struct Policy {
     trust: Trust,
 }
 
-/// All policies of a site.
+/// All trust policies of a site.
 #[derive(Clone, Debug, Default)]
 pub struct Policies(Vec<Policy>);
 
-/// The reason why documents are no policies, or policies do not go together.
+/// The reason why policy documents are invalid or conflict with each other.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// A key that is none.
+    /// A key that is not a valid public key.
     #[error("key {number} of policy `{policy}` is not a public key")]
     Key {
         /// The policy.
         policy: KubernetesName,
-        /// The number of the key, from 1.
+        /// The position of the key, counted from 1.
         number: usize,
         /// The cause.
         source: KeyError,
     },
-    /// Keys and a threshold that make no trust.
+    /// Keys and a threshold that do not form a valid trust.
     #[error("policy `{policy}` is not valid")]
     Trust {
         /// The policy.
@@ -43,38 +43,38 @@ pub enum PolicyError {
         /// The cause.
         source: TrustError,
     },
-    /// A policy for nothing, or of more keys or patterns than are read.
+    /// A policy without keys or patterns, or with more than the limit.
     #[error("policy `{policy}` has {count} {what}; expected 1 to {most}")]
     Count {
         /// The policy.
         policy: KubernetesName,
-        /// Of what.
+        /// The kind of the counted elements.
         what: &'static str,
-        /// The number that it has.
+        /// The actual number.
         count: usize,
-        /// The number that it may have.
+        /// The maximum number.
         most: usize,
     },
-    /// More than [`limits::TRUST_POLICIES`].
+    /// More policies than [`limits::TRUST_POLICIES`].
     #[error("there are {0} policies; at most {max} are read", max = limits::TRUST_POLICIES)]
     Policies(usize),
-    /// Two policies of one name.
+    /// Two policies with the same name.
     #[error("two policies have the name `{0}`")]
     Name(KubernetesName),
-    /// Two policies of which none is closer.
+    /// Two policies with the same pattern.
     #[error("policies `{first}` and `{second}` both apply to `{pattern}`, and only one may")]
     Pattern {
         /// The pattern.
         pattern: SolutionPattern,
-        /// One policy; the same as the other when it names the pattern twice.
+        /// The first policy; the same as the second if it contains the pattern twice.
         first: KubernetesName,
-        /// The other.
+        /// The second policy.
         second: KubernetesName,
     },
 }
 
 impl Policy {
-    /// The policy that a document describes.
+    /// Reads the policy in a document.
     pub fn new(document: &TrustPolicy) -> Result<Self, PolicyError> {
         let policy = &document.metadata.name;
         let spec = &document.spec;
@@ -120,13 +120,13 @@ impl Policy {
         &self.name
     }
 
-    /// The Solutions that it is for.
+    /// The patterns of the Solutions that it applies to.
     #[must_use]
     pub fn solutions(&self) -> &[SolutionPattern] {
         &self.solutions
     }
 
-    /// Its keys and their threshold.
+    /// Its keys and threshold.
     #[must_use]
     pub fn trust(&self) -> &Trust {
         &self.trust
@@ -142,7 +142,7 @@ impl Policy {
 }
 
 impl Policies {
-    /// Puts the policies of a site together.
+    /// Combines the policies of a site and checks that they do not conflict.
     pub fn new(policies: Vec<Policy>) -> Result<Self, PolicyError> {
         if policies.len() > limits::TRUST_POLICIES {
             return Err(PolicyError::Policies(policies.len()));
@@ -166,7 +166,7 @@ impl Policies {
         Ok(Self(policies))
     }
 
-    /// The one policy that counts for a Solution.
+    /// Returns the policy that applies to a Solution.
     #[must_use]
     pub fn for_solution(&self, solution: &SolutionName) -> Option<&Policy> {
         let fitting = self.0.iter().filter_map(|policy| {
@@ -175,17 +175,18 @@ impl Policies {
                 .map(|closeness| (closeness, policy))
         });
         fitting
+            // The maximum is unique: two matching patterns of the same closeness are equal, which `new` refuses.
             .max_by_key(|(closeness, _)| *closeness)
             .map(|(_, policy)| policy)
     }
 
-    /// Whether the site has no policy.
+    /// Returns whether the site has no policy.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The policies in their order.
+    /// Iterates over the policies in their order.
     #[must_use = "this only makes an iterator"]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &Policy> {
         self.0.iter()

@@ -1,6 +1,7 @@
-//! What is signed: DSSE's pre-authentication encoding, which binds the payload's type and length to its bytes.
+//! The signed message: the pre-authentication encoding of DSSE, which binds the payload's type and length to its bytes.
 
-/// DSSE protocol 1.0.0, "Signature Definition": `DSSEv1 SP LEN(type) SP type SP LEN(body) SP body`, lengths in decimal.
+/// Encodes a message (DSSE protocol 1.0.0, "Signature Definition"): `DSSEv1 SP LEN(type) SP type SP LEN(body) SP body`.
+/// The lengths are decimal numbers.
 #[must_use]
 pub fn pre_authentication_encoding(payload_type: &str, payload: &[u8]) -> Vec<u8> {
     let mut encoded = format!(
@@ -19,7 +20,7 @@ mod tests {
 
     #[test]
     fn the_encoding_is_that_of_the_specification() {
-        // The example of the DSSE protocol document.
+        // The example in the DSSE protocol document.
         let encoded = pre_authentication_encoding("http://example.com/HelloWorld", b"hello world");
         assert_eq!(
             encoded,

@@ -1,4 +1,5 @@
-//! Which keys count, and the one rule for signatures, of an archive as of a plan.
+//! Trusted keys with their threshold ([`Trust`]), and the rule for accepting signatures ([`verify`]). It applies to
+//! archives and to plans.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -7,32 +8,33 @@ use schemas::{Envelope, KeyId};
 
 use crate::PublicKey;
 
-/// The keys that count, and how many of them must have signed.
+/// Trusted keys, and the number of them that must have signed.
 #[derive(Clone, Debug)]
 pub struct Trust {
     keys: BTreeMap<KeyId, PublicKey>,
     threshold: usize,
 }
 
-/// The reason why keys and a threshold make no trust.
+/// The reason why keys and a threshold do not form a valid trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TrustError {
-    /// No key.
+    /// No key is given.
     #[error("no key is trusted")]
     Empty,
-    /// One key twice.
+    /// A key is given twice.
     #[error("key {0} is given twice")]
     Repeated(KeyId),
-    /// Several keys without a threshold: "any of them" and "all of them" are too far apart to guess.
+    /// Multiple keys are given without a threshold. "Any of them" and "all of them" differ too much to assume a
+    /// default.
     #[error("{keys} keys are trusted: say how many of them must have signed")]
     ThresholdMissing {
         /// The number of keys.
         keys: usize,
     },
-    /// More signatures than keys.
+    /// The threshold exceeds the number of keys.
     #[error("{threshold} signatures are required, but only {keys} keys are trusted")]
     ThresholdTooHigh {
-        /// The number of signatures that are asked for.
+        /// The required number of signatures.
         threshold: usize,
         /// The number of keys.
         keys: usize,
@@ -42,27 +44,27 @@ pub enum TrustError {
 /// The signers of an envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signers {
-    /// Trusted keys whose signatures are good, in the order of their ids.
+    /// Trusted keys with valid signatures, sorted by id.
     pub trusted: Vec<KeyId>,
-    /// Keys that signatures name and nobody here knows. They say nothing.
+    /// Keys of other signatures, which are not trusted. They are not counted.
     pub unknown: Vec<KeyId>,
 }
 
-/// The reason why the signatures of an archive do not suffice.
+/// The reason why the signatures of an envelope do not satisfy a trust.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
-    /// No signature at all.
+    /// The envelope has no signature.
     #[error("the archive is not signed")]
     Unsigned,
-    /// A signature that names a trusted key and is not one of this payload.
+    /// A signature names a trusted key, but is not its signature of this payload.
     #[error("the signature by trusted key {0} is invalid: the statement was altered after signing")]
     Wrong(KeyId),
-    /// Fewer good signatures by trusted keys than asked for.
+    /// Fewer valid signatures by trusted keys than required.
     #[error("{} of {needed} signatures needed from trusted keys{}", .signers.trusted.len(), strangers(.signers))]
     TooFew {
-        /// The signatures that there are.
+        /// The signers that were found.
         signers: Signers,
-        /// The number that is asked for.
+        /// The required number of signatures.
         needed: usize,
     },
 }
@@ -80,7 +82,7 @@ fn strangers(signers: &Signers) -> String {
 }
 
 impl Trust {
-    /// Trusts these keys. The threshold may be left out for a single key only.
+    /// Trusts these keys. A single key needs no threshold.
     pub fn new(keys: Vec<PublicKey>, threshold: Option<NonZeroUsize>) -> Result<Self, TrustError> {
         let mut by_id = BTreeMap::new();
         for key in keys {
@@ -111,15 +113,16 @@ impl Trust {
         self.threshold
     }
 
-    /// The ids of the trusted keys, in their order.
+    /// Iterates over the ids of the trusted keys in ascending order.
     #[must_use = "this only makes an iterator"]
     pub fn key_ids(&self) -> impl ExactSizeIterator<Item = KeyId> {
         self.keys.keys().copied()
     }
 }
 
-/// The one rule: every signature that names a trusted key must be good, and at least the threshold of distinct trusted
-/// keys must have signed. Ids in the envelope only select a key; what is counted are keys of `trust`, each once.
+/// Verifies the signatures of an envelope. Every signature that names a trusted key must be valid, and at least the
+/// threshold of distinct trusted keys must have signed. Ids in the envelope only select a key: the count is over the
+/// keys of `trust`, each once.
 pub fn verify(envelope: &Envelope, trust: &Trust) -> Result<Signers, VerifyError> {
     let mut signers = Signers {
         trusted: Vec::new(),
@@ -131,7 +134,7 @@ pub fn verify(envelope: &Envelope, trust: &Trust) -> Result<Signers, VerifyError
             Some(key) if key.verifies(envelope.payload_type(), envelope.payload(), &signature) => {
                 signers.trusted.push(key.id());
             }
-            // Even if the others were enough: no key signs wrongly, so that something was altered.
+            // This fails even if other signatures suffice. Keys do not sign incorrectly, so something was altered.
             Some(key) => return Err(VerifyError::Wrong(key.id())),
         }
     }
@@ -202,7 +205,7 @@ mod tests {
         assert_eq!(new(&[&a, &b], 3), Err(too_high));
     }
 
-    /// Who signed, who is trusted, how many must have signed, who is counted if that suffices.
+    /// The signing keys, the trusted keys, the threshold, and the counted keys if they suffice.
     type Case<'a> = (
         &'a [&'a SecretKey],
         &'a [&'a SecretKey],
@@ -289,7 +292,7 @@ mod tests {
         );
     }
 
-    /// A signature of `key` with its bytes changed.
+    /// Verifies a signature of `key` after changing its bytes.
     fn altered(key: &SecretKey, alter: impl FnOnce(&mut Vec<u8>)) -> Result<Signers, VerifyError> {
         let mut signature = key.sign(PayloadType::Statement, b"statement");
         alter(&mut signature.bytes);
@@ -332,7 +335,7 @@ mod tests {
             verify(&envelope, &trust(&[b], 1)),
             Err(VerifyError::Wrong(key_id))
         );
-        // Whoever trusts the true signer only sees an id that nobody knows.
+        // For a site that trusts only the actual signer, the signature names an unknown key.
         let refused = verify(&envelope, &trust(&[a], 1));
         assert!(matches!(refused, Err(VerifyError::TooFew { .. })));
     }

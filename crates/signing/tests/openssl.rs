@@ -1,4 +1,4 @@
-//! The openssl program judges keys and signatures, both ways.
+//! Tests with the openssl program: it reads our keys and signatures, and we read its own.
 
 #![allow(
     clippy::unwrap_used,
@@ -158,7 +158,7 @@ fn passphrase(text: &str) -> Passphrase {
     Passphrase::new(text.as_bytes().to_vec().into()).unwrap()
 }
 
-/// Makes a key by OpenSSL and encrypts it with these options of `openssl pkcs8`.
+/// Creates a key with OpenSSL and encrypts it with these options of `openssl pkcs8`.
 fn encrypted_by_openssl(dir: &Path, options: &[&str]) -> String {
     openssl(
         dir,
@@ -222,7 +222,7 @@ fn keys_that_are_encrypted_badly_are_refused_by_name() {
             "{options:?}: {refused:?}"
         );
     }
-    // A key of another algorithm behind the right passphrase.
+    // A key of another algorithm, encrypted with the right passphrase.
     let ec = ["genpkey", "-algorithm", "ED448", "-out", "secret.pem"];
     openssl(
         dir,
