@@ -1,7 +1,8 @@
-//! Small files of this machine: reading one whole, within a limit, making a new one; in [`ownership`], who else could
-//! change what a path leads to, and in [`owned`], reading what nobody else can.
+//! Small local files: [`read`] reads one completely within a limit, [`create`] writes a new one. [`ownership`]
+//! determines whether other users could change the target of a path, and [`owned`] reads files that only root and the
+//! user can write.
 //!
-//! This crate knows paths, sizes and owners. It must not know what files are for: no archives, no network.
+//! This crate knows paths, sizes and owners. It does not know the purpose of the files, archives or the network.
 
 mod limits;
 pub mod owned;
@@ -17,18 +18,18 @@ use sha2::Digest as _;
 /// The reason why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The file system said no.
+    /// The operating system reported an error.
     #[error("cannot read `{}`", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The reason.
+        /// The cause.
         source: io::Error,
     },
     /// A directory, a device or a pipe.
     #[error("`{}` is not a regular file", .0.display())]
     Kind(PathBuf),
-    /// Larger than this kind of file ever needs to be.
+    /// The file is larger than any legitimate file of its kind.
     #[error("`{}` has {size} bytes; at most {limit} are read", path.display())]
     Size {
         /// The file.
@@ -41,14 +42,15 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// Whether the file or directory does not exist.
+    /// Returns whether the file or directory does not exist.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
 }
 
-/// The size in bytes of a regular file. Asked before opening, since opening a pipe would wait for its other end.
+/// Returns the size in bytes of a regular file. Callers check it before opening, because opening a named pipe would
+/// block until its other end is opened.
 pub fn size(path: &Path) -> Result<u64, ReadError> {
     let metadata = fs::metadata(path).map_err(|source| failed(path, source))?;
     if metadata.is_file() {
@@ -58,7 +60,7 @@ pub fn size(path: &Path) -> Result<u64, ReadError> {
     }
 }
 
-/// The bytes of a regular file of at most `limit` bytes.
+/// Reads a regular file of at most `limit` bytes.
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     let too_large = |size| ReadError::Size {
         path: path.to_owned(),
@@ -70,7 +72,7 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
         return Err(too_large(size));
     }
     let mut bytes = Vec::new();
-    // One byte more than allowed, to notice a file that grows while it is read.
+    // One byte more than allowed, to detect a file that grows while it is read.
     File::open(path)
         .and_then(|file| file.take(limit + 1).read_to_end(&mut bytes))
         .map_err(|source| failed(path, source))?;
@@ -81,13 +83,13 @@ pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ReadError> {
     Ok(bytes)
 }
 
-/// Makes a file with these bytes where there is none, and the directories above it.
+/// Creates a file with these bytes, and its parent directories. It fails if the file exists.
 pub fn create(path: &Path, bytes: &[u8]) -> io::Result<()> {
     path.parent().map_or(Ok(()), fs::create_dir_all)?;
     File::create_new(path)?.write_all(bytes)
 }
 
-/// The error of a file system call on `path`.
+/// Creates the error of a file system operation on `path`.
 #[must_use]
 pub fn failed(path: &Path, source: io::Error) -> ReadError {
     ReadError::Io {
@@ -96,13 +98,13 @@ pub fn failed(path: &Path, source: io::Error) -> ReadError {
     }
 }
 
-/// The SHA-256 of bytes in memory.
+/// Returns the SHA-256 of bytes in memory.
 #[must_use]
 pub fn digest(bytes: &[u8]) -> Digest {
     Digest::new(sha2::Sha256::digest(bytes).into())
 }
 
-/// The SHA-256 of all that a reader gives, of which little is in memory at a time.
+/// Returns the SHA-256 of a reader's bytes without loading them all into memory.
 pub fn digest_of(mut reader: impl io::Read) -> io::Result<Digest> {
     let mut hash = sha2::Sha256::new();
     let mut buffer = vec![0; limits::HASHED_AT_ONCE];

@@ -1,6 +1,6 @@
-//! The named limits of following a path and of hashing a file, each with its reason.
+//! The named limits of resolving a path and of hashing a file, each with its reason.
 
-/// Links on the way to a directory: what Linux follows (`path_resolution(7)`).
+/// Symbolic links while resolving a path: the limit of Linux (`path_resolution(7)`).
 pub(crate) const PATH_LINKS: usize = 40;
 /// Bytes that are read and hashed at once: enough for any medium.
 pub(crate) const HASHED_AT_ONCE: usize = 1024 * 1024;

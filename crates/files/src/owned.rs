@@ -1,4 +1,4 @@
-//! Reading a file that nobody but root and the user can write to.
+//! Reading of files that only root and the user can write: [`read`].
 
 use std::fs::OpenOptions;
 use std::io::{self, Read as _};
@@ -9,10 +9,10 @@ use rustix::fs::OFlags;
 
 use crate::ownership::{self, OwnershipError};
 
-/// The reason why such a file is not read.
+/// The reason why a file is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum OwnedError {
-    /// The file system said no.
+    /// The operating system reported an error.
     #[error("cannot read `{}`", path.display())]
     Io {
         /// The file.
@@ -20,16 +20,16 @@ pub enum OwnedError {
         /// The cause.
         source: io::Error,
     },
-    /// A link can lead to where others write.
+    /// The path is a symbolic link, whose target other users may be able to change.
     #[error("`{}` is a link, and only files are read", .0.display())]
     Link(PathBuf),
     /// A directory, a device or a pipe.
     #[error("`{}` is not a file", .0.display())]
     Kind(PathBuf),
-    /// Somebody else can write to it.
+    /// Another user can write to the file.
     #[error(transparent)]
     Exposed(OwnershipError),
-    /// Larger than this kind of file ever needs to be.
+    /// The file is larger than any legitimate file of its kind.
     #[error("`{}` has more than {limit} bytes", path.display())]
     Size {
         /// The file.
@@ -39,15 +39,15 @@ pub enum OwnedError {
     },
 }
 
-/// The bytes of a file, at most so many, that nobody but root and the user of this number can write to. Its directory is
-/// the caller's business.
+/// Reads a file of at most `limit` bytes that only root and the user with this id can write. The caller is responsible
+/// for checking its directory.
 pub fn read(path: &Path, limit: u64, user: u32) -> Result<Vec<u8>, OwnedError> {
     let failed = |source| OwnedError::Io {
         path: path.to_owned(),
         source,
     };
     let mut options = OpenOptions::new();
-    // A link may lead to where others write, and a pipe would wait for them.
+    // A link could lead to a file that other users can write, and opening a named pipe would block.
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
     options.read(true).custom_flags(flags.bits().cast_signed());
     let file = match options.open(path) {
@@ -65,6 +65,7 @@ pub fn read(path: &Path, limit: u64, user: u32) -> Result<Vec<u8>, OwnedError> {
         return Err(OwnedError::Exposed(OwnershipError::Exposed { path, how }));
     }
     let mut bytes = Vec::new();
+    // One byte more than allowed, to detect a larger file.
     file.take(limit + 1)
         .read_to_end(&mut bytes)
         .map_err(failed)?;

@@ -1,11 +1,11 @@
-//! Who else could change what a path leads to.
+//! Checks whether other users could change the target of a path: [`directory`].
 //!
-//! A file that only its owner may write to is not his alone if somebody else can rename a directory above it, or put a
-//! link in its way. So a path is followed as the kernel follows it, component by component, and everything on the way
-//! must belong to root or to the user: every directory from `/` on, and every link. Nobody else may write to these
-//! directories either, but for those where the sticky bit keeps entries for their owners (`/tmp`): the next component is
-//! then the user's or root's, or it is refused. Whatever passes here can be changed by root and the user alone, so that
-//! it is the same when it is used.
+//! A file that only its owner can write is still exposed if another user can rename a directory above it or replace one
+//! of them by a link. The path is therefore resolved component by component, as the kernel does it. Every directory
+//! from `/` down and every link must belong to root or to the user, and no other user may have write access to these
+//! directories. Directories with the sticky bit, such as `/tmp`, are an exception: only owners can rename their
+//! entries, so it suffices that the next component belongs to the user or to root. Only root and the user can change a
+//! path that passes, so it cannot change between check and use.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -16,12 +16,12 @@ use std::path::{Component, Path, PathBuf};
 
 use crate::limits;
 
-/// The property that lets somebody else change a file or directory.
+/// The property that allows another user to change a file or directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exposure {
-    /// It belongs to the user of this number.
+    /// It belongs to the user with this id.
     Owner(u32),
-    /// Its mode lets others write to it.
+    /// Its mode allows other users to write to it.
     Mode(u32),
 }
 
@@ -34,29 +34,29 @@ impl fmt::Display for Exposure {
     }
 }
 
-/// The reason why it is not known that a path is nobody else's.
+/// The reason why a path is not known to be safe from other users.
 #[derive(Debug, thiserror::Error)]
 pub enum OwnershipError {
-    /// The file system said no.
+    /// The operating system reported an error.
     #[error("cannot inspect `{}`", path.display())]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// The reason.
+        /// The cause.
         source: io::Error,
     },
-    /// Somebody else could change where the path leads.
+    /// Another user could change the target of the path.
     #[error("`{}` {how}", path.display())]
     Exposed {
-        /// The directory or link on the way.
+        /// The directory or link that the user could change.
         path: PathBuf,
-        /// The property that lets them.
+        /// The property that allows this.
         how: Exposure,
     },
-    /// A link to nothing: whoever made it meant something.
+    /// A link to a missing target. It is not treated as missing, because its creator intended some target.
     #[error("`{}` is a dangling link", .0.display())]
     Dangling(PathBuf),
-    /// Links in circles.
+    /// The path leads through too many links, for example a circle.
     #[error("`{}` leads through more than {max} links", .0.display(), max = limits::PATH_LINKS)]
     Links(PathBuf),
     /// A file where a directory is needed.
@@ -64,16 +64,16 @@ pub enum OwnershipError {
     NotADirectory(PathBuf),
 }
 
-/// The end of a path, without links.
+/// The target of a path after resolving all links.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResolvedPath {
-    /// To a directory.
+    /// An existing directory.
     There(PathBuf),
-    /// To nothing yet.
+    /// A path that does not exist.
     Missing(PathBuf),
 }
 
-/// Returns what lets others than these owners change something of this owner and mode.
+/// Returns the property of a file with this owner and mode that allows users other than `owners` to change it.
 #[must_use]
 pub fn exposure(owner: u32, mode: u32, owners: &[u32]) -> Option<Exposure> {
     if !owners.contains(&owner) {
@@ -82,12 +82,13 @@ pub fn exposure(owner: u32, mode: u32, owners: &[u32]) -> Option<Exposure> {
     (mode & 0o022 != 0).then_some(Exposure::Mode(mode & 0o7777))
 }
 
-/// Follows a path to a directory that only root and the user of this number can change, as well as everything above it.
+/// Resolves the path of a directory, and checks that only root and the user with this id can change it and every
+/// directory above it.
 pub fn directory(path: &Path, user: u32) -> Result<ResolvedPath, OwnershipError> {
     PathWalk::new(path, user, &look)?.follow(path)
 }
 
-/// The facts that the file system has of an entry.
+/// The attributes of a file system entry.
 #[derive(Clone, Copy, Debug)]
 struct Facts {
     kind: ComponentKind,
@@ -123,19 +124,19 @@ impl From<&Metadata> for Facts {
     }
 }
 
-/// A component that is not followed yet.
+/// A component that is not resolved yet.
 struct PathComponent {
     name: OsString,
-    /// The link that it stands in.
+    /// The link whose target contains the component.
     link: Option<PathBuf>,
 }
 
 struct PathWalk<'a> {
     look: &'a dyn Fn(&Path) -> io::Result<Facts>,
     user: u32,
-    /// The directory that it has come to, without links.
+    /// The directory that is resolved so far, without links.
     at: PathBuf,
-    /// The components that are left, the next one last.
+    /// The remaining components, in reverse order.
     components: Vec<PathComponent>,
     links: usize,
 }
@@ -178,6 +179,7 @@ impl<'a> PathWalk<'a> {
     fn follow(mut self, path: &Path) -> Result<ResolvedPath, OwnershipError> {
         self.check_parent(self.facts(&self.at)?)?;
         while let Some(component) = self.components.pop() {
+            // `at` contains no links, so its parent is the parent in the text of the path.
             if component.name == ".." {
                 self.at.pop();
                 continue;
@@ -218,7 +220,8 @@ impl<'a> PathWalk<'a> {
         })
     }
 
-    /// Checks a directory that something lies in, whose owner is checked in turn.
+    /// Checks a directory that contains the next component. The owner of that component is checked next, so a sticky
+    /// directory may be writable.
     fn check_parent(&self, facts: Facts) -> Result<(), OwnershipError> {
         const STICKY: u32 = 0o1000;
         let mode = if facts.mode & STICKY == 0 {
@@ -229,7 +232,7 @@ impl<'a> PathWalk<'a> {
         self.check(&self.at, facts.owner, mode)
     }
 
-    /// Goes on with what a link says. Its mode says nothing: links cannot be written to.
+    /// Continues with the target of a link. The mode of a link is not checked, because links cannot be written.
     fn enter_link(&mut self, path: &Path, link: &Path, facts: Facts) -> Result<(), OwnershipError> {
         self.check(link, facts.owner, 0)?;
         self.links += 1;
@@ -237,6 +240,7 @@ impl<'a> PathWalk<'a> {
             return Err(OwnershipError::Links(path.to_owned()));
         }
         let target = fs::read_link(link).map_err(|error| failed(link, error))?;
+        // The root directory was checked at the start of the walk.
         if target.is_absolute() {
             self.at = PathBuf::from("/");
         }
@@ -249,6 +253,7 @@ impl<'a> PathWalk<'a> {
         path: PathBuf,
         component: PathComponent,
     ) -> Result<ResolvedPath, OwnershipError> {
+        // The missing component is part of a link's target.
         if let Some(link) = component.link {
             return Err(OwnershipError::Dangling(link));
         }
@@ -279,10 +284,10 @@ mod tests {
 
     use super::*;
 
-    /// A user who is neither root nor whoever runs the test.
+    /// A user id that belongs neither to root nor to the user who runs the test.
     const STRANGER: u32 = 54_321;
 
-    /// `a/b/c`, in which a test changes what it is about.
+    /// A directory `a/b/c` that the tests modify.
     struct Bench(TempDir);
 
     impl Bench {
@@ -304,8 +309,8 @@ mod tests {
             fs::set_permissions(self.path(name), Permissions::from_mode(mode)).unwrap();
         }
 
-        /// Follows a path on a file system where the entry of this name, if any, is a stranger's. The directories above
-        /// the bench are root's, wherever tests have their files.
+        /// Resolves a path as if another user owned the entry with this name. The directories above the bench are
+        /// treated as root's, independent of the location of the test's files.
         fn follow(&self, name: &str, foreign: Option<&str>) -> Result<ResolvedPath, String> {
             let user = rustix::process::geteuid().as_raw();
             let look = |path: &Path| {
