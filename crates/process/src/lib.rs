@@ -1,9 +1,7 @@
-//! Runs of other programs: with an environment of their own, and within limits of time, memory and output; and the
-//! directories that only this user can look into, where such a run has its files.
+//! Execution of other programs with an explicit environment and limits of time, memory and output ([`ProgramRun`]), and
+//! private directories for the files of a run ([`Scratch`]).
 //!
-//! This crate knows how a program is started, heard and ended. It must not know any program.
-//!
-//! Open `run.rs` first, which every run goes through.
+//! This crate starts programs, reads their output and stops them. It knows no particular program. Start with `run.rs`.
 
 mod limits;
 mod run;

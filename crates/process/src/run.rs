@@ -1,4 +1,5 @@
-//! One run of a program: its environment, its time, its memory and what it writes.
+//! One run of a program: [`ProgramRun`] describes it, [`ProgramRun::run`] executes it within its [`RunLimits`]. Output
+//! is read in separate threads, so that a run can always be cancelled, also while the program writes nothing.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -15,44 +16,43 @@ use watch::{Cancel, Cancelled};
 
 use crate::limits;
 
-/// The interval at which it is looked whether the work is to end.
+/// The interval for checking whether the run is cancelled or has ended.
 const TICK: Duration = Duration::from_millis(50);
 
-/// The command that a program is to run. It reads nothing from its standard input.
+/// A command to execute. Its standard input is empty.
 #[derive(Debug)]
 pub struct ProgramRun<'a> {
     /// The program.
     pub program: &'a Path,
     /// The arguments, in order.
     pub arguments: &'a [OsString],
-    /// All variables that its environment has: nothing of this program's own comes by itself. A later entry goes before an
-    /// earlier one.
+    /// All environment variables. Nothing is inherited from this process. A later entry overrides an earlier one.
     pub environment: Vec<(OsString, OsString)>,
-    /// The directory that it runs in; this program's own if there is none.
+    /// The working directory; that of this process if there is none.
     pub directory: Option<&'a Path>,
-    /// Whether what it writes is wanted; its standard error always is.
+    /// Captures the standard output. The standard error is always captured.
     pub heard: bool,
-    /// The limits of what it may use.
+    /// The resource limits.
     pub limits: RunLimits,
 }
 
-/// The limits of a run.
+/// The resource limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunLimits {
-    /// The time that it may take.
+    /// The maximum duration.
     pub time: Duration,
-    /// The time that it has to end by itself once it is asked to, before it is killed. None for what leaves nothing
-    /// half done: it is killed at once, and was cancelled.
+    /// The time between the request to end (SIGTERM) and SIGKILL. Zero for programs that leave no incomplete work: they
+    /// are killed at once, which counts as cancelled.
     pub farewell: Duration,
-    /// Bytes of memory that it may write to.
+    /// Bytes of writable memory.
     pub memory: u64,
-    /// Bytes of each file that it may write.
+    /// Bytes of each file that it writes.
     pub file: u64,
-    /// Bytes that it may write to its standard output.
+    /// Bytes of its standard output.
     pub output: u64,
 }
 
-/// The reason why a run did not come to its end.
+/// The reason why a run did not succeed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The program does not exist.
@@ -64,48 +64,48 @@ pub enum RunError {
     /// The program failed.
     #[error("it failed")]
     Failed {
-        /// The exit code; none if a signal has ended it.
+        /// The exit code; none if a signal ended the program.
         code: Option<i32>,
         /// The last bytes of its standard error.
         said: Vec<u8>,
     },
-    /// The program did not end in time.
+    /// The program exceeded its time limit.
     #[error("it did not end in time")]
     TooLong,
-    /// The program wrote more than is read.
+    /// The program wrote more than its output limit.
     #[error("it wrote more than is read")]
     TooMuch,
-    /// The program was asked to end, did not in its time, and was killed.
+    /// The program did not end in time after it was asked to, and was killed.
     #[error("it was killed: it had not ended by itself")]
     Killed,
-    /// The work was ended before it was done.
+    /// The caller cancelled the run.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// A child that is ended if it is still there when nobody waits for it any more.
+/// A child process that is killed on drop if it is still running.
 struct Guard(Child);
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Both fail if it has ended.
+        // Both calls fail if the process has ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// The first bytes of a stream, and whether there were more.
+/// The first bytes of a stream, and whether more followed.
 struct Heard {
     bytes: Vec<u8>,
     more: bool,
 }
 
 impl ProgramRun<'_> {
-    /// Runs the program, and returns what it wrote; nothing if that is not wanted.
+    /// Runs the program and returns its standard output; no bytes if it is not captured.
     ///
     /// # Panics
     ///
-    /// Never: its standard error is piped.
+    /// Never: the standard error is always piped.
     pub fn run(&self, cancel: Cancel<'_>) -> Result<Vec<u8>, RunError> {
         cancel.go_on()?;
         let mut command = Command::new(self.program);
@@ -114,7 +114,8 @@ impl ProgramRun<'_> {
         if let Some(directory) = self.directory {
             command.current_dir(directory);
         }
-        // Its own group: an interruption at the terminal is told by us, once.
+        // With its own process group, the program does not receive an interrupt from the terminal: only this process
+        // stops it.
         command.process_group(0).stdin(Stdio::null());
         command.stdout(if self.heard {
             Stdio::piped()
@@ -135,7 +136,7 @@ impl ProgramRun<'_> {
                 current: Some(most),
                 maximum: Some(most),
             };
-            // One that has ended already needs no limit.
+            // The call fails if the process has already ended.
             let _ = prlimit(pid(&child.0), resource, limit);
         }
         let output = self.limits.output;
@@ -154,8 +155,8 @@ impl ProgramRun<'_> {
     }
 }
 
-/// Starts it. A program that was written just now can be held open by a process that another thread is starting, until that
-/// becomes another program.
+/// Starts the program. If its file was just written, a process that another thread is starting may still have it open
+/// for writing, until that process calls exec. The start is then retried.
 fn start(command: &mut Command) -> io::Result<Child> {
     for _ in 1..limits::STARTS {
         match command.spawn() {
@@ -166,7 +167,7 @@ fn start(command: &mut Command) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Waits until it has said all that is wanted and ended: what it said; none if it could not be heard.
+/// Waits until the program has ended and its output was read. Returns the output; none if it could not be read.
 fn attend(
     limits: RunLimits,
     child: &mut Guard,
@@ -203,23 +204,23 @@ fn attend(
     }
 }
 
-/// The way in which a run that was asked to end has ended.
+/// The way in which a program ended after it was asked to.
 enum Ended {
     Itself,
     Killed,
 }
 
-/// Asks it to end, and gives it time to, as long as there is any: half done, a release cannot be worked with. What has not
-/// ended is killed.
+/// Asks the program to end, and kills it after `farewell` or if the cancellation becomes urgent. Helm needs this time:
+/// an incomplete release cannot be processed further.
 fn take_leave(child: &mut Guard, farewell: Duration, cancel: Cancel<'_>) -> Ended {
     if let Some(pid) = pid(&child.0) {
-        // It fails if it has ended.
+        // The call fails if the process has ended.
         let _ = kill_process(pid, Signal::TERM);
     }
     let asked = Instant::now();
     while matches!(child.0.try_wait(), Ok(None)) {
         if asked.elapsed() >= farewell || cancel.is_urgent() {
-            // It fails if it has ended.
+            // The call fails if the process has ended.
             let _ = child.0.kill();
             return Ended::Killed;
         }
@@ -232,8 +233,8 @@ fn pid(child: &Child) -> Option<Pid> {
     Pid::from_raw(i32::try_from(child.id()).ok()?)
 }
 
-/// Reads a stream to its end in a thread of its own. A process that it left behind could keep the stream open for ever, so
-/// nobody waits for that thread.
+/// Reads a stream to its end in a separate thread. A process that the program left behind could hold the stream open
+/// indefinitely, so the thread is never joined.
 fn hear<R: Read + Send + 'static, T: Send + 'static>(
     stream: R,
     keep: impl FnOnce(R) -> io::Result<T> + Send + 'static,
@@ -241,14 +242,14 @@ fn hear<R: Read + Send + 'static, T: Send + 'static>(
     let (give, take) = mpsc::channel();
     thread::spawn(move || {
         if let Ok(heard) = keep(stream) {
-            // Nobody listens any more.
+            // Sending fails if the receiver has stopped waiting.
             let _ = give.send(heard);
         }
     });
     take
 }
 
-/// Reads its first bytes, as many as it may write.
+/// Reads the first bytes of a stream, at most `limit`.
 fn first(stream: impl Read, limit: u64) -> io::Result<Heard> {
     let mut bytes = Vec::new();
     let read = stream
@@ -258,7 +259,7 @@ fn first(stream: impl Read, limit: u64) -> io::Result<Heard> {
     Ok(Heard { bytes, more })
 }
 
-/// Reads its last bytes.
+/// Reads a stream to its end and returns its last bytes.
 fn last(mut stream: impl Read) -> io::Result<Vec<u8>> {
     let mut kept = VecDeque::new();
     let mut buffer = [0; 4096];
@@ -303,7 +304,7 @@ mod tests {
         assert!(matches!(sh("echo four", minute, 4), Err(RunError::TooMuch)));
         let long = sh("sleep 60", Duration::from_millis(1), 4);
         assert!(matches!(long, Err(RunError::TooLong)));
-        // It is started before it has its limits.
+        // The program may start before its limits are set, so the script waits for them.
         let limited = "until [ $(ulimit -f) != unlimited ]; do :; done";
         let large = "f=$(mktemp); head -c 4097 /dev/zero > $f; code=$?; rm $f; exit $code";
         let large = format!("{limited}; {large}");

@@ -1,8 +1,9 @@
-//! Directories that only this user can look into, and that go with their value. Those that a killed process has left, which
-//! may hold values and passwords, go when the next one is made.
+//! Private directories that are deleted on drop: [`Scratch`]. Directories of killed processes may contain values and
+//! passwords; they are deleted when the next one is created.
 //!
-//! Whoever made one holds a lock on it for as long as it runs, which the system takes back however it ends. So one that
-//! is not locked has no owner any more, or none yet; who makes one looks whether it is still there once it has the lock.
+//! The creator holds a lock on its directory, which the kernel releases however the process ends. An unlocked directory
+//! is therefore abandoned, or it was just created. A creator that has taken the lock checks that its directory still
+//! exists.
 
 use std::fs::{self, File, OpenOptions, Permissions, TryLockError};
 use std::io;
@@ -15,19 +16,20 @@ use tempfile::{Builder, TempDir};
 
 use crate::limits;
 
-/// The prefix of all names.
+/// The prefix of the directories' names.
 const PREFIX: &str = "solution-run-";
 
-/// A scratch directory.
+/// A private directory.
 #[derive(Debug)]
 pub struct Scratch {
-    // It goes before its lock.
+    // Fields are dropped in order: the directory must be deleted before its lock is released.
     directory: TempDir,
     _lock: File,
 }
 
 impl Scratch {
-    /// Makes one, private whatever the umask allows, in a directory in which those go that nobody has any more.
+    /// Creates a directory in `parent` that only the user can access, regardless of the umask. First, it deletes the
+    /// abandoned directories in `parent`.
     pub fn new(parent: &Path) -> io::Result<Self> {
         sweep(parent);
         for _ in 0..limits::SCRATCHES {
@@ -42,7 +44,7 @@ impl Scratch {
         Err(io::ErrorKind::ResourceBusy.into())
     }
 
-    /// Returns the path of it.
+    /// The path of the directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()
@@ -55,8 +57,8 @@ fn make(parent: &Path) -> io::Result<TempDir> {
     builder.prefix(PREFIX).tempdir_in(parent)
 }
 
-/// The lock on a directory that was just made; none if another process has taken it for one without an owner. A file system
-/// without locks has none, so that nothing in it is ever removed either.
+/// Locks a new directory. Returns none if another process considered it abandoned. On a file system without locks the
+/// directory is used unlocked: there, no process can lock and delete it either.
 fn hold(path: &Path) -> io::Result<Option<File>> {
     let lock = match open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -66,11 +68,12 @@ fn hold(path: &Path) -> io::Result<Option<File>> {
         return Ok(None);
     }
     let (ours, there) = (lock.metadata()?, fs::symlink_metadata(path));
-    let is_there = there.is_ok_and(|it| (it.dev(), it.ino()) == (ours.dev(), ours.ino()));
+    let is_there =
+        there.is_ok_and(|metadata| (metadata.dev(), metadata.ino()) == (ours.dev(), ours.ino()));
     Ok(is_there.then_some(lock))
 }
 
-/// Removes the directories that nobody has any more. What cannot be removed stays: it is in nobody's way.
+/// Deletes abandoned directories. A directory that cannot be deleted is left: its presence does no harm.
 fn sweep(parent: &Path) {
     let Ok(entries) = fs::read_dir(parent) else {
         return;
@@ -81,20 +84,20 @@ fn sweep(parent: &Path) {
             continue;
         }
         if let Some(_lock) = abandoned(&entry.path()) {
-            // It follows no links.
+            // The function does not follow symbolic links.
             let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// The lock on a directory that is this user's own and that nobody has any more.
+/// Locks a directory of this user that no process has locked; none if that is not possible.
 fn abandoned(path: &Path) -> Option<File> {
     let directory = open(path).ok()?;
     let is_ours = directory.metadata().ok()?.uid() == geteuid().as_raw();
     (is_ours && directory.try_lock().is_ok()).then_some(directory)
 }
 
-/// Opens a directory, and nothing that leads to one.
+/// Opens a directory, but not a symbolic link to one.
 fn open(path: &Path) -> io::Result<File> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
     let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
@@ -122,7 +125,7 @@ mod tests {
     fn what_nobody_has_any_more_goes_and_nothing_else() {
         let parent = tempfile::tempdir().unwrap();
         let at = |name: &str| parent.path().join(name);
-        // As a killed process leaves it.
+        // The state that a killed process leaves behind.
         let left = make(parent.path()).unwrap().keep();
         fs::create_dir(left.join("kube")).unwrap();
         fs::write(left.join("kube/values.yaml"), "password: a\n").unwrap();
@@ -151,7 +154,7 @@ mod tests {
         let made = make(parent.path()).unwrap();
         let taken = abandoned(made.path()).unwrap();
         assert!(hold(made.path()).unwrap().is_none(), "it is locked");
-        // Not `drop`: until it runs its program, a process that another test starts at this moment has the lock as well.
+        // `unlock` and not `drop`: a process that another test is starting shares the lock until it calls exec.
         taken.unlock().unwrap();
         assert!(hold(made.path()).unwrap().is_some());
         let path = made.keep();
