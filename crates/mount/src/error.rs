@@ -1,14 +1,14 @@
-//! Why an archive cannot be mounted, or one of its files not be opened.
+//! The errors of mounting an archive and of opening its files.
 
 use std::io;
 use std::path::PathBuf;
 
 use archive::OpenError;
 
-/// The reason why an archive is not mounted, or no longer.
+/// The reason why an archive could not be mounted, served or unmounted.
 #[derive(Debug, thiserror::Error)]
 pub enum MountError {
-    /// There is no directory to mount on.
+    /// The mount point cannot be opened.
     #[error("cannot open `{}`", .path.display())]
     Directory {
         /// The directory.
@@ -24,7 +24,7 @@ pub enum MountError {
         /// The cause.
         source: io::Error,
     },
-    /// The kernel could not be answered any more.
+    /// Requests of the kernel cannot be answered any longer.
     #[error("the mount on `{}` has ended", .path.display())]
     Serve {
         /// The directory.
@@ -42,10 +42,10 @@ pub enum MountError {
     },
 }
 
-/// A file that somebody wanted to open, and could not.
+/// A file whose first open failed.
 #[derive(Debug)]
 pub struct RefusedFile {
-    /// A path of it in the archive.
+    /// One of its paths in the archive.
     pub path: String,
     /// The reason.
     pub error: OpenError,

@@ -1,4 +1,5 @@
-//! What the kernel asks, and the answers. Whatever would write is refused by the kernel itself: the mount is read-only.
+//! Answers to the kernel's requests: [`MountedArchive`] implements FUSE. The mount is read-only, so the kernel itself
+//! refuses every request that would write.
 
 use std::ffi::OsStr;
 use std::io;
@@ -17,24 +18,24 @@ use crate::limits::{READ_AHEAD, UNCHANGED};
 use crate::opening::{self, FirstOpen, Refused, SharedArchive};
 use crate::tree::{Node, ROOT, Tree};
 
-/// Bytes of the unit in which the kernel counts the space of files.
+/// The unit in which file sizes are reported as blocks, in bytes.
 const BLOCK: u32 = 512;
 
-/// Whose the files are shown to be.
+/// The owner of all files and directories in the mount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileOwner {
-    /// The user's number.
+    /// The user id.
     pub user: u32,
-    /// The group's number.
+    /// The group id.
     pub group: u32,
 }
 
-/// An archive that answers the kernel.
+/// An archive as a FUSE file system.
 pub(crate) struct MountedArchive {
     archive: Arc<SharedArchive>,
     owner: FileOwner,
     time: SystemTime,
-    /// Takes first opens to the threads that hash.
+    /// Sends first opens to the hashing threads.
     first_opens: Sender<FirstOpen>,
 }
 
@@ -64,8 +65,15 @@ impl MountedArchive {
 
     fn attributes(&self, number: u64) -> Option<FileAttr> {
         let (kind, perm, size, nlink) = match self.archive.tree.node(number)? {
-            Node::Directory(it) => (FileType::Directory, 0o555, 0, 2 + it.subdirectories),
-            Node::File(it) => (FileType::RegularFile, 0o444, it.blob.size(), it.links),
+            Node::Directory(directory) => {
+                (FileType::Directory, 0o555, 0, 2 + directory.subdirectories)
+            }
+            Node::File(content) => (
+                FileType::RegularFile,
+                0o444,
+                content.blob.size(),
+                content.links,
+            ),
         };
         Some(FileAttr {
             ino: INodeNo(number),
@@ -86,7 +94,7 @@ impl MountedArchive {
         })
     }
 
-    /// Bytes of a content that was verified, as many as there are.
+    /// Reads a range of a verified content. It is shorter if the content ends first.
     fn read_at(&self, number: u64, offset: u64, size: u32) -> Option<io::Result<Vec<u8>>> {
         let blob = &self.archive.tree.content(number)?.blob;
         let left = blob.size().saturating_sub(offset);
@@ -98,7 +106,7 @@ impl MountedArchive {
 
 impl Filesystem for MountedArchive {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // A kernel that reads less ahead says how much it does.
+        // A kernel with a smaller maximum returns it in the error.
         if let Err(most) = config.set_max_readahead(READ_AHEAD) {
             let _ = config.set_max_readahead(most);
         }
@@ -107,7 +115,7 @@ impl Filesystem for MountedArchive {
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         let directory = self.archive.tree.directory(parent.0);
-        let number = directory.and_then(|it| it.child(name.to_str()?));
+        let number = directory.and_then(|directory| directory.child(name.to_str()?));
         match number.and_then(|number| self.attributes(number)) {
             Some(attributes) => reply.entry(&UNCHANGED, &attributes, Generation(0)),
             None => reply.error(Errno::ENOENT),
@@ -129,7 +137,7 @@ impl Filesystem for MountedArchive {
             return opening::opened(reply);
         }
         let number = number.0;
-        // Without anybody to take it, the reply is dropped, which is an error for whoever opens.
+        // If the hashing threads have ended, the reply is dropped, and fuser reports an error to the opening process.
         let _ = self.first_opens.send(FirstOpen { number, reply });
     }
 
@@ -163,15 +171,17 @@ impl Filesystem for MountedArchive {
             return reply.error(Errno::ENOTDIR);
         };
         let own = [(number.0, "."), (directory.parent, "..")];
-        let children = directory.children.iter();
-        let children = children.map(|child| (child.number, child.name.as_str()));
+        let children = directory
+            .children
+            .iter()
+            .map(|child| (child.number, child.name.as_str()));
         let all = own.into_iter().chain(children).enumerate();
         for (at, (number, name)) in all.skip(usize::try_from(offset).unwrap_or(usize::MAX)) {
             let kind = match self.archive.tree.node(number) {
                 Some(Node::File(_)) => FileType::RegularFile,
                 _ => FileType::Directory,
             };
-            // The next one begins behind this one.
+            // The offset of an entry is the position at which the next request continues.
             if reply.add(INodeNo(number), at as u64 + 1, kind, name) {
                 break;
             }

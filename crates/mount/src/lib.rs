@@ -1,13 +1,15 @@
-//! An archive as a read-only file system (FUSE). Names, sizes and digests are those of the signed list. Each content is
-//! read and hashed whole at its first open, and no byte of it is given before; that it is good is remembered as long as the
-//! mount lasts. Later reads come from the medium, or from the system's cache of what was read through the mount.
+//! Mounting of an archive as a read-only file system (FUSE): [`Mounted`].
 //!
-//! So what is guaranteed is what was on the medium at the first open. A medium that others can write to while it is mounted
-//! can give other bytes later; one that cannot change (a disc, a stick with its switch, a file nobody else may write) gives
-//! what was signed.
+//! Names, sizes and digests are those of the signed list. Each content is completely read and hashed when it is first
+//! opened, and no byte of it is returned before that. A verified content stays verified for the lifetime of the mount.
+//! Later reads come from the medium, or from the kernel's cache of the mount.
 //!
-//! This crate knows archives and FUSE. It must not know who signed, the terminal or the clock. Open `tree.rs` first for what
-//! the kernel is shown, then `filesystem.rs` for what it asks and `opening.rs` for first opens.
+//! The guarantee therefore covers the bytes on the medium at the first open. If other users can write to the medium
+//! while it is mounted, later reads can return other bytes. A medium that cannot change always returns the signed
+//! bytes: a disc, a USB stick with a write-protection switch, or a file that other users cannot write.
+//!
+//! This crate knows archives and FUSE. It does not know signers, the terminal or the clock. Start with `tree.rs` for
+//! the visible files, then read `filesystem.rs` for the kernel's requests and `opening.rs` for first opens.
 
 mod error;
 mod filesystem;
@@ -25,14 +27,14 @@ pub use error::{MountError, RefusedFile};
 pub use filesystem::FileOwner;
 use filesystem::MountedArchive;
 
-/// A file system that is mounted. It is served by [`Mounted::serve`], and goes away with the value.
+/// A mounted file system. [`Mounted::serve`] answers its requests. It is unmounted on drop.
 #[derive(Debug)]
 pub struct Mounted {
     session: Session<MountedArchive>,
     directory: PathBuf,
 }
 
-/// Takes a file system away from elsewhere than where it is served.
+/// A handle that unmounts a file system from another thread than the one that serves it.
 #[derive(Debug)]
 pub struct Unmounter {
     inner: SessionUnmounter,
@@ -40,8 +42,8 @@ pub struct Unmounter {
 }
 
 impl Mounted {
-    /// Mounts an archive on a directory, by `mount` as root and else by `fusermount3`. `refused` is told of each file that
-    /// cannot be opened since it is not what was signed, or cannot be read.
+    /// Mounts an archive on a directory: directly as root, otherwise with `fusermount3`. `refused` is called for each
+    /// file that cannot be opened because it is not the signed one or cannot be read.
     pub fn mount(
         listed: Listed,
         directory: &Path,
@@ -49,7 +51,7 @@ impl Mounted {
         refused: impl Fn(RefusedFile) + Send + Sync + 'static,
     ) -> Result<Self, MountError> {
         let path = || directory.to_owned();
-        // Once it is mounted, the way to it may lead through it.
+        // After mounting, a relative path could lead through the mount itself.
         let absolute = directory.canonicalize();
         let absolute = absolute.map_err(|source| MountError::Directory {
             path: path(),
@@ -78,7 +80,7 @@ impl Mounted {
         })
     }
 
-    /// What unmounts it.
+    /// Returns a handle that unmounts the file system.
     #[must_use]
     pub fn unmounter(&mut self) -> Unmounter {
         Unmounter {
@@ -87,7 +89,7 @@ impl Mounted {
         }
     }
 
-    /// Answers the kernel until the file system is unmounted, by whomever.
+    /// Answers the kernel's requests until the file system is unmounted, by this or another program.
     pub fn serve(self) -> Result<(), MountError> {
         let path = self.directory;
         self.session
@@ -97,7 +99,8 @@ impl Mounted {
 }
 
 impl Unmounter {
-    /// Unmounts. Where files are open, the directory is free all the same, and they can be read until the program ends.
+    /// Unmounts the file system. If files are open, it is detached from the directory; the open files stay readable
+    /// until the program ends.
     pub fn unmount(mut self) -> Result<(), MountError> {
         let Err(source) = self.inner.unmount() else {
             return Ok(());

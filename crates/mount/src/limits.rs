@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-/// Threads that answer the kernel. Each has a buffer of 16 MiB, of which reads touch little.
+/// Threads that answer the kernel. Each has a buffer of 16 MiB, of which reads use little.
 pub const THREADS: usize = 4;
-/// Threads that hash files at their first open: more than a disk feeds, and what is opened behind as many large ones waits.
+/// Threads that hash files at their first open. They hash faster than a disk can read. If this many large files are
+/// being hashed, further first opens wait.
 pub const HASHING_THREADS: usize = 4;
-/// Bytes that the kernel reads ahead: as many as it asks for at once.
+/// Bytes that the kernel reads ahead: the maximum size of one request.
 pub const READ_AHEAD: u32 = 1 << 20;
-/// How long the kernel need not ask again for what never changes.
+/// The time for which the kernel may cache names and attributes, which never change.
 pub const UNCHANGED: Duration = Duration::from_hours(24);

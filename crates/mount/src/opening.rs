@@ -1,5 +1,5 @@
-//! First opens: each reads and hashes a whole content, so threads of their own do it, and those that answer the kernel go on
-//! with reads. It is answered when its content is verified.
+//! First opens of files. Each reads and hashes a whole content and is answered when it is verified. Separate threads do
+//! this, so that the threads that answer the kernel can continue with reads.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,24 +12,24 @@ use crate::error::RefusedFile;
 use crate::limits::HASHING_THREADS;
 use crate::tree::Tree;
 
-/// Is told of files that could not be opened.
+/// The callback for files that could not be opened.
 pub(crate) type Refused = Box<dyn Fn(RefusedFile) + Send + Sync>;
 
-/// What all threads have of an archive.
+/// The state of an archive that all threads share.
 pub(crate) struct SharedArchive {
     pub(crate) listed: Listed,
     pub(crate) tree: Tree,
     pub(crate) refused: Refused,
 }
 
-/// A file that somebody opens and that is not verified yet.
+/// An open of a file that is not verified yet.
 pub(crate) struct FirstOpen {
-    /// The number of the file.
+    /// The inode number of the file.
     pub(crate) number: u64,
     pub(crate) reply: ReplyOpen,
 }
 
-/// Starts the threads, which end when nobody can send them anything any more.
+/// Starts the threads. They end when all senders are dropped.
 pub(crate) fn threads(archive: &Arc<SharedArchive>) -> Sender<FirstOpen> {
     let (sender, waiting) = channel();
     let waiting = Arc::new(Mutex::new(waiting));
@@ -49,7 +49,7 @@ fn next(waiting: &Mutex<Receiver<FirstOpen>>) -> Option<FirstOpen> {
     waiting.recv().ok()
 }
 
-/// Answers that a file is open. What the kernel has of it was read after it had been verified.
+/// Answers that a file is open. The kernel may keep its cached pages, because they were read after verification.
 pub(crate) fn opened(reply: ReplyOpen) {
     reply.opened(FileHandle(0), FopenFlags::FOPEN_KEEP_CACHE);
 }

@@ -1,5 +1,5 @@
-//! The files and directories that the kernel is shown, by number. Files with the same content are one, with several names,
-//! as in the archive; so what was verified under one name need not be under another.
+//! The visible files and directories by inode number: [`Tree`]. As in the archive, files with the same content are one
+//! file with multiple names. A content that was verified under one name is therefore verified under all of them.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,10 +8,10 @@ use std::sync::{Mutex, PoisonError};
 use archive::{Blob, Listed, OpenError, SignedDirectory, SignedNode};
 use schemas::{ContentsEntry, Digest};
 
-/// The number of the root.
+/// The inode number of the root.
 pub(crate) const ROOT: u64 = 1;
 
-/// Every file and directory. Its place is its number less one.
+/// Every file and directory. The index of each is its inode number minus one.
 #[derive(Debug)]
 pub(crate) struct Tree(Vec<Node>);
 
@@ -24,7 +24,7 @@ pub(crate) enum Node {
 #[derive(Debug)]
 pub(crate) struct Directory {
     pub(crate) parent: u64,
-    /// Names and numbers, in the order of names.
+    /// Names and inode numbers, sorted by name.
     pub(crate) children: Vec<Child>,
     pub(crate) subdirectories: u32,
 }
@@ -40,22 +40,22 @@ pub(crate) struct Child {
 pub(crate) struct Content {
     /// The first of its paths.
     pub(crate) path: String,
-    /// How many it has.
+    /// The number of its paths.
     pub(crate) links: u32,
     pub(crate) blob: Blob,
-    /// Whether all of it was found to be what is listed.
+    /// True once the content was verified against the signed list.
     verified: AtomicBool,
-    /// Held while that is found out.
+    /// Held during verification, so that concurrent opens do not verify the same content twice.
     verifying: Mutex<()>,
 }
 
 impl Content {
-    /// Whether all of it was found to be what is listed: then it need not be verified any more.
+    /// Returns whether the content was verified against the signed list.
     pub(crate) fn is_verified(&self) -> bool {
         self.verified.load(Ordering::Acquire)
     }
 
-    /// Reads and hashes all of it, unless that was done before.
+    /// Reads and hashes the content, unless it is already verified.
     pub(crate) fn verify(&self, listed: &Listed) -> Result<(), OpenError> {
         let _verifying = self
             .verifying
@@ -93,13 +93,16 @@ impl Tree {
                     number,
                 }));
             }
+            // `SignedDirectory` sorts by path, in which the name of a directory is followed by `/`. Lookups need the
+            // order of names.
             children.sort_by(|a, b| a.name.cmp(&b.name));
             tree.fill(number, children);
         }
         tree
     }
 
-    /// The number of a file, which those with its content share. None if it has no place, which no listed file lacks.
+    /// Returns the inode number of a file, which files with the same content share. None if the file has no location;
+    /// this does not happen for listed files.
     fn file(
         &mut self,
         listed: &Listed,
@@ -142,7 +145,7 @@ impl Tree {
         self.0.get(index(number))
     }
 
-    /// How many numbers there are.
+    /// Returns the number of files and directories.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -178,8 +181,10 @@ impl Directory {
     }
 }
 
-/// The place of a number. There is no number zero.
+/// Converts an inode number to an index. There is no inode number zero.
 fn index(number: u64) -> usize {
     let before = number.checked_sub(1);
-    before.map_or(usize::MAX, |it| usize::try_from(it).unwrap_or(usize::MAX))
+    before.map_or(usize::MAX, |index| {
+        usize::try_from(index).unwrap_or(usize::MAX)
+    })
 }
