@@ -1,19 +1,20 @@
-//! The fields of a certificate that matter here, in DER (X.690) and of any version (RFC 5280, section 4.1).
+//! A minimal DER parser (X.690) for the two fields of a certificate that this crate needs: [`validity`] and
+//! [`public_key`]. It accepts every version of X.509 (RFC 5280, section 4.1).
 
-/// The tag of the version, which version 1 does not have.
+/// The tag of the version, which certificates of version 1 omit.
 const VERSION: u8 = 0xa0;
-/// The tag of a time whose year has two digits.
+/// The tag of a time with a two-digit year.
 const UTC_TIME: u8 = 0x17;
-/// The tag of a time whose year has four digits.
+/// The tag of a time with a four-digit year.
 const GENERALIZED_TIME: u8 = 0x18;
 
-/// The time for which a certificate is valid, as RFC 3339 in UTC and whole seconds: such texts are in the order of the
-/// times.
+/// The validity period of a certificate, as RFC 3339 in UTC with whole seconds. Such texts sort in the order of the
+/// times that they represent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Validity {
-    /// The first second.
+    /// The first valid second.
     pub(crate) from: String,
-    /// The last second.
+    /// The last valid second.
     pub(crate) until: String,
 }
 
@@ -33,8 +34,8 @@ pub(crate) fn public_key(certificate: &[u8]) -> Option<&[u8]> {
     Some(field(certificate, 5)?.0.whole)
 }
 
-/// Returns a field of a certificate, and what follows it: 0 is the serial number, then the signature's algorithm, the
-/// issuer, the validity, the subject and the public key.
+/// Returns a field of a certificate and the bytes after it. Field 0 is the serial number, followed by the signature
+/// algorithm, the issuer, the validity, the subject and the public key.
 fn field(certificate: &[u8], number: usize) -> Option<(Element<'_>, &[u8])> {
     let (certificate, _) = element(certificate)?;
     let (fields, _) = element(certificate.content)?;
@@ -50,7 +51,7 @@ fn field(certificate: &[u8], number: usize) -> Option<(Element<'_>, &[u8])> {
     element(rest)
 }
 
-/// Returns a time as RFC 3339. DER has it in UTC, with seconds and without fractions.
+/// Converts a time to RFC 3339. In DER, times are in UTC, with seconds and without fractions.
 fn time(element: &Element<'_>) -> Option<String> {
     let text = std::str::from_utf8(element.content).ok()?;
     let digits = text.strip_suffix('Z')?;
@@ -58,7 +59,7 @@ fn time(element: &Element<'_>) -> Option<String> {
         return None;
     }
     let digits = match (element.tag, digits.len()) {
-        // RFC 5280, section 4.1.2.5.1.
+        // Years below 50 belong to the 21st century (RFC 5280, section 4.1.2.5.1).
         (UTC_TIME, 12) if digits < "50" => format!("20{digits}"),
         (UTC_TIME, 12) => format!("19{digits}"),
         (GENERALIZED_TIME, 14) => digits.to_owned(),
@@ -70,21 +71,21 @@ fn time(element: &Element<'_>) -> Option<String> {
     Some(format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z"))
 }
 
-/// An element.
+/// A DER element.
 struct Element<'a> {
     tag: u8,
     whole: &'a [u8],
     content: &'a [u8],
 }
 
-/// Returns the first element and the rest.
+/// Returns the first element and the bytes after it.
 fn element(input: &[u8]) -> Option<(Element<'_>, &[u8])> {
     let (&tag, rest) = input.split_first()?;
     let (&length, rest) = rest.split_first()?;
     let (length, rest) = if length < 0x80 {
         (usize::from(length), rest)
     } else {
-        // No certificate is as long as a length of four bytes could say.
+        // No certificate is large enough for a length of four bytes.
         let count = usize::from(length & 0x7f);
         let (digits, rest) = rest.split_at_checked(count).filter(|_| count <= 3)?;
         let length = digits

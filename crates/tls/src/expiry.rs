@@ -1,4 +1,4 @@
-//! The dates of a client certificate, by which a refusal of the server is explained.
+//! Explanation of a server's refusal by the dates of the client certificate: [`expiry`].
 
 use std::time::SystemTime;
 
@@ -11,7 +11,7 @@ use crate::der::{self, Validity};
 /// The reason why a client certificate is not valid at present.
 #[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum ExpiryError {
-    /// It was valid.
+    /// The certificate has expired.
     #[error("the client certificate expired at {until}; this machine's clock says {now}")]
     Expired {
         /// The end of its validity.
@@ -19,18 +19,18 @@ pub enum ExpiryError {
         /// The present time.
         now: String,
     },
-    /// It will be valid.
+    /// The certificate is not valid yet.
     #[error("the client certificate is not valid before {from}; this machine's clock says {now}")]
     NotYetValid {
-        /// The begin of its validity.
+        /// The start of its validity.
         from: String,
         /// The present time.
         now: String,
     },
 }
 
-/// Returns why the first certificate of a PEM text is not valid at a time. Only where the server refuses the certificate
-/// does this machine's clock count: it may be wrong, and the server's decides.
+/// Returns why the first certificate in a PEM text is not valid at a time. Call it only after the server has refused
+/// the certificate: the server's clock decides, and the clock of this machine may be wrong.
 #[must_use]
 pub fn expiry(certificate: &[u8], now: SystemTime) -> Option<ExpiryError> {
     let certificate = CertificateDer::from_pem_slice(certificate).ok()?;

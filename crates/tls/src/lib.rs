@@ -1,5 +1,8 @@
-//! Client certificates and their keys, and why a server's certificate is not accepted. Only the server judges a client certificate, so any certificate that other
-//! programs present is presented, including X.509 version 1, which the TLS library does not parse.
+//! TLS client certificates ([`provider`], [`check`]), and explanations for refused certificates ([`expiry`],
+//! [`CertificateReason`]).
+//!
+//! Only the server decides whether it accepts a client certificate. Every certificate that other programs can present
+//! is therefore presented, including X.509 version 1, which the TLS library does not parse.
 
 mod der;
 mod expiry;
@@ -16,30 +19,31 @@ use rustls::{SignatureAlgorithm, SignatureScheme};
 pub use expiry::{ExpiryError, expiry};
 pub use server::CertificateReason;
 
-/// The marks of an encrypted key in PEM files: PKCS #8 (RFC 5958) by its label, older ones by a header (RFC 1421).
+/// The markers of an encrypted key in PEM files: the label of PKCS #8 (RFC 5958), or a header in older formats (RFC
+/// 1421).
 const ENCRYPTED: [&str; 2] = ["BEGIN ENCRYPTED PRIVATE KEY", "Proc-Type: 4,ENCRYPTED"];
 
-/// The reason why a certificate and a key are no identity. It repeats nothing of the key.
+/// The reason why a certificate and a key cannot be used together. It contains nothing of the key.
 #[derive(Clone, Copy, Debug, thiserror::Error, PartialEq, Eq)]
 pub enum IdentityError {
-    /// There is no certificate in the file.
+    /// The file contains no certificate.
     #[error("the certificate is not PEM that begins with `-----BEGIN CERTIFICATE-----`")]
     NoCertificate,
-    /// There is no key in the file.
+    /// The file contains no private key.
     #[error("the key is not PEM of a private key")]
     NoKey,
     /// The key is encrypted.
     #[error("the key is encrypted with a passphrase")]
     Encrypted,
-    /// The key belongs to another certificate.
+    /// The key does not belong to the certificate.
     #[error("the key does not belong to the certificate")]
     OtherKey,
-    /// The kind of key or certificate is not supported, though neither file is damaged.
+    /// The kind of key or certificate is not supported, although neither file is damaged.
     #[error("the certificate or the kind of key is not supported")]
     Unsupported,
 }
 
-/// Returns a provider (ring) whose client identities need [`check`]: it does not parse client certificates.
+/// Returns a provider (ring) that does not parse client certificates. Callers must therefore [`check`] them.
 #[must_use]
 pub fn provider() -> CryptoProvider {
     CryptoProvider {
@@ -48,8 +52,8 @@ pub fn provider() -> CryptoProvider {
     }
 }
 
-/// Loads keys without their public half. Where the TLS library knows it, it parses the certificate to compare both, and
-/// refuses version 1; [`check`] compares them instead.
+/// A key provider that hides the public half of keys. If the TLS library knows the public half, it parses the
+/// certificate to compare both, which fails for version 1. [`check`] compares them instead.
 #[derive(Debug)]
 struct OpaqueKeys;
 
@@ -75,7 +79,7 @@ impl SigningKey for OpaqueKey {
     }
 }
 
-/// Checks that a certificate and a key, both PEM, can be presented together.
+/// Checks that a certificate and a key, both as PEM, belong together and can be presented.
 pub fn check(certificate: &[u8], key: &[u8]) -> Result<(), IdentityError> {
     let text = String::from_utf8_lossy(key);
     let certificate =

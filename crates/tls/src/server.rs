@@ -1,4 +1,4 @@
-//! The reasons for which the certificate of a server is not accepted, in words: each has a remedy of its own.
+//! The reasons why a server's certificate is not accepted, as texts for users. They are separated by their remedies.
 
 use jiff::Timestamp;
 use rustls::CertificateError;
@@ -7,9 +7,9 @@ use rustls::pki_types::UnixTime;
 /// The reason why the certificate of a server is not accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificateReason {
-    /// Its dates do not fit the clock of this machine: the predicate of a sentence, with both where they are known.
+    /// Its validity does not fit the clock of this machine. The text is a predicate with both times, if they are known.
     Dates(String),
-    /// It is not trusted: the cause.
+    /// It is not trusted. The text is the cause.
     Untrusted(String),
 }
 
@@ -32,7 +32,8 @@ impl From<&CertificateError> for CertificateReason {
             CertificateError::NotValidYet => Self::Dates("is not valid yet".to_owned()),
             error => {
                 let words = error.to_string();
-                // For what `openssl req -x509` creates by default, the TLS library has a name of its own and no words.
+                // The TLS library reports only an internal name for certificates as `openssl req -x509` creates them by
+                // default.
                 if words.contains("CaUsedAsEndEntity") {
                     let words = "it is the certificate of an authority (CA:TRUE), but a server needs a certificate for itself (CA:FALSE)";
                     return Self::Untrusted(words.to_owned());
