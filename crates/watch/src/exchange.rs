@@ -1,35 +1,36 @@
-//! Requests and their answers, for whoever wants to see what goes over the wire.
+//! Records of HTTP requests and responses ([`Exchange`]), for users who inspect the traffic with a server.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A request and its answer: no header, no body, and nothing of the URL that is a secret.
+/// A request and its response, without headers, bodies and secrets in the URL.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
-    /// `GET`, `PATCH`, …
+    /// The method, such as `GET` or `PATCH`.
     pub method: String,
-    /// The URL, without what could let somebody else in.
+    /// The URL without its secrets.
     pub url: String,
-    /// The HTTP status; none if there was no answer.
+    /// The HTTP status; none if no response was received.
     pub status: Option<u16>,
-    /// From the request to the head of its answer.
+    /// The time from the request to the head of the response.
     pub took: Duration,
 }
 
-/// Is told of each request once it is answered, or none comes. Called from several threads, and must not wait.
+/// A listener that is called for each request after its response, or after it failed. It is called from multiple
+/// threads and must not block.
 #[derive(Clone, Default)]
 pub struct Listener(Option<Arc<Listen>>);
 
 type Listen = dyn Fn(&Exchange) + Send + Sync;
 
 impl Listener {
-    /// One that listens.
+    /// Creates a listener that calls a function.
     pub fn new(listen: impl Fn(&Exchange) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listen)))
     }
 
-    /// Tells of a request, if anybody listens.
+    /// Passes a record to the function, if there is one.
     pub fn tell(&self, exchange: impl FnOnce() -> Exchange) {
         if let Some(listen) = &self.0 {
             listen(&exchange());

@@ -1,17 +1,17 @@
-//! What long work tells while it runs, and how it is ended early: one shape for every package.
+//! Progress events and cancellation of long operations, with the same types in every package.
 //!
-//! **Telling.** Each package has one type of event, and its long work takes one [`Tell`] for it. A package that uses
-//! another one's work wraps that one's events in its own.
+//! **Progress.** Each package has one event type. Its long operations take a [`Tell`] for it. A package that uses
+//! operations of another package wraps their events in its own.
 //!
-//! **Ending.** Work that blocks a thread takes a [`Cancel`] and asks it between two pieces, often enough for an end within
-//! a second. Asynchronous work knows none: it is cancelled by dropping its future, and whatever it has spawned ends by
-//! itself then, and tells nothing more. Where blocking work waits for asynchronous work, it drops the future once
-//! [`Cancel`] says so; only `sources::SourceNetwork` does. A push takes one too: it can also stop in order. So does what
-//! has Helm run, which is asked to end and has time for that.
+//! **Cancellation.** Operations that block a thread take a [`Cancel`] and check it often enough to end within a second.
+//! Asynchronous operations take none: they are cancelled by dropping their future, which also ends every task that they
+//! have spawned, and stops their events. If a blocking operation waits for an asynchronous one, it drops the future
+//! when [`Cancel`] requires it; only `sources::SourceNetwork` does this. Two kinds of operations take a [`Cancel`] to
+//! end in an orderly way: a push, and a run of Helm, which is asked to end and gets time for it.
 //!
-//! **Listening.** Whoever wants to see each request that goes to a server gives a [`Listener`] to the crate that sends it.
+//! **Requests.** To inspect each request to a server, a caller passes a [`Listener`] to the crate that sends them.
 //!
-//! This crate must not know what the work is.
+//! This crate knows no particular operation.
 
 mod exchange;
 
@@ -19,23 +19,23 @@ pub use exchange::{Exchange, Listener};
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Is told what happens. Called from several threads, and must not wait.
+/// A callback for events. It is called from multiple threads and must not block.
 pub type Tell<'a, E> = &'a (dyn Fn(E) + Sync + 'a);
 
-/// The means of long work that blocks a thread: whom it tells, and whom it asks whether to go on.
+/// The progress callback and the cancellation of an operation that blocks a thread.
 #[expect(
     missing_debug_implementations,
     reason = "a closure has nothing to show"
 )]
 pub struct Watch<'a, E> {
-    /// Is told what happens.
+    /// The callback for events.
     pub tell: Tell<'a, E>,
-    /// Is asked whether to go on.
+    /// The cancellation that the operation checks.
     pub cancel: Cancel<'a>,
 }
 
 impl<'a, E> Watch<'a, E> {
-    /// Tells nobody.
+    /// Creates a watch that discards all events.
     #[must_use]
     pub fn silent(cancel: Cancel<'a>) -> Self {
         Self {
@@ -44,7 +44,7 @@ impl<'a, E> Watch<'a, E> {
         }
     }
 
-    /// For work of a layer below, with events of its own: ends as this one does.
+    /// Derives a watch for an operation of a lower layer with its own events. Both are cancelled together.
     #[must_use]
     pub fn with<'b, F>(&self, tell: Tell<'b, F>) -> Watch<'b, F>
     where
@@ -55,7 +55,7 @@ impl<'a, E> Watch<'a, E> {
     }
 }
 
-/// A sign that work which blocks a thread asks whether it is to go on.
+/// A cancellation that an operation which blocks a thread checks regularly.
 #[derive(Clone, Copy, Debug)]
 pub struct Cancel<'a> {
     asked: &'a AtomicBool,
@@ -63,7 +63,7 @@ pub struct Cancel<'a> {
 }
 
 impl<'a> Cancel<'a> {
-    /// Ends the work once the flag is set.
+    /// Creates a cancellation that takes effect when the flag is set.
     #[must_use]
     pub const fn when(flag: &'a AtomicBool) -> Self {
         static NEVER: AtomicBool = AtomicBool::new(false);
@@ -73,39 +73,40 @@ impl<'a> Cancel<'a> {
         }
     }
 
-    /// Lets the work come to its end.
+    /// Creates a cancellation that never takes effect.
     #[must_use]
     pub const fn never() -> Self {
         static NEVER: AtomicBool = AtomicBool::new(false);
         Self::when(&NEVER)
     }
 
-    /// The same; what has time to end once it is asked to has none any more once this flag is set too.
+    /// Adds a second flag that makes the cancellation urgent: operations that have time to end after a cancellation
+    /// lose it when this flag is set.
     #[must_use]
     pub const fn at_once_when(self, flag: &'a AtomicBool) -> Self {
         let at_once = flag;
         Self { at_once, ..self }
     }
 
-    /// The same, as urgent as another one.
+    /// Takes the second flag from another cancellation.
     #[must_use]
     pub const fn as_urgent_as(self, other: Self) -> Self {
         self.at_once_when(other.at_once)
     }
 
-    /// Whether the work is to end.
+    /// Returns whether the operation is cancelled.
     #[must_use]
     pub fn is_asked(self) -> bool {
         self.asked.load(Ordering::Relaxed)
     }
 
-    /// Whether work that ends has no time for that any more.
+    /// Returns whether a cancelled operation must end without further delay.
     #[must_use]
     pub fn is_urgent(self) -> bool {
         self.at_once.load(Ordering::Relaxed)
     }
 
-    /// An error if the work is to end.
+    /// Fails if the operation is cancelled.
     pub fn go_on(self) -> Result<(), Cancelled> {
         if self.is_asked() {
             return Err(Cancelled);
@@ -114,17 +115,17 @@ impl<'a> Cancel<'a> {
     }
 }
 
-/// The work was ended before it was done.
+/// The error of an operation that was cancelled before it was complete.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted")]
 pub struct Cancelled;
 
-/// The progress of work.
+/// The progress of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes so far. Told from several threads, so that a smaller number may come after a larger one.
+    /// The number of bytes processed so far. Events come from multiple threads, so the number can also decrease.
     pub done: u64,
-    /// Bytes in all, as far as that is known, or 0.
+    /// The total number of bytes, or 0 if it is unknown.
     pub total: u64,
 }
 
