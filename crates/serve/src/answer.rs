@@ -1,4 +1,5 @@
-//! Answers: what stands in them, and how they are written.
+//! HTTP answers: [`HttpAnswer`] with its status, fields and body, and the encoding of its head. The error codes are
+//! those of the distribution specification.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -18,12 +19,12 @@ pub(crate) struct HttpAnswer {
     pub(crate) body: AnswerBody,
 }
 
-/// The body that follows a head.
+/// The body of an answer.
 #[derive(Debug)]
 pub(crate) enum AnswerBody {
-    /// No body, and no word of how long it would be.
+    /// No body, and no `Content-Length` for one.
     None,
-    /// Bytes that are there.
+    /// Bytes in memory.
     Bytes(Bytes),
     /// A manifest.
     Document(Arc<Document>),
@@ -47,7 +48,7 @@ impl AnswerBody {
     }
 }
 
-/// The statuses that are given.
+/// The status of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AnswerStatus {
     Ok,
@@ -65,7 +66,7 @@ pub(crate) enum AnswerStatus {
 }
 
 impl AnswerStatus {
-    /// Returns the number of the status.
+    /// Returns the numeric code of the status.
     pub(crate) fn code(self) -> u16 {
         match self {
             Self::Ok => 200,
@@ -101,8 +102,8 @@ impl AnswerStatus {
     }
 }
 
-/// The code of an error in the distribution specification's list ("Error Codes"); `PaginationNumberInvalid` and
-/// `Unknown` are those of distribution itself, for what the list has no code for.
+/// An error code of the distribution specification ("Error Codes"). `PaginationNumberInvalid` and `Unknown` are codes
+/// of the program distribution, for errors that the specification's list does not cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum Code {
@@ -145,7 +146,7 @@ struct Error<'a> {
 }
 
 impl HttpAnswer {
-    /// Bytes of a kind.
+    /// Creates an answer with a content type and a body.
     pub(crate) fn bytes(content_type: &'static str, bytes: impl Into<Bytes>) -> Self {
         Self {
             status: AnswerStatus::Ok,
@@ -154,7 +155,7 @@ impl HttpAnswer {
         }
     }
 
-    /// Returns an answer of JSON.
+    /// Creates an answer with JSON.
     pub(crate) fn json<T: Serialize>(value: &T) -> Self {
         Self::bytes(
             "application/json",
@@ -162,12 +163,12 @@ impl HttpAnswer {
         )
     }
 
-    /// An error in the specification's words, with the status that goes with its code.
+    /// Creates an error answer in the specification's format, with the usual status of its code.
     pub(crate) fn error(code: Code, message: &str) -> Self {
         Self::error_as(code.status(), code, message)
     }
 
-    /// Returns an error in the specification's words, with another status than goes with its code.
+    /// Creates an error answer in the specification's format, with another status than the usual one of its code.
     pub(crate) fn error_as(status: AnswerStatus, code: Code, message: &str) -> Self {
         let errors = [Error { code, message }];
         Self {
@@ -176,13 +177,13 @@ impl HttpAnswer {
         }
     }
 
-    /// Returns the answer with one more field.
+    /// Adds a field.
     pub(crate) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.fields.push((name, value.into()));
         self
     }
 
-    /// The head as it is written. What it holds of others has a checked grammar without line ends.
+    /// Encodes the head. Values from outside cannot inject fields: their checked grammars exclude line breaks.
     pub(crate) fn head(&self, then: ConnectionFate) -> String {
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nDocker-Distribution-Api-Version: registry/2.0\r\nX-Content-Type-Options: nosniff\r\n",
@@ -193,6 +194,7 @@ impl HttpAnswer {
             debug_assert!(!value.contains(['\r', '\n']), "{value}");
             let _ = write!(head, "{name}: {value}\r\n");
         }
+        // The field in a `304` would be the length of the content, although no body follows (RFC 9110, section 8.6).
         if self.status != AnswerStatus::NotModified {
             let _ = write!(head, "Content-Length: {}\r\n", self.body.length());
         }
@@ -203,7 +205,7 @@ impl HttpAnswer {
         head
     }
 
-    /// Returns how many bytes follow the head when it answers this method.
+    /// Returns the number of bytes after the head, if the answer is for this method.
     pub(crate) fn follows(&self, method: &Method) -> u64 {
         match method {
             Method::Head => 0,

@@ -1,8 +1,8 @@
-//! Blobs compared with what was signed before any of their bytes is served.
+//! Verification of blobs before any of their bytes is served: [`BlobComparisons`].
 //!
-//! What was compared is remembered as long as its file has the same device, inode, size and times: the time of the last
-//! change of an inode (`st_ctime`) cannot be set by whoever writes. A device has no such times, so that what lies on one is
-//! compared each time.
+//! A verified blob stays verified as long as its file has the same device, inode, size and times. This is safe because
+//! a writer cannot set the time of an inode's last change (`st_ctime`). Block devices have no such times, so blobs on
+//! them are verified for every request.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ use sha2::{Digest as _, Sha256};
 use crate::content::ServedBlob;
 use crate::limits;
 
-/// The metadata of a file that stays the same as long as nobody changes it.
+/// The metadata of a file, which changes with every modification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct FileStamp {
     inode: (u64, u64),
@@ -26,7 +26,7 @@ pub(crate) struct FileStamp {
     kind: StampKind,
 }
 
-/// Whether a stamp tells of changes.
+/// The kind of a stamp: whether it can detect modifications.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum StampKind {
     File,
@@ -53,35 +53,38 @@ impl FileStamp {
 /// The reason why a blob is not served.
 #[derive(Debug, thiserror::Error)]
 pub enum BlobFault {
-    /// The blob cannot be read.
+    /// It cannot be read.
     #[error("it cannot be read")]
     Unreadable(#[source] io::Error),
-    /// The blob has other bytes.
+    /// It has other bytes than the signed ones.
     #[error("its bytes have the digest {0}: damaged or altered since it was signed")]
     Damaged(Digest),
 }
 
-/// A place, and the stamp of the file when what lies there was compared.
+/// The location of a blob: device, inode, offset and digest.
 type ComparedPlace = (u64, u64, u64, Digest);
 type ComparisonSlot = Arc<tokio::sync::Mutex<Option<FileStamp>>>;
 
-/// The blobs that were compared.
+/// The verified blobs, each with the stamp of its file at that time.
 #[derive(Debug, Default)]
 pub(crate) struct BlobComparisons {
     slots: Mutex<HashMap<ComparedPlace, ComparisonSlot>>,
 }
 
 impl BlobComparisons {
-    /// Compares a blob unless that was done since its file was changed: the stamp of the file, which must still be the same
-    /// when a byte is sent. Several who ask for one blob wait for one comparison.
+    /// Verifies a blob, unless it was verified since its file was last modified. Returns the stamp of the file, which
+    /// must still be the same when a byte is sent. Concurrent requests for the same blob wait for a single
+    /// verification.
     pub(crate) async fn stamp(&self, blob: &Arc<ServedBlob>) -> Result<FileStamp, BlobFault> {
         let now = FileStamp::of(&blob.file).map_err(BlobFault::Unreadable)?;
         let slot = self.slot((now.inode.0, now.inode.1, blob.offset, blob.digest));
         let mut held = slot.lock().await;
+        // The file may have been modified while this request waited for the lock.
         let now = FileStamp::of(&blob.file).map_err(BlobFault::Unreadable)?;
         if *held == Some(now) && now.kind == StampKind::File {
             return Ok(now);
         }
+        // If hashing fails or is cancelled, no earlier result must remain.
         *held = None;
         let hashed = Arc::clone(blob);
         let found = tokio::task::spawn_blocking(move || hash(&hashed)).await;
@@ -97,6 +100,7 @@ impl BlobComparisons {
     fn slot(&self, place: ComparedPlace) -> ComparisonSlot {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
         if slots.len() >= limits::REMEMBERED && !slots.contains_key(&place) {
+            // Forgetting all results bounds the memory. The blobs are then verified again.
             slots.clear();
         }
         Arc::clone(slots.entry(place).or_default())
@@ -140,7 +144,7 @@ mod tests {
         let compared = BlobComparisons::default();
         let first = compared.stamp(&blob).await.unwrap();
         assert_eq!(compared.stamp(&blob).await.unwrap(), first);
-        // A change that leaves the time of the last write as it was.
+        // A modification that preserves the time of the last write.
         let written = file.as_file().metadata().unwrap().modified().unwrap();
         loop {
             file.as_file().write_all_at(b"C", 3).unwrap();

@@ -1,7 +1,6 @@
-//! The content that is served: repositories with their tags, manifests and blobs, put together from all archives.
+//! The served content: [`Content`] combines the repositories of all archives, with their tags, manifests and blobs.
 //!
-//! Manifests are in memory, as they were verified. Of a blob there is only its place: a file that was opened once, an
-//! offset and a size.
+//! Manifests are in memory, as verified. Of a blob, only the location is stored: an open file, an offset and a size.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -12,30 +11,30 @@ use schemas::{Digest, Document, Tag};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The media type of an index, which referrers are listed in.
+/// The media type of an index, in which referrers are listed.
 pub(crate) const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-/// The place of the bytes of a blob.
+/// The location of a blob's bytes.
 #[derive(Clone, Debug)]
 pub struct ServedBlob {
-    /// The SHA-256 that was signed.
+    /// The signed SHA-256.
     pub digest: Digest,
-    /// The file that they are read from; it stays open as long as anybody reads.
+    /// The file with the bytes. It stays open as long as a request reads from it.
     pub file: Arc<File>,
-    /// The offset where they begin there.
+    /// The offset of the first byte in the file.
     pub offset: u64,
-    /// The number of bytes.
+    /// The size in bytes.
     pub size: u64,
 }
 
-/// An image under one of its names.
+/// An image with one of its names.
 #[derive(Clone, Debug)]
 pub struct ServedImage {
-    /// The whole name of the repository.
+    /// The full name of the repository.
     pub repository: String,
-    /// The tag; none for one that is named by its digest.
+    /// The tag; none for an image that is only available by digest.
     pub tag: Option<String>,
-    /// The document that the tag names.
+    /// The manifest or index that the tag names.
     pub root: Arc<Document>,
     /// Every other manifest and index.
     pub children: Vec<Arc<Document>>,
@@ -43,18 +42,18 @@ pub struct ServedImage {
     pub blobs: Vec<Arc<ServedBlob>>,
 }
 
-/// The content that one archive brings.
+/// The content of one archive.
 #[derive(Clone, Debug, Default)]
 pub struct ServedArchive {
-    /// The name that messages have for it.
+    /// The name of the archive in messages.
     pub name: String,
-    /// The images, each as often as it has names.
+    /// The images, with one entry for each of their names.
     pub images: Vec<ServedImage>,
-    /// The registries whose names images have here, each with what stands before these names.
+    /// The mirrored registries, each with the prefix of its repositories in this server.
     pub mirrors: BTreeMap<String, String>,
 }
 
-/// A tag that two archives have for different images.
+/// A tag that two archives use for different images.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{repository}:{tag}` is already {held}, from `{holder}`; this archive has {other}")]
 pub struct Conflict {
@@ -62,15 +61,15 @@ pub struct Conflict {
     pub repository: String,
     /// The tag.
     pub tag: String,
-    /// The digest that the tag names.
+    /// The digest that the tag already names.
     pub held: Digest,
-    /// The archive that has it so.
+    /// The archive that uses the tag for that digest.
     pub holder: String,
-    /// The digest that it would name.
+    /// The digest for which the tag is also used.
     pub other: Digest,
 }
 
-/// The content that is served at one time.
+/// All content that is served at a time.
 #[derive(Debug, Default)]
 pub struct Content {
     repositories: BTreeMap<String, ServedRepository>,
@@ -93,8 +92,8 @@ struct TagTarget {
     holder: String,
 }
 
-/// A manifest that refers to another one, as the list of referrers has it (distribution specification, "Listing
-/// Referrers").
+/// A manifest that refers to another manifest, in the form of the list of referrers (distribution specification,
+/// "Listing Referrers").
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Referrer {
@@ -107,7 +106,7 @@ pub(crate) struct Referrer {
     annotations: BTreeMap<String, String>,
 }
 
-/// The fields of a manifest that say what it is, and what it refers to.
+/// The fields of a manifest that determine its type and its subject.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ReferringManifest {
@@ -138,11 +137,12 @@ struct Index<'a> {
 }
 
 impl Content {
-    /// Adds what an archive brings, all of it or nothing.
+    /// Adds the content of an archive. If it conflicts with another archive, nothing is added.
     pub fn add(&mut self, archive: &ServedArchive) -> Result<(), Box<Conflict>> {
         for image in &archive.images {
             self.check(image)?;
         }
+        // The archive must not conflict with itself either.
         let mut own = BTreeMap::new();
         for image in &archive.images {
             let Some(tag) = &image.tag else { continue };
@@ -180,18 +180,18 @@ impl Content {
         self.archives
     }
 
-    /// The names of all repositories, in order.
+    /// Lists the names of all repositories, sorted.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.repositories.keys().map(String::as_str)
     }
 
-    /// The names behind one of them.
+    /// Lists the names after `last`.
     pub(crate) fn names_after(&self, last: &str) -> impl Iterator<Item = &str> {
         after(&self.repositories, last)
     }
 
-    /// The repository of a name that a client asks for, as a mirror of another registry if it says so. What is asked for as
-    /// that registry's is not another repository that happens to have the same name here.
+    /// Returns the repository with a name, interpreted in the mirrored registry `of` if the client specifies one. Such
+    /// a request never finds a repository outside of the mirror that has the same name by coincidence.
     pub(crate) fn repository(&self, name: &str, of: Option<&str>) -> Option<&ServedRepository> {
         let mirror = of.and_then(|host| self.mirrors.get(host));
         let Some(mirror) = mirror else {
@@ -208,8 +208,8 @@ impl Content {
     }
 }
 
-/// Whether a tag is that of a signature or another referrer. Archives may bring different ones of an image that they share:
-/// the tag is then the first one's, and the list of referrers has both.
+/// Returns whether a tag is that of a signature or another referrer. Archives may contain different referrers of a
+/// shared image: the tag then names the first one, and the list of referrers contains both.
 fn is_of_referrer(tag: &str) -> bool {
     let tag: Result<Tag, _> = tag.parse();
     tag.is_ok_and(|tag| tag.subject().is_some())
@@ -225,7 +225,7 @@ fn conflict(image: &ServedImage, tag: &str, held: Digest, holder: &str) -> Box<C
     })
 }
 
-/// The names behind one of them, which need not be there itself.
+/// Lists the keys after `last`, which need not exist.
 fn after<'a, T>(map: &'a BTreeMap<String, T>, last: &str) -> impl Iterator<Item = &'a str> {
     use std::ops::Bound::{Excluded, Included, Unbounded};
     let first = match last {
@@ -246,7 +246,7 @@ impl ServedRepository {
             self.manifests.insert(document.digest, Arc::clone(document));
         }
         for blob in &image.blobs {
-            // The place that is known already is as good.
+            // Every location of a blob is equally good, so the first one is kept.
             let known = self.blobs.entry(blob.digest);
             known.or_insert_with(|| Arc::clone(blob));
         }
@@ -275,12 +275,15 @@ impl ServedRepository {
         self.blobs.get(digest)
     }
 
-    /// The list of what refers to a manifest, of one type if one is asked for.
+    /// Encodes the list of a manifest's referrers, limited to one artifact type if one is given.
     pub(crate) fn referrers(&self, subject: Option<&Digest>, of_type: Option<&str>) -> Bytes {
-        let all = subject.and_then(|subject| self.referrers.get(subject));
-        let all = all.into_iter().flat_map(BTreeMap::values);
-        let wanted =
-            |it: &&Referrer| of_type.is_none_or(|of| it.artifact_type.as_deref() == Some(of));
+        let all = subject
+            .and_then(|subject| self.referrers.get(subject))
+            .into_iter()
+            .flat_map(BTreeMap::values);
+        let wanted = |referrer: &&Referrer| {
+            of_type.is_none_or(|of| referrer.artifact_type.as_deref() == Some(of))
+        };
         let index = Index {
             schema_version: 2,
             media_type: INDEX,
@@ -291,11 +294,11 @@ impl ServedRepository {
 }
 
 impl Referrer {
-    /// A document as a referrer, and what it refers to; none if it refers to nothing.
+    /// Returns a document as a referrer together with its subject; none if it has no subject.
     fn of(document: &Document) -> Option<(Digest, Self)> {
         let said: ReferringManifest = serde_json::from_slice(&document.bytes).ok()?;
         let text = |(key, value): (String, Value)| Some((key, value.as_str()?.to_owned()));
-        let artifact_type = said.artifact_type.filter(|it| !it.is_empty());
+        let artifact_type = said.artifact_type.filter(|text| !text.is_empty());
         let referrer = Self {
             media_type: document.media_type.as_str(),
             digest: document.digest,

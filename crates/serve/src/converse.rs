@@ -1,9 +1,12 @@
-//! One connection from its first request to its end: each request is answered before the next is read.
+//! The handling of one connection: [`converse`] answers each request before it reads the next one.
 //!
-//! What a peer could do, and where it ends: a head without end or that comes byte by byte ([`limits::HEAD`],
-//! [`limits::HEAD_WITHIN`]); a connection held for nothing ([`limits::IDLE`]); an answer that is taken byte by byte
-//! ([`limits::PIECE_WITHIN`] for each piece); a body that would be taken for a request (it is never read: the connection
-//! ends). Memory is one head and one piece.
+//! These are the attacks of a client, with the limit for each:
+//! - A head that never ends or is sent byte by byte: [`limits::HEAD`], [`limits::HEAD_WITHIN`].
+//! - A connection that is kept open without requests: [`limits::IDLE`].
+//! - An answer that is received byte by byte: [`limits::PIECE_WITHIN`] for each piece.
+//! - A body that could be interpreted as a request: bodies are never read, the connection is closed instead.
+//!
+//! The memory for a connection is that of one head and one piece.
 
 use std::io;
 use std::ops::Range;
@@ -21,26 +24,26 @@ use crate::respond::respond;
 use crate::shared::{AccessRecord, Event, SharedState};
 use crate::wire::{ServerWire, read_file, send_file};
 
-/// The next head, or the answer to one that does not end in time or is none, or the end.
+/// The result of reading a head: a request, an error answer for a late or malformed head, or the end of the connection.
 enum NextHead {
     Head(RequestHead),
     Refused(HttpAnswer),
     End,
 }
 
-/// A connection.
+/// An open connection.
 struct Conversation<'a> {
     shared: &'a SharedState,
     wire: ServerWire,
     guest: Guest,
     ending: watch::Receiver<bool>,
-    /// The bytes that came and were not read yet.
+    /// Received bytes that are not parsed yet.
     came: Vec<u8>,
-    /// The buffer that a piece of a blob is read into.
+    /// The buffer for a piece of a blob.
     piece: Vec<u8>,
 }
 
-/// Answers requests until either side ends.
+/// Answers requests until the client or the server ends the connection.
 pub(crate) async fn converse(
     shared: &SharedState,
     wire: ServerWire,
@@ -76,10 +79,11 @@ pub(crate) async fn converse(
 }
 
 impl Conversation<'_> {
-    /// The head of the next request.
+    /// Reads the head of the next request.
     async fn next(&mut self) -> NextHead {
         if self.came.is_empty() {
             let read = self.wire.read(&mut self.came, limits::HEAD);
+            // Between requests, the connection ends as soon as the server does.
             let read = tokio::select! {
                 read = timeout(limits::IDLE, read) => read,
                 _ = self.ending.wait_for(|ending| *ending) => return NextHead::End,
@@ -130,7 +134,7 @@ impl Conversation<'_> {
         }
     }
 
-    /// Answers a request, and says so to whoever listens.
+    /// Answers a request and reports it to the listener.
     async fn answer(
         &mut self,
         head: &RequestHead,
@@ -165,10 +169,11 @@ impl Conversation<'_> {
         result.map(|()| then)
     }
 
-    /// The answer to a request, and the stamp that the file of its blob must keep.
+    /// Returns the answer to a request. For a verified blob, it also returns the stamp that its file must keep.
     async fn find(&mut self, head: &RequestHead) -> (HttpAnswer, Option<FileStamp>) {
         let shared = self.shared;
         let authorization = head.fields.authorization.as_deref();
+        // Without the login, nothing is served, including the metrics.
         if let Some(login) = &shared.login
             && !self.guest.logs_in(login, authorization).await
         {
@@ -222,14 +227,15 @@ impl Conversation<'_> {
             AnswerBody::Blob { blob, from, to } => {
                 self.write(&first).await?;
                 let result = self.send_blob(blob, *from..*to, stamp, sent).await;
+                // An idle connection keeps no buffer for pieces.
                 self.piece = Vec::new();
                 result
             }
         }
     }
 
-    /// Sends bytes of a blob, and counts them. What cannot be read breaks the connection: the peer then knows that it
-    /// has less than was announced.
+    /// Sends a range of a blob and counts the bytes. If reading fails, the connection is closed, so that the client
+    /// notices that it received less than announced.
     async fn send_blob(
         &mut self,
         blob: &ServedBlob,
@@ -247,7 +253,7 @@ impl Conversation<'_> {
                 (ServerWire::Tls(_), _) | (ServerWire::Plain(_), Some(_)) => {
                     let buffer = std::mem::take(&mut self.piece);
                     let piece = read_file(buffer, &blob.file, offset, left).await?;
-                    // Only now: what was changed before it was read shows here.
+                    // The stamp is compared after the read, to detect every modification before it.
                     if let Some(stamp) = stamp
                         && stamp != FileStamp::of(&blob.file)?
                     {
@@ -266,8 +272,8 @@ impl Conversation<'_> {
         in_time(self.wire.write(bytes)).await
     }
 
-    /// Ends a connection so that the peer gets the last answer, also while it still sends a body that nobody reads:
-    /// were it closed before, the system would take the answer back.
+    /// Closes a connection so that the client receives the last answer, even if it is still sending a body that is
+    /// never processed. If the connection were closed at once, the kernel would discard the answer.
     async fn part(&mut self) {
         let parting = async {
             self.wire.finish().await?;
@@ -290,7 +296,7 @@ async fn in_time<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> 
     timeout(limits::PIECE_WITHIN, work).await.map_err(late)?
 }
 
-/// A target as it is shown: of a long one the beginning.
+/// Returns a target for the log, truncated if it is long.
 fn shown(target: &str) -> &str {
     let end = target.floor_char_boundary(limits::SHOWN);
     &target[..end]

@@ -1,19 +1,19 @@
-//! Everything that reads a client's bytes, for the fuzz target `request`.
+//! The entry point of the fuzz target `request`. It covers all code that parses bytes of a client.
 
 use crate::range::ContentPart;
 use crate::{head, range, route};
 
-/// Reads a request as a connection does, and what it asks for, of a content of `size` bytes. How long its head is, if there
-/// is a whole one.
+/// Parses a request as a connection does, and evaluates it for a content of `size` bytes. Returns the length of its
+/// head, if the head is complete.
 ///
 /// # Panics
 ///
-/// When what was read contradicts itself.
+/// If the results contradict each other.
 #[must_use]
 pub fn request(bytes: &[u8], size: u64) -> Option<usize> {
     let (head, length) = head::read(bytes).ok()??;
     assert!(length <= bytes.len());
-    // What follows is another request's, and changes nothing.
+    // The following bytes belong to the next request and must not change the result.
     assert_eq!(head::read(&bytes[..length]).ok()??.0, head);
     assert!(head.target.len() < length && head.method.as_str().len() < length);
     if let Ok((_, query)) = route::read(&head.target) {

@@ -1,5 +1,5 @@
-//! Clients that are connected, by their address, so that one client cannot take all connections that there are, nor try
-//! passwords on many of them at once.
+//! Connected clients by address: [`Guests`]. It prevents a client from using all connections, and from trying passwords
+//! on many connections in parallel.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -8,27 +8,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::limits;
 use crate::login::ReaderLogin;
 
-/// Bits of an IPv6 address behind those of its network: whoever has one address has all of these.
+/// The number of bits of an IPv6 address after the network prefix. A client with one address controls all addresses of
+/// its network.
 const HOST_BITS: u32 = 64;
 
-/// The clients that are connected.
+/// The connected clients.
 #[derive(Debug)]
 pub(crate) struct Guests {
     most: usize,
     clients: Mutex<HashMap<IpAddr, GuestConnections>>,
 }
 
-/// A client, as long as it has connections.
+/// A client with at least one connection.
 #[derive(Debug, Default)]
 struct GuestConnections {
     connections: usize,
     turn: LoginTurn,
 }
 
-/// The turn to have a login looked at. Those who wait get it in the order in which they came.
+/// The lock for checking a login. Waiting connections receive it in the order of their arrival.
 type LoginTurn = Arc<tokio::sync::Mutex<()>>;
 
-/// A connection, until the value is dropped.
+/// A connection of a client, which is counted until the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Guest {
     guests: Arc<Guests>,
@@ -38,13 +39,13 @@ pub(crate) struct Guest {
 }
 
 impl Guests {
-    /// Takes so many connections of one client.
+    /// Creates the set with a limit for the connections of each client.
     pub(crate) fn new(most: usize) -> Arc<Self> {
         let clients = Mutex::default();
         Arc::new(Self { most, clients })
     }
 
-    /// Takes a connection; none if the client has enough of them.
+    /// Registers a connection; none if its client has reached the limit.
     pub(crate) fn enter(self: &Arc<Self>, peer: SocketAddr) -> Option<Guest> {
         let mut clients = self.clients();
         let client = clients.entry(client(peer.ip())).or_default();
@@ -67,14 +68,15 @@ impl Guests {
 }
 
 impl Guest {
-    /// The other end of the connection.
+    /// The address of the client.
     pub(crate) fn peer(&self) -> SocketAddr {
         self.peer
     }
 
-    /// Whether `Authorization` has the login. Of all connections of a client one is looked at at a time, and a wrong one
-    /// holds up those behind it: a right one, too, or whoever is not answered at once would know that it was wrong, and
-    /// go on with the next. A connection that has logged in waits for nobody.
+    /// Checks whether `Authorization` contains the login. For each client, only one connection is checked at a time,
+    /// and a wrong login delays all logins that wait after it, including correct ones. Otherwise, a client could
+    /// conclude from a missing immediate answer that its guess was wrong, and try the next one. A connection that has
+    /// logged in does not wait.
     pub(crate) async fn logs_in(
         &mut self,
         login: &ReaderLogin,
@@ -109,7 +111,7 @@ impl Drop for Guest {
     }
 }
 
-/// Returns what stands for a client: an IPv4 address, or an IPv6 network.
+/// Returns the key of a client: an IPv4 address or an IPv6 network.
 fn client(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => {
@@ -157,7 +159,7 @@ mod tests {
     }
     const RIGHT: &str = "Basic cmVhZGVyOmE=";
 
-    /// Has a guest log in with this authorization. Returns the time until it is answered, and whether it was let in.
+    /// Attempts a login. Returns the time until the answer, and whether the login was accepted.
     fn tries(
         mut guest: Guest,
         authorization: &'static str,
@@ -174,11 +176,12 @@ mod tests {
     async fn a_client_tries_one_password_at_a_time_on_all_its_connections() {
         let guests = Guests::new(1000);
         let enter = |address: &str| enter(&guests, address).unwrap();
-        // Nobody waits where nobody guesses.
+        // Without wrong logins, there is no delay.
         let alone = tries(enter("10.0.0.1"), RIGHT).await;
         assert_eq!(alone, (Duration::ZERO, true));
-        let wrong = (0..390).map(|_| tokio::spawn(tries(enter("10.0.0.1"), "Basic cmVhZGVyOg==")));
-        let wrong: Vec<_> = wrong.collect();
+        let wrong: Vec<_> = (0..390)
+            .map(|_| tokio::spawn(tries(enter("10.0.0.1"), "Basic cmVhZGVyOg==")))
+            .collect();
         tokio::task::yield_now().await;
         let right = tokio::spawn(tries(enter("10.0.0.1"), RIGHT));
         let other = tries(enter("10.0.0.2"), RIGHT).await;
@@ -203,7 +206,7 @@ mod tests {
         assert!(pulling.logs_in(&login, Some(RIGHT)).await);
         assert!(!pulling.logs_in(&login, None).await);
         assert_eq!(begin.elapsed(), Duration::ZERO);
-        // A guess of its own takes its turn.
+        // A wrong login on this connection waits as well.
         assert!(!pulling.logs_in(&login, Some("Basic a")).await);
         assert_eq!(begin.elapsed(), limits::WRONG_LOGIN * 2);
         assert!(!attempt.await.unwrap().1);

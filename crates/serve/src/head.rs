@@ -1,35 +1,35 @@
-//! The head of a request (RFC 9112). Bodies are never read: whoever sends one is answered, and the connection ends, so
-//! that nothing of a body can be taken for a request.
+//! The head of a request (RFC 9112). Bodies are never read. A request with a body is answered, and then the connection
+//! is closed, so that no part of a body can be interpreted as a request.
 
 use crate::limits;
 
-/// The parts of a head that count here.
+/// The parsed parts of a head.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestHead {
     /// The method.
     pub(crate) method: Method,
-    /// The target as it was written.
+    /// The request target, unparsed.
     pub(crate) target: String,
-    /// Whether another request may follow.
+    /// The state of the connection after the answer.
     pub(crate) then: ConnectionFate,
-    /// The fields that are looked at.
+    /// The evaluated fields.
     pub(crate) fields: HeadFields,
 }
 
 /// The method of a request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum Method {
-    /// The content is to be given.
+    /// A request for a content.
     #[default]
     Get,
-    /// The head of the content is to be given, without the content.
+    /// A request for the head of an answer without its content.
     Head,
-    /// The method is one that a registry that is only read does not have.
+    /// A method that a read-only registry does not support.
     Other(String),
 }
 
 impl Method {
-    /// Returns the method as clients write it.
+    /// Returns the method in its HTTP spelling.
     pub(crate) fn as_str(&self) -> &str {
         match self {
             Self::Get => "GET",
@@ -39,17 +39,17 @@ impl Method {
     }
 }
 
-/// The fate of a connection after an answer.
+/// The state of a connection after an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum ConnectionFate {
-    /// The connection is kept for the next request.
+    /// The connection is kept open for the next request.
     #[default]
     Keep,
-    /// The connection ends.
+    /// The connection is closed.
     Close,
 }
 
-/// The fields of a head that count, as they were written.
+/// The evaluated fields of a head, unparsed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct HeadFields {
     pub(crate) range: Option<String>,
@@ -58,10 +58,10 @@ pub(crate) struct HeadFields {
     pub(crate) authorization: Option<String>,
 }
 
-/// The reason why bytes are no head.
+/// The reason why bytes are not a valid head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bad {
-    /// The bytes do not follow the grammar.
+    /// The bytes violate the grammar.
     Grammar,
     /// The head has more fields than [`limits::HEADERS`].
     TooMany,
@@ -69,7 +69,7 @@ pub(crate) enum Bad {
     Version,
 }
 
-/// Reads a head at the beginning of what came: with how many bytes it has; none as long as it is not all there.
+/// Parses a head at the start of the received bytes. Returns it with its length; none if it is not complete yet.
 pub(crate) fn read(bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, Bad> {
     let mut headers = [httparse::EMPTY_HEADER; limits::HEADERS];
     let mut request = httparse::Request::new(&mut headers);
@@ -87,7 +87,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, Bad> {
             other => Method::Other(other.to_owned()),
         },
         target: request.path.unwrap_or_default().to_owned(),
-        // HTTP/1.0 keeps connections only where both sides say so; nobody needs that.
+        // HTTP/1.0 only keeps connections if both sides request it, which no client of a registry needs.
         then: if request.version == Some(1) {
             ConnectionFate::Keep
         } else {
@@ -108,7 +108,7 @@ impl RequestHead {
         if is("transfer-encoding") {
             self.then = ConnectionFate::Close;
         } else if is("content-length") {
-            // Whatever else it says, a body may follow.
+            // Every value except for 0, including invalid ones, means that a body may follow.
             if value()?.trim() != "0" {
                 self.then = ConnectionFate::Close;
             }

@@ -1,14 +1,14 @@
-//! A read-only OCI registry over files: the pull half of the distribution specification, over HTTP/1.1, of contents that
-//! lie at known places of files that are open. Nothing is copied, and nothing is written.
+//! A read-only OCI registry: it serves the pull part of the distribution specification over HTTP/1.1, directly from
+//! ranges of open files. Nothing is copied or written.
 //!
-//! What is served is a [`Content`], put together from what archives bring ([`ServedArchive`]). This crate knows HTTP, TLS,
-//! one login and metrics. It must not know how archives are opened and verified, which names their images get, nor
-//! Kubernetes. Each of its files says which of a client's bytes it reads.
+//! A [`Server`] serves a [`Content`], which combines the images of archives ([`ServedArchive`]). This crate knows HTTP,
+//! TLS, a single login and metrics. It does not know how archives are opened and verified, the naming of their images,
+//! or Kubernetes. Each file documents which bytes of a client it parses.
 //!
-//! The server speaks HTTP by itself, for two reasons (docs/decisions/0024): no request has a body, so that little of the
-//! protocol is left; and only so the system can send files by itself, which libraries do not allow.
+//! The crate implements HTTP itself for two reasons (docs/decisions/0024). No request has a body, so only a small part
+//! of the protocol is needed. And HTTP libraries do not support sending files with `sendfile`.
 //!
-//! Open `converse.rs` first: one connection from its first request to its end.
+//! Start with `converse.rs`, which handles a connection from its first request to its end.
 
 mod answer;
 mod compare;

@@ -1,4 +1,4 @@
-//! The one login that a server may ask for (RFC 7617).
+//! The single login that a server can require (HTTP Basic authentication, RFC 7617): [`ReaderLogin`].
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::limits;
 
-/// The login of those who may read. Of name and password only the hash is kept: two hashes that are compared tell
-/// nobody by their timing how much of a password was right.
+/// The login for reading. Only the hash of name and password is stored. Comparing hashes does not reveal by its timing
+/// how much of a password was correct.
 #[derive(Clone)]
 pub struct ReaderLogin(Sha256Hash);
 
@@ -21,13 +21,13 @@ impl fmt::Debug for ReaderLogin {
     }
 }
 
-/// The reason why a name and a password are no login.
+/// The reason why a name and a password cannot be used as a login.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LoginError {
     /// The password is empty.
     #[error("the password is empty")]
     Empty,
-    /// The user name has the character that stands between name and password.
+    /// The user name contains the separator between name and password.
     #[error("the user name has a colon")]
     Colon,
     /// The login is longer than [`limits::LOGIN`].
@@ -36,7 +36,7 @@ pub enum LoginError {
 }
 
 impl ReaderLogin {
-    /// A login by this name and password.
+    /// Creates a login from a user name and a password.
     pub fn new(name: &str, password: &[u8]) -> Result<Self, LoginError> {
         if name.contains(':') {
             return Err(LoginError::Colon);
@@ -51,7 +51,7 @@ impl ReaderLogin {
         Ok(Self(Sha256::digest(both).into()))
     }
 
-    /// Whether `Authorization` has it.
+    /// Returns whether `Authorization` contains the login.
     pub(crate) fn is_in(&self, authorization: Option<&str>) -> bool {
         let given = authorization.and_then(|text| {
             let (scheme, encoded) = text.trim().split_once(' ')?;

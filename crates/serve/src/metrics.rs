@@ -1,15 +1,16 @@
-//! Numbers in the text form that Prometheus reads ("Exposition formats", 0.0.4).
+//! Metrics of the server in the text format of Prometheus ("Exposition formats", 0.0.4): [`ServerMetrics`]. The
+//! counters have no labels that a client controls.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The media type.
+/// The media type of the text format.
 pub(crate) const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The counters of a server.
 #[derive(Debug, Default)]
 pub(crate) struct ServerMetrics {
-    /// Requests by the first digit of their status, from 1 on.
+    /// Requests by the first digit of their status, starting at 1.
     answers: [AtomicU64; 5],
     sent: AtomicU64,
     connections: AtomicU64,
@@ -20,40 +21,40 @@ pub(crate) struct ServerMetrics {
 }
 
 impl ServerMetrics {
-    /// An answer of a status was sent, with so many bytes behind its head.
+    /// Counts an answer with its status and the number of bytes after its head.
     pub(crate) fn answered(&self, status: u16, bytes: u64) {
         let class = usize::from(status / 100).clamp(1, 5) - 1;
         self.answers[class].fetch_add(1, Ordering::Relaxed);
         self.sent.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// An answer could not be sent to its end.
+    /// Counts an answer that could not be sent completely.
     pub(crate) fn broke(&self) {
         self.broken.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A connection was not taken: its client has enough of them.
+    /// Counts a connection that was refused because its client had reached the limit.
     pub(crate) fn refused(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A blob was not what was signed.
+    /// Counts a blob that did not match its signed digest.
     pub(crate) fn damaged(&self) {
         self.damaged.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Notes that so many archives were found and are not served.
+    /// Sets the number of archives that were found but are not served.
     pub(crate) fn left_out(&self, archives: usize) {
         self.left_out.store(archives as u64, Ordering::Relaxed);
     }
 
-    /// A connection, as long as the value lives.
+    /// Counts a connection as open until the value is dropped.
     pub(crate) fn connection(&self) -> Open<'_> {
         self.connections.fetch_add(1, Ordering::Relaxed);
         Open(&self.connections)
     }
 
-    /// Writes all of the metrics.
+    /// Returns all metrics as text.
     pub(crate) fn text(&self, archives: usize) -> String {
         let mut text = String::new();
         let mut one = |name: &str, kind: &str, help: &str, value: u64| {
@@ -118,7 +119,7 @@ impl ServerMetrics {
     }
 }
 
-/// A connection that is open.
+/// An open connection.
 pub(crate) struct Open<'a>(&'a AtomicU64);
 
 impl Drop for Open<'_> {

@@ -1,18 +1,18 @@
-//! Ranges of a content (RFC 9110, section 14), and the conditions under which it is sent at all (section 13).
+//! Range requests (RFC 9110, section 14) and conditional requests (section 13).
 
-/// The part of a content that is asked for.
+/// The requested part of a content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContentPart {
     /// The whole content.
     All,
-    /// The bytes from the first to before the second offset; never none.
+    /// The bytes from the first offset up to, but not including, the second. It is never empty.
     Some(u64, u64),
-    /// A range in which there is nothing.
+    /// A range outside of the content.
     Unsatisfiable,
 }
 
-/// Reads `Range` for a content of this size. What is not understood, and several ranges at once, ask for all of it: a
-/// server may always send that (section 14.2).
+/// Parses `Range` for a content of this size. Malformed values and multiple ranges select the whole content, which a
+/// server may always send (section 14.2).
 pub(crate) fn part(range: Option<&str>, size: u64) -> ContentPart {
     let Some(one) = range.and_then(|range| range.trim().strip_prefix("bytes=")) else {
         return ContentPart::All;
@@ -25,7 +25,7 @@ pub(crate) fn part(range: Option<&str>, size: u64) -> ContentPart {
             within(first, last.saturating_add(1).min(size))
         }
         (Some(first), None) if last.is_empty() => within(first, size),
-        // The last bytes.
+        // A suffix range: the last bytes.
         (None, Some(count)) if first.is_empty() => within(size.saturating_sub(count), size),
         _ => ContentPart::All,
     }
@@ -41,17 +41,17 @@ fn within(from: u64, to: u64) -> ContentPart {
 
 fn number(digits: &str) -> Option<u64> {
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-    // One that does not fit lies behind every content.
+    // A number that overflows is larger than every content.
     is_number.then(|| digits.parse().unwrap_or(u64::MAX))
 }
 
-/// Whether `If-None-Match` names the content that the client has already. Its tags are compared weakly.
+/// Returns whether `If-None-Match` names the content, so that the client already has it. The comparison is weak.
 pub(crate) fn is_known(if_none_match: Option<&str>, etag: &str) -> bool {
     let mut tags = if_none_match.unwrap_or_default().split(',').map(str::trim);
     tags.any(|tag| tag == "*" || tag.strip_prefix("W/").unwrap_or(tag) == etag)
 }
 
-/// Whether `If-Range` lets a range count: only of this very content.
+/// Returns whether `If-Range` allows a range: only if it names exactly this content.
 pub(crate) fn is_same(if_range: Option<&str>, etag: &str) -> bool {
     if_range.is_none_or(|tag| tag.trim() == etag)
 }

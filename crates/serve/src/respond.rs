@@ -1,4 +1,5 @@
-//! Answers to requests: the pull half of the distribution specification, its lists and its errors.
+//! The answers to requests: [`respond`] implements the pull part of the distribution specification with its lists and
+//! errors. It performs no input or output: bodies are sent by the caller.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ struct Catalog<'a> {
     repositories: Vec<&'a str>,
 }
 
-/// The answer to a request of somebody who may read.
+/// Answers a request of an authorised client.
 pub(crate) fn respond(
     head: &RequestHead,
     content: &Content,
@@ -62,7 +63,7 @@ pub(crate) fn respond(
     answered.unwrap_or_else(|refusal| refusal)
 }
 
-/// A request whose target is none.
+/// Returns the error answer for an invalid target.
 fn misled(misled: Misled) -> HttpAnswer {
     match misled {
         Misled::Nowhere => {
@@ -214,10 +215,10 @@ fn catalog(content: &Content, query: &RouteQuery) -> Result<HttpAnswer, HttpAnsw
     Ok(linked(answer, "/v2/_catalog", next, query))
 }
 
-/// The place where a page goes on: behind which entry, with how many.
+/// The start of the next page: the last entry of this page, and the number of entries.
 type PageStart<'a> = Option<(&'a str, usize)>;
 
-/// Returns as many entries as are asked for, and where the next page begins if there is more.
+/// Returns the requested number of entries, and the start of the next page if there are more.
 fn page<'a>(
     all: impl Iterator<Item = &'a str>,
     query: &RouteQuery,
@@ -246,7 +247,7 @@ fn linked(answer: HttpAnswer, path: &str, next: PageStart<'_>, query: &RouteQuer
     };
     let last = route::escape(last);
     let namespace = query.namespace.as_deref().map(route::escape);
-    let namespace = namespace.map_or_else(String::new, |it| format!("&ns={it}"));
+    let namespace = namespace.map_or_else(String::new, |namespace| format!("&ns={namespace}"));
     let link = format!("<{path}?n={count}&last={last}{namespace}>; rel=\"next\"");
     answer.with("Link", link)
 }
@@ -320,7 +321,9 @@ mod tests {
 
     fn field<'a>(answer: &'a HttpAnswer, name: &str) -> Option<&'a str> {
         let mut fields = answer.fields.iter();
-        fields.find(|it| it.0 == name).map(|it| it.1.as_str())
+        fields
+            .find(|field| field.0 == name)
+            .map(|field| field.1.as_str())
     }
 
     #[test]

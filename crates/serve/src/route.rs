@@ -1,26 +1,27 @@
-//! Routes of a request's target (distribution specification, "Endpoints").
+//! The routes of a registry (distribution specification, "Endpoints"): [`read`] parses the target of a request. All
+//! bytes come from a client, so names and digests are checked against their grammars.
 
 use schemas::{Digest, ImageName};
 
 use crate::limits;
 
-/// The thing that is asked for, in a repository where there is one.
+/// The requested resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Route {
-    /// The question whether this is a registry.
+    /// The endpoint that confirms that this is a registry.
     Base,
-    /// The names of all repositories.
+    /// The list of all repositories.
     Catalog,
-    /// The server's own numbers.
+    /// The server's metrics.
     Metrics,
-    /// A part of a repository.
+    /// A resource of a repository.
     In(String, Of),
 }
 
-/// A part of a repository.
+/// A resource of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Of {
-    /// The tags of the repository.
+    /// The list of its tags.
     Tags,
     /// The manifest of a tag.
     Tagged(String),
@@ -30,46 +31,46 @@ pub(crate) enum Of {
     Blob(RequestedDigest),
     /// The referrers of a manifest.
     Referrers(RequestedDigest),
-    /// Uploads, of which there are none.
+    /// Uploads, which are not supported.
     Upload,
 }
 
-/// A digest as clients write it.
+/// A digest in a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RequestedDigest {
-    /// A digest of our algorithm.
+    /// A digest of the supported algorithm.
     Known(Digest),
-    /// A digest of another algorithm: nothing here has it.
+    /// A digest of another algorithm, which no content has.
     Other,
 }
 
-/// The reason why a target asks for nothing.
+/// The reason why a target is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Misled {
-    /// No place of a registry.
+    /// The path is not an endpoint of a registry.
     Nowhere,
-    /// The place of a repository's name holds none.
+    /// The name of the repository is malformed.
     Name,
-    /// The place of a digest holds none.
+    /// The digest is malformed.
     Digest,
-    /// The target has `%` and no two hexadecimal digits, or is not UTF-8.
+    /// The target has `%` without two hexadecimal digits, or is not UTF-8.
     Escape,
 }
 
-/// The parameters behind a path.
+/// The query parameters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RouteQuery {
-    /// The number of entries.
+    /// The requested number of entries.
     pub(crate) n: Option<String>,
-    /// The entry behind which they begin.
+    /// The entry after which the list starts.
     pub(crate) last: Option<String>,
-    /// The artifact type that referrers must have.
+    /// The artifact type to which a list of referrers is limited.
     pub(crate) artifact_type: Option<String>,
-    /// The registry that the client has in mind: containerd's name for what it is mirrored by.
+    /// The registry for which this server is used as a mirror (`ns`, a parameter of containerd).
     pub(crate) namespace: Option<String>,
 }
 
-/// Reads a target in origin form, `/PATH?QUERY`.
+/// Parses a target in origin form, `/PATH?QUERY`.
 pub(crate) fn read(target: &str) -> Result<(Route, RouteQuery), Misled> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let path = unescape(path, Plus::Kept)?;
@@ -90,6 +91,7 @@ fn route(path: &str) -> Result<Route, Misled> {
     if let Some(name) = path.strip_suffix("/tags/list") {
         return Ok(Route::In(repository(name)?, Of::Tags));
     }
+    // The path is split from its end, because names can contain `manifests` or `blobs`.
     let (before, last) = path.rsplit_once('/').ok_or(Misled::Nowhere)?;
     let (name, kind) = before.rsplit_once('/').ok_or(Misled::Nowhere)?;
     let of: fn(&str) -> Result<Of, Misled> = match kind {
@@ -107,15 +109,18 @@ fn route(path: &str) -> Result<Route, Misled> {
     Ok(Route::In(repository(name)?, of(last)?))
 }
 
-/// Whether a text has the grammar of a repository's name.
+/// Checks that a text has the grammar of a repository's name.
 fn repository(text: &str) -> Result<String, Misled> {
     let fits = text.len() <= limits::REPOSITORY;
-    // One component of an image name has the grammar of one component of a repository.
-    let is_name = fits && text.split('/').all(|it| it.parse::<ImageName>().is_ok());
+    // A component of an image's name has the same grammar as a component of a repository's name.
+    let is_name = fits
+        && text
+            .split('/')
+            .all(|component| component.parse::<ImageName>().is_ok());
     is_name.then(|| text.to_owned()).ok_or(Misled::Name)
 }
 
-/// Reads a digest: `algorithm:encoded` (image specification, "Digests").
+/// Parses a digest: `algorithm:encoded` (image specification, "Digests").
 fn digest(text: &str) -> Result<RequestedDigest, Misled> {
     let (algorithm, encoded) = text.split_once(':').ok_or(Misled::Digest)?;
     if algorithm == "sha256" {
@@ -146,7 +151,7 @@ fn parameters(query: &str) -> Result<RouteQuery, Misled> {
             "ns" => &mut read.namespace,
             _ => continue,
         };
-        // The first of several counts, as with most servers.
+        // Of repeated parameters, the first one counts, as in most servers.
         if field.is_none() {
             *field = Some(unescape(value, Plus::Space)?);
         }
@@ -154,7 +159,7 @@ fn parameters(query: &str) -> Result<RouteQuery, Misled> {
     Ok(read)
 }
 
-/// The meaning of `+`: a space in a query only.
+/// The interpretation of `+`: only in a query is it a space.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Plus {
     Kept,
@@ -179,7 +184,7 @@ fn unescape(text: &str, plus: Plus) -> Result<String, Misled> {
     String::from_utf8(bytes).map_err(|_| Misled::Escape)
 }
 
-/// A text as a parameter's value.
+/// Percent-encodes a text as the value of a parameter.
 pub(crate) fn escape(text: &str) -> String {
     use std::fmt::Write as _;
     text.bytes().fold(String::new(), |mut escaped, byte| {

@@ -1,4 +1,5 @@
-//! The server: who may connect, what is served at the moment, and how it ends.
+//! The server: it accepts connections within the limits, serves the current content, and ends in an orderly way.
+//! [`Server::run`] is its main loop, [`Shelf`] replaces the content while it runs.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,7 +18,7 @@ use crate::shared::{Event, ServerListener, ServerOptions, SharedState};
 use crate::tls::Tls;
 use crate::wire::ServerWire;
 
-/// A server that listens.
+/// A server that is bound to its address.
 pub struct Server {
     listener: TcpListener,
     shared: Arc<SharedState>,
@@ -30,7 +31,7 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Listens at `HOST:PORT`. Nothing is served yet.
+    /// Binds to `HOST:PORT`. Requests are only served once [`Server::run`] is called.
     pub async fn listen(
         address: &str,
         options: ServerOptions,
@@ -43,24 +44,25 @@ impl Server {
         })
     }
 
-    /// Returns the address that it listens at.
+    /// Returns the bound address.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Returns the shelf, which decides what it serves.
+    /// Returns the shelf, by which the caller replaces the served content.
     #[must_use]
     pub fn shelf(&self) -> Shelf {
         Shelf(Arc::clone(&self.shared))
     }
 
-    /// Takes connections until it is to end, then lets requests under way finish within [`limits::ENDING`].
+    /// Accepts connections until `end` completes. Then it lets active requests finish within [`limits::ENDING`].
     pub async fn run(self, end: impl Future<Output = ()>) {
         let room = Arc::new(Semaphore::new(limits::CONNECTIONS));
         let guests = Guests::new(limits::CONNECTIONS_OF_ONE);
         let (tell_ending, ending) = watch::channel(false);
         let taking = async {
             loop {
+                // The permit is taken before accepting, so that further clients wait in the queue of the kernel.
                 let permit = Arc::clone(&room).acquire_owned().await;
                 match self.listener.accept().await {
                     Ok((stream, peer)) => {
@@ -85,7 +87,7 @@ impl Server {
             () = taking => {}
             () = end => {}
         }
-        // Whoever comes now is refused at once.
+        // New connections are refused at once.
         drop(self.listener);
         tell_ending.send_replace(true);
         let all = u32::try_from(limits::CONNECTIONS).unwrap_or(u32::MAX);
@@ -102,7 +104,8 @@ impl Server {
         let tls = shared.tls().map(TlsAcceptor::from);
         async move {
             let _open = shared.metrics.connection();
-            // A head and what follows are written one after the other.
+            // The head and the content of an answer are written separately and must not be delayed by Nagle's
+            // algorithm.
             let _ = stream.set_nodelay(true);
             let wire = match tls {
                 None => ServerWire::Plain(Arc::new(stream)),
@@ -116,7 +119,7 @@ impl Server {
     }
 }
 
-/// The shelf that decides what a server serves, also while it runs.
+/// A handle for replacing the content and the certificate of a server while it runs.
 #[derive(Clone)]
 pub struct Shelf(Arc<SharedState>);
 
@@ -127,13 +130,13 @@ impl std::fmt::Debug for Shelf {
 }
 
 impl Shelf {
-    /// Serves this from the next request on; `left_out` archives were found that are not in it. Answers under way go on
-    /// with what they began with.
+    /// Replaces the content for all following requests. `left_out` archives were found but are not part of it. Active
+    /// requests continue with their previous content.
     pub fn put(&self, content: Content, left_out: usize) {
         self.0.put(content, left_out);
     }
 
-    /// Shows another certificate from the next connection on. Nothing changes where TLS is not spoken.
+    /// Replaces the certificate for all following connections. It has no effect without TLS.
     pub fn speak(&self, tls: Tls) {
         self.0.speak(tls);
     }

@@ -1,4 +1,5 @@
-//! State that all connections of a server share, and the events that it tells.
+//! The state that all connections of a server share ([`SharedState`]), its options, and the events that it reports.
+//! Content and certificate can be replaced at any time; each request uses the content that was current at its start.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,10 +14,10 @@ use crate::login::ReaderLogin;
 use crate::metrics::ServerMetrics;
 use crate::tls::Tls;
 
-/// Whether blobs are compared before they are served.
+/// The verification of blobs before they are served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadMode {
-    /// Blobs are sent as the medium gives them: clients compare, as they do with every registry.
+    /// Blobs are sent without verification. Clients verify them, as with every registry.
     AsTheyAre,
     /// Each blob is hashed before its first byte is sent.
     Compared,
@@ -25,11 +26,11 @@ pub enum ReadMode {
 /// The options of a server.
 #[derive(Debug)]
 pub struct ServerOptions {
-    /// The configuration of TLS, where it is to be spoken.
+    /// The configuration of TLS; without it, the server uses plain HTTP.
     pub tls: Option<Tls>,
-    /// The login that is asked for.
+    /// The required login, if any.
     pub login: Option<ReaderLogin>,
-    /// Whether blobs are compared.
+    /// The verification of blobs.
     pub reads: ReadMode,
 }
 
@@ -40,38 +41,38 @@ pub enum Event<'a> {
     Access(AccessRecord<'a>),
     /// A blob was not served.
     Unfit(&'a Digest, &'a BlobFault),
-    /// No connection can be taken at the moment.
+    /// The operating system has no resources for another connection.
     NoRoom(&'a io::Error),
 }
 
-/// A request that was answered.
+/// An answered request.
 #[derive(Debug)]
 pub struct AccessRecord<'a> {
-    /// The address of whoever asked.
+    /// The address of the client.
     pub peer: SocketAddr,
-    /// The method, as it was written.
+    /// The method, unparsed.
     pub method: &'a str,
-    /// The target, as it was written; of a long one the beginning.
+    /// The target, unparsed, and truncated if it is long.
     pub target: &'a str,
     /// The status of the answer.
     pub status: u16,
-    /// Bytes that were sent behind its head.
+    /// The number of bytes after the head of the answer.
     pub bytes: u64,
-    /// The time that it took.
+    /// The duration of the request.
     pub took: Duration,
-    /// The error that kept it from being sent to its end.
+    /// The error that prevented the answer from being sent completely.
     pub broken: Option<&'a io::Error>,
 }
 
 impl AccessRecord<'_> {
-    /// Returns the time that it took, in milliseconds.
+    /// Returns the duration in milliseconds.
     #[must_use]
     pub fn milliseconds(&self) -> u64 {
         u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX)
     }
 }
 
-/// The function that is told of events. Called in the midst of the work, so that it must not wait.
+/// A callback for events. It is called while requests are processed and must not block.
 pub type ServerListener = Box<dyn Fn(Event<'_>) + Send + Sync>;
 
 /// The state that all connections share.
@@ -100,28 +101,28 @@ impl SharedState {
         }
     }
 
-    /// Serves this from the next request on.
+    /// Replaces the content for all following requests.
     pub(crate) fn put(&self, content: Content, left_out: usize) {
         let held = self.content.write();
         *held.unwrap_or_else(PoisonError::into_inner) = Arc::new(content);
         self.metrics.left_out(left_out);
     }
 
-    /// Speaks TLS so from the next connection on, where it is spoken.
+    /// Replaces the TLS configuration for all following connections. It has no effect without TLS.
     pub(crate) fn speak(&self, tls: Tls) {
         if let Some(held) = &self.tls {
             *held.write().unwrap_or_else(PoisonError::into_inner) = tls;
         }
     }
 
-    /// Returns the TLS that is spoken at the moment, where it is.
+    /// Returns the current TLS configuration, if TLS is used.
     pub(crate) fn tls(&self) -> Option<Tls> {
         let held = self.tls.as_ref()?;
         let tls = held.read().unwrap_or_else(PoisonError::into_inner);
         Some(Arc::clone(&tls))
     }
 
-    /// Returns the content that is served at the moment.
+    /// Returns the current content.
     pub(crate) fn content(&self) -> Arc<Content> {
         let content = self.content.read().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(&content)

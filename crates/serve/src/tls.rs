@@ -1,4 +1,4 @@
-//! The certificate that a server shows.
+//! The certificate of the server: [`tls`] builds the TLS configuration from PEM files.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// The configuration of TLS: with which certificate, and which key.
+/// A TLS configuration with a certificate and its key.
 pub type Tls = Arc<ServerConfig>;
 
 /// The reason why a certificate and a key cannot be used.
@@ -21,12 +21,12 @@ pub enum TlsError {
     /// The key cannot be read.
     #[error("the key is not PEM of a private key without a passphrase")]
     Key(#[source] pem::Error),
-    /// The certificate and the key do not go together, or their algorithm is not spoken.
+    /// The certificate and the key do not belong together, or their algorithm is not supported.
     #[error("the certificate and the key cannot be used")]
     Pair(#[source] rustls::Error),
 }
 
-/// Returns TLS 1.2 and 1.3 with this chain of certificates and its key, PEM.
+/// Builds a configuration for TLS 1.2 and 1.3 from a certificate chain and its key, both as PEM.
 pub fn tls(certificates: &[u8], key: &[u8]) -> Result<Tls, TlsError> {
     let chain = CertificateDer::pem_slice_iter(certificates).collect::<Result<Vec<_>, _>>();
     let chain = chain.map_err(TlsError::Certificate)?;

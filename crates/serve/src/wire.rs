@@ -1,7 +1,7 @@
-//! A connection: plain, where the system sends files by itself, or with TLS.
+//! Connections: [`ServerWire`] is a plain connection, over which files are sent with `sendfile`, or one with TLS.
 //!
-//! A plain one is shared with the thread that sends a file: reading a file can wait for a disc, and must not hold up the
-//! threads that all other connections live on. No thread ever waits for a client.
+//! A thread that sends a file shares the plain connection. Reading a file can block on a slow disc, so it must not run
+//! on the threads that serve all other connections. No thread ever waits for a client.
 
 use std::fs::File;
 use std::io;
@@ -14,14 +14,14 @@ use tokio_rustls::server::TlsStream;
 
 use crate::limits;
 
-/// A connection.
+/// A connection to a client.
 pub(crate) enum ServerWire {
     Plain(Arc<TcpStream>),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 impl ServerWire {
-    /// Adds what comes next, at most so many bytes; none once the peer has ended.
+    /// Appends the next received bytes, at most `most`. Returns their number; zero if the client has closed its side.
     pub(crate) async fn read(&mut self, came: &mut Vec<u8>, most: usize) -> io::Result<usize> {
         let before = came.len();
         came.resize(before + most, 0);
@@ -43,7 +43,7 @@ impl ServerWire {
         }
     }
 
-    /// Sends bytes.
+    /// Sends all bytes.
     pub(crate) async fn write(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         match self {
             Self::Tls(stream) => {
@@ -64,7 +64,7 @@ impl ServerWire {
         }
     }
 
-    /// Tells the peer that nothing more comes.
+    /// Closes the sending side.
     pub(crate) async fn finish(&mut self) -> io::Result<()> {
         match self {
             Self::Tls(stream) => stream.shutdown().await,
@@ -76,15 +76,16 @@ impl ServerWire {
     }
 }
 
-/// Has the system send bytes of a file and returns how many it took. A file that ends early is an error.
+/// Sends bytes of a file with `sendfile` and returns how many were sent. Fails if the file ends early.
 pub(crate) async fn send_file(
     stream: &Arc<TcpStream>,
     file: &Arc<File>,
     offset: u64,
     left: u64,
 ) -> io::Result<u64> {
-    let count = usize::try_from(left).unwrap_or(usize::MAX);
-    let count = count.min(limits::SENDFILE);
+    let count = usize::try_from(left)
+        .unwrap_or(usize::MAX)
+        .min(limits::SENDFILE);
     loop {
         stream.writable().await?;
         let (to, from) = (Arc::clone(stream), Arc::clone(file));
@@ -99,6 +100,7 @@ pub(crate) async fn send_file(
                 )?)
             })
         });
+        // If the socket is full again, the loop waits for it without occupying a thread.
         match sent.await.map_err(io::Error::other)? {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -109,7 +111,7 @@ pub(crate) async fn send_file(
     }
 }
 
-/// Reads bytes of a file into a buffer, which comes back with exactly as many.
+/// Reads bytes of a file. The returned buffer has the length of the piece that was read.
 pub(crate) async fn read_file(
     mut buffer: Vec<u8>,
     file: &Arc<File>,
