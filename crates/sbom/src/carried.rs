@@ -1,4 +1,5 @@
-//! SBOMs in an archive: the manifest by which one refers to an image (docs/reference/format-referrers.md), and which images have one.
+//! SBOMs in an archive. [`referrer`] builds the manifest that attaches an SBOM to an image
+//! (docs/reference/format-referrers.md). [`described`] lists the images of an archive with their SBOMs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -12,33 +13,33 @@ use serde_json::json;
 
 use crate::format::SbomFormat;
 
-/// An image that can run, for one platform, and the SBOMs that it has.
+/// A runnable image for one platform, with its SBOMs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DescribedImage {
-    /// The place of the image.
+    /// The name and tag of the image.
     pub image: ImagePlace,
-    /// The platform, where an index says it.
+    /// The platform, if an index specifies it.
     pub platform: Option<Platform>,
     /// The digest of the manifest.
     pub digest: Digest,
-    /// The SBOMs of the manifest, and of the image as a whole.
+    /// The SBOMs of this manifest and those of the whole image.
     pub sboms: Vec<CarriedSbom>,
 }
 
 /// An SBOM in an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedSbom {
-    /// The form of it.
+    /// Its format.
     pub format: SbomFormat,
-    /// The file that it is.
+    /// The file that contains it.
     pub path: ArchivePath,
-    /// The digest of it.
+    /// Its digest.
     pub digest: Digest,
-    /// The size of it in bytes.
+    /// Its size in bytes.
     pub size: u64,
 }
 
-/// A manifest or index, as an image has it.
+/// A manifest or index and its position in an image.
 struct PlacedDocument {
     place: ImagePlace,
     role: ImageRole,
@@ -46,21 +47,21 @@ struct PlacedDocument {
     facts: Rc<DocumentFacts>,
 }
 
-/// The facts of a document that count here.
+/// The extracted fields of a document.
 struct DocumentFacts {
     is_image: bool,
     sbom: Option<SbomLayer>,
     platforms: BTreeMap<Digest, Platform>,
 }
 
-/// A layer that is an SBOM.
+/// A layer that contains an SBOM.
 #[derive(Clone, Copy)]
 struct SbomLayer {
     format: SbomFormat,
     digest: Digest,
 }
 
-/// Returns the bytes of a manifest by which an SBOM refers to the manifest of an image: compact, with sorted keys.
+/// Builds a manifest that attaches an SBOM to the manifest of an image, as compact JSON with sorted keys.
 #[must_use]
 pub fn referrer(format: SbomFormat, subject: &Document, sbom: &[u8]) -> Vec<u8> {
     let manifest = json!({
@@ -76,7 +77,7 @@ pub fn referrer(format: SbomFormat, subject: &Document, sbom: &[u8]) -> Vec<u8> 
             "mediaType": format.media_type(),
             "digest": files::digest(sbom),
             "size": sbom.len(),
-            // The name of the file that tools for artifacts make of it.
+            // Tools that pull artifacts use the title as the file name.
             "annotations": {"org.opencontainers.image.title": format.file()},
         }],
         "subject": {
@@ -88,7 +89,7 @@ pub fn referrer(format: SbomFormat, subject: &Document, sbom: &[u8]) -> Vec<u8> 
     manifest.to_string().into_bytes()
 }
 
-/// Returns the SBOM that a manifest carries, by its own type or that of its one layer.
+/// Returns the SBOM in a manifest, identified by the type of the manifest or of its only layer.
 fn sbom_in(document: &ImageDocument) -> Option<SbomLayer> {
     let ImageDocument::Manifest(manifest) = document else {
         return None;
@@ -103,61 +104,67 @@ fn sbom_in(document: &ImageDocument) -> Option<SbomLayer> {
 }
 
 impl SbomFormat {
-    /// Returns the form of the SBOM that a manifest carries; none if it carries something else.
+    /// Returns the format of the SBOM that a manifest attaches; none if it attaches something else.
     #[must_use]
     pub fn of_referrer(manifest: &Document) -> Option<Self> {
         let document = ImageDocument::from_slice(&manifest.bytes).ok()?;
-        sbom_in(&document).map(|it| it.format)
+        sbom_in(&document).map(|layer| layer.format)
     }
 }
 
-/// Returns every image of an archive that can run, by place, with its SBOMs.
+/// Returns every runnable image of an archive with its SBOMs, sorted by name and tag.
 pub fn described(listed: &Listed) -> Result<Vec<DescribedImage>, OpenError> {
     let documents = documents(listed)?;
-    let names = documents.iter();
-    let names: BTreeSet<(&ImageName, Digest)> =
-        names.map(|it| (&it.place.name, it.digest)).collect();
-    let subject = |it: &PlacedDocument| {
-        let subject = it.place.tag.subject();
-        subject.filter(|subject| names.contains(&(&it.place.name, *subject)))
+    let names: BTreeSet<(&ImageName, Digest)> = documents
+        .iter()
+        .map(|document| (&document.place.name, document.digest))
+        .collect();
+    // A document is a referrer only if its subject is in the archive under the same name.
+    let subject = |document: &PlacedDocument| {
+        let subject = document.place.tag.subject();
+        subject.filter(|subject| names.contains(&(&document.place.name, *subject)))
     };
     let mut sboms: BTreeMap<(&ImageName, Digest), Vec<CarriedSbom>> = BTreeMap::new();
     let mut platforms: BTreeMap<(&ImagePlace, Digest), &Platform> = BTreeMap::new();
     let mut roots: BTreeMap<&ImagePlace, Digest> = BTreeMap::new();
-    for it in &documents {
-        if let Some(subject) = subject(it) {
-            let carried = it
+    for document in &documents {
+        if let Some(subject) = subject(document) {
+            let carried = document
                 .facts
                 .sbom
-                .and_then(|sbom| carried(listed, &it.place, sbom));
-            let of_subject = sboms.entry((&it.place.name, subject)).or_default();
+                .and_then(|sbom| carried(listed, &document.place, sbom));
+            let of_subject = sboms.entry((&document.place.name, subject)).or_default();
             of_subject.extend(carried);
         }
-        for (child, platform) in &it.facts.platforms {
-            platforms.insert((&it.place, *child), platform);
+        for (child, platform) in &document.facts.platforms {
+            platforms.insert((&document.place, *child), platform);
         }
-        if it.role == ImageRole::Root {
-            roots.insert(&it.place, it.digest);
+        if document.role == ImageRole::Root {
+            roots.insert(&document.place, document.digest);
         }
     }
-    let images = documents.iter();
-    let images = images.filter(|it| it.facts.is_image && subject(it).is_none());
-    let described = images.map(|it| {
-        let root = roots.get(&it.place).filter(|root| **root != it.digest);
-        let subjects = [Some(&it.digest), root].into_iter().flatten();
-        let of_image = subjects.filter_map(|subject| sboms.get(&(&it.place.name, *subject)));
-        let platform = platforms.get(&(&it.place, it.digest));
+    let images = documents
+        .iter()
+        .filter(|document| document.facts.is_image && subject(document).is_none());
+    let described = images.map(|document| {
+        let root = roots
+            .get(&document.place)
+            .filter(|root| **root != document.digest);
+        // The SBOMs of an index apply to each of its images.
+        let subjects = [Some(&document.digest), root].into_iter().flatten();
+        let of_image = subjects.filter_map(|subject| sboms.get(&(&document.place.name, *subject)));
+        let platform = platforms.get(&(&document.place, document.digest));
         DescribedImage {
-            image: it.place.clone(),
-            platform: platform.map(|it| (*it).clone()),
-            digest: it.digest,
+            image: document.place.clone(),
+            platform: platform.map(|platform| (*platform).clone()),
+            digest: document.digest,
             sboms: of_image.flatten().cloned().collect(),
         }
     });
     Ok(described.collect())
 }
 
-/// Every manifest and index, by place. Each is read once.
+/// Reads every manifest and index, sorted by name and tag. Documents that images share are read once.
 fn documents(listed: &Listed) -> Result<Vec<PlacedDocument>, OpenError> {
     let mut known: BTreeMap<Digest, Rc<DocumentFacts>> = BTreeMap::new();
     let mut documents = Vec::new();
@@ -185,7 +192,7 @@ fn documents(listed: &Listed) -> Result<Vec<PlacedDocument>, OpenError> {
 }
 
 impl DocumentFacts {
-    /// Reads the facts of a document. One that cannot be understood is nothing, which a check says.
+    /// Extracts the fields of a document. A document that cannot be parsed yields no fields; the validator reports it.
     fn of(bytes: &[u8]) -> Self {
         let document = ImageDocument::from_slice(bytes).ok();
         let platforms = match &document {
@@ -198,14 +205,14 @@ impl DocumentFacts {
         });
         let platforms = platforms.collect();
         Self {
-            is_image: matches!(&document, Some(ImageDocument::Manifest(it)) if it.is_image()),
+            is_image: matches!(&document, Some(ImageDocument::Manifest(manifest)) if manifest.is_image()),
             sbom: document.as_ref().and_then(sbom_in),
             platforms,
         }
     }
 }
 
-/// The SBOM in a layer, if the archive has it.
+/// Locates the SBOM in a layer, if the archive contains the layer.
 fn carried(listed: &Listed, place: &ImagePlace, found: SbomLayer) -> Option<CarriedSbom> {
     let path = archive::image_blob_path(place, &found.digest);
     let size = listed.contents().get(path.as_str())?.size;

@@ -1,4 +1,4 @@
-//! Errors for which there is no SBOM, or no judgement of one.
+//! The errors of creating, reading and matching SBOMs. Errors of a program contain the end of its message.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use watch::Cancelled;
 
 use crate::limits;
 
-/// The reason why an SBOM could not be made, read or judged.
+/// The reason why an SBOM could not be created, read or matched.
 #[derive(Debug, thiserror::Error)]
 pub enum SbomError {
     /// The program does not exist.
@@ -25,12 +25,12 @@ pub enum SbomError {
         /// The cause.
         source: io::Error,
     },
-    /// The program says of itself that it is something else, or nothing at all.
+    /// The program identifies itself as another program, or not at all.
     #[error("`{}` is not {name}", program.display())]
     OtherProgram {
         /// The program.
         program: PathBuf,
-        /// The name that it should have.
+        /// The expected name.
         name: &'static str,
     },
     /// The program failed.
@@ -38,34 +38,34 @@ pub enum SbomError {
     Failed {
         /// The program.
         name: &'static str,
-        /// The last that it said.
+        /// The end of its standard error.
         said: String,
     },
-    /// The program did not end in time.
+    /// The program exceeded its time limit.
     #[error("{name} did not end within {} s", limit.as_secs())]
     TooLong {
         /// The program.
         name: &'static str,
-        /// The time that it may take.
+        /// The time limit.
         limit: Duration,
     },
-    /// The program wrote more than is read.
+    /// The program exceeded its output limit.
     #[error("{name} wrote more than {limit} bytes")]
     TooMuch {
         /// The program.
         name: &'static str,
-        /// Bytes that it may write.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The program did what it was asked to, and what it printed cannot be read.
+    /// The program succeeded, but its output cannot be parsed.
     #[error("{name} printed something that cannot be understood")]
     Printed {
         /// The program.
         name: &'static str,
-        /// The problem with it.
+        /// The problem with the output.
         source: serde_json::Error,
     },
-    /// A file that was named cannot be read.
+    /// An input file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The directory with the files of a run cannot be written.
@@ -76,16 +76,16 @@ pub enum SbomError {
         /// The cause.
         source: io::Error,
     },
-    /// A document is no SBOM of its form.
+    /// A document is not an SBOM of the expected format.
     #[error("it is no SBOM that can be read")]
     Document(#[source] serde_json::Error),
-    /// The work was ended before it was done.
+    /// The operation was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// Returns what a program says went wrong, in one line, without the mark that it begins with. What stands before are notes on
-/// the way.
+/// Extracts the error message from a program's standard error as one line without the log prefix. Lines before the
+/// error are progress messages.
 pub(crate) fn words(stderr: &[u8]) -> String {
     const MARK: &str = " ERROR ";
     let text = String::from_utf8_lossy(stderr);
@@ -97,7 +97,7 @@ pub(crate) fn words(stderr: &[u8]) -> String {
     }
 }
 
-/// Says of which program an error is.
+/// Adds the program to the error of a run.
 pub(crate) fn in_full(
     name: &'static str,
     program: PathBuf,
@@ -119,7 +119,7 @@ pub(crate) fn in_full(
             name,
             limit: limits.output,
         },
-        // It has no time to end by itself, and so is only killed where that was asked for.
+        // The run has no time to end by itself, so it is only killed after a cancellation.
         RunError::Killed => SbomError::Cancelled(Cancelled),
         RunError::Cancelled(cancelled) => cancelled.into(),
     }

@@ -1,4 +1,4 @@
-//! The forms of SBOMs, and what each is called where.
+//! The formats of SBOMs and their names: media types, syft's names and file names.
 
 use std::fmt;
 
@@ -16,10 +16,10 @@ pub enum SbomFormat {
 }
 
 impl SbomFormat {
-    /// Both.
+    /// Both formats.
     pub const ALL: [Self; 2] = [Self::Spdx, Self::CycloneDx];
 
-    /// The media type, which is the type of the artifact that carries one too.
+    /// Returns the media type, which is also the artifact type of a manifest with such an SBOM.
     #[must_use]
     pub const fn media_type(self) -> &'static str {
         match self {
@@ -28,7 +28,7 @@ impl SbomFormat {
         }
     }
 
-    /// Returns the form with this media type. cosign has another name for one of them.
+    /// Returns the format with a media type. cosign uses another media type for SPDX.
     #[must_use]
     pub(crate) fn of_media_type(text: &str) -> Option<Self> {
         if text == "text/spdx+json" {
@@ -38,7 +38,7 @@ impl SbomFormat {
         all.find(|format| format.media_type() == text)
     }
 
-    /// The name that syft has for it.
+    /// Returns syft's name for the format.
     pub(crate) const fn output(self) -> &'static str {
         match self {
             Self::Spdx => "spdx-json",
@@ -46,7 +46,7 @@ impl SbomFormat {
         }
     }
 
-    /// The name of a file with one.
+    /// Returns the file name of such an SBOM.
     pub(crate) const fn file(self) -> &'static str {
         match self {
             Self::Spdx => "sbom.spdx.json",

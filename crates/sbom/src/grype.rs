@@ -1,4 +1,5 @@
-//! Runs of `grype`: from an SBOM, a database and what is known not to matter to vulnerabilities.
+//! Runs of `grype`, which matches an SBOM against a vulnerability database, except for the vulnerabilities that VEX
+//! documents exclude. The database is a local directory or archive: nothing is downloaded.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ pub struct Grype {
     vex: Vec<PathBuf>,
 }
 
-/// A database of vulnerabilities that grype can read.
+/// A vulnerability database in grype's format.
 #[derive(Debug)]
 pub struct VulnerabilityDatabase {
     directory: PathBuf,
@@ -61,15 +62,15 @@ pub enum Rating {
 /// A vulnerability of a package.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Vulnerability {
-    /// How bad it is.
+    /// Its severity.
     pub rating: Rating,
     /// Its id, such as `CVE-2024-3094`.
     pub id: String,
-    /// The package that has it.
+    /// The affected package.
     pub package: String,
     /// The version of the package.
     pub version: String,
-    /// The versions that do not have it any more.
+    /// The versions in which it is fixed.
     pub fixed_in: Vec<String>,
 }
 
@@ -104,20 +105,20 @@ struct MatchedPackage {
 }
 
 impl Grype {
-    /// The program at a path, once it has said its version. Databases are unpacked below `scratch`.
+    /// Checks the program at a path by asking for its version. Databases are unpacked below `scratch`.
     pub fn at(program: &Path, scratch: &Path) -> Result<Self, SbomError> {
         let tool = Tool::at("grype", program, scratch)?;
         let vex = Vec::new();
         Ok(Self { tool, vex })
     }
 
-    /// Returns the version in its own words.
+    /// The version that the program reports.
     #[must_use]
     pub fn version(&self) -> &str {
         self.tool.version()
     }
 
-    /// Leaves out what this VEX document says of: which vulnerabilities do not matter.
+    /// Adds a VEX document. The vulnerabilities that it declares irrelevant are omitted from the results.
     pub fn add_vex(&mut self, document: &[u8]) -> Result<(), SbomError> {
         let name = format!("vex-{}.json", self.vex.len());
         let path = self.tool.write(&name, document)?;
@@ -125,8 +126,8 @@ impl Grype {
         Ok(())
     }
 
-    /// Opens a database: the archive of one, which is unpacked and goes with this value, or the directory in which grype
-    /// keeps one.
+    /// Opens a database: an archive of a database, which is unpacked and deleted with this value, or a directory in
+    /// which grype stores one.
     pub fn open(
         &self,
         database: &Path,
@@ -152,7 +153,7 @@ impl Grype {
         Ok(VulnerabilityDatabase { directory, status })
     }
 
-    /// Returns the vulnerabilities of what an SBOM lists, each once: the worst first.
+    /// Returns the vulnerabilities of the packages in an SBOM without duplicates, the most severe first.
     pub fn judge(
         &self,
         sbom: &[u8],
@@ -175,7 +176,7 @@ impl Grype {
 }
 
 impl VulnerabilityDatabase {
-    /// Returns what it says of itself.
+    /// The version and build time of the database.
     #[must_use]
     pub fn status(&self) -> &DatabaseStatus {
         &self.status
@@ -183,19 +184,19 @@ impl VulnerabilityDatabase {
 }
 
 fn vulnerabilities(matched: &Matched) -> Vec<Vulnerability> {
-    let text = |it: &str| printable_within(it, limits::TEXT);
-    let found = matched.matches.iter().map(|it| Vulnerability {
-        rating: it.vulnerability.severity,
-        id: text(&it.vulnerability.id),
-        package: text(&it.artifact.name),
-        version: text(&it.artifact.version),
+    let text = |text: &str| printable_within(text, limits::TEXT);
+    let found = matched.matches.iter().map(|entry| Vulnerability {
+        rating: entry.vulnerability.severity,
+        id: text(&entry.vulnerability.id),
+        package: text(&entry.artifact.name),
+        version: text(&entry.artifact.version),
         fixed_in: {
-            let fix = it.vulnerability.fix.as_ref();
-            let versions = fix.and_then(|it| it.versions.as_deref());
+            let fix = entry.vulnerability.fix.as_ref();
+            let versions = fix.and_then(|fix| fix.versions.as_deref());
             versions
                 .unwrap_or_default()
                 .iter()
-                .map(|it| text(it))
+                .map(|version| text(version))
                 .collect()
         },
     });
@@ -228,9 +229,13 @@ mod tests {
             matches.join(",")
         );
         let found = vulnerabilities(&serde_json::from_str(&text).unwrap());
-        let shown = found
-            .iter()
-            .map(|it| (it.rating, &*it.id, it.fixed_in.len()));
+        let shown = found.iter().map(|vulnerability| {
+            (
+                vulnerability.rating,
+                &*vulnerability.id,
+                vulnerability.fixed_in.len(),
+            )
+        });
         let expected = [
             (Rating::Critical, "CVE-2", 0),
             (Rating::Low, "CVE-1", 1),

@@ -1,10 +1,11 @@
-//! SBOMs of images (docs/how-to/publish/sboms.md): `syft` makes them, each in the same bytes for the same image; they lie in an archive
-//! as referrers of what they are about; and `grype` says by a database which vulnerabilities they have.
+//! SBOMs of images (docs/how-to/publish/sboms.md). [`Syft`] creates them, with the same bytes for the same image.
+//! Archives contain them as referrers of the images that they describe. [`Grype`] lists their vulnerabilities according
+//! to a database.
 //!
-//! This crate knows both programs, the two forms of SBOMs, and the manifest by which one is carried. It must not know where
-//! images come from, nor what a publisher or a site makes of vulnerabilities.
+//! This crate knows both programs, the two formats of SBOMs, and the manifest that attaches one to an image. It does
+//! not know the origin of images, or the policies of publishers and sites for vulnerabilities.
 //!
-//! Open `format.rs` first; `tool.rs` is what every run of a program goes through.
+//! Start with `format.rs`. Every run of a program passes through `tool.rs`.
 
 mod carried;
 mod error;

@@ -1,16 +1,16 @@
-//! One form of what syft writes: without the time of the run and what it drew by lot, and in one order, so that the same image
-//! has the same SBOM on any machine.
+//! Normalisation of syft's output: [`normal`]. It replaces the time of the run and random ids, and sorts all lists, so
+//! that the same image has the same SBOM on every machine.
 
 use schemas::StatementTime;
 use serde_json::Value;
 
 use crate::format::SbomFormat;
 
-/// The beginning of the namespaces of SPDX documents. What follows is the digest of the rest of the document: another
-/// document has another one, as the specification asks.
+/// The prefix of the namespaces of SPDX documents. It is followed by the digest of the rest of the document, because
+/// the specification requires a unique namespace for each document.
 const NAMESPACE: &str = "https://solutions.metalk8s.scality.com/spdx/";
 
-/// The lists of which no order means anything.
+/// The lists whose order has no meaning.
 const LISTS: [&str; 5] = [
     "packages",
     "files",
@@ -19,7 +19,7 @@ const LISTS: [&str; 5] = [
     "dependencies",
 ];
 
-/// Returns the bytes of a document: compact, with sorted keys.
+/// Returns the normalised document as compact JSON with sorted keys.
 pub(crate) fn normal(format: SbomFormat, mut document: Value, time: StatementTime) -> Vec<u8> {
     for list in LISTS {
         if let Some(Value::Array(entries)) = document.get_mut(list) {
@@ -35,6 +35,7 @@ pub(crate) fn normal(format: SbomFormat, mut document: Value, time: StatementTim
         *said = time;
     }
     if let Value::Object(fields) = &mut document {
+        // The id is derived from the rest of the document.
         fields.remove(own);
         let rest = files::digest(Value::Object(fields.clone()).to_string().as_bytes()).hex();
         let id = match format {
@@ -46,7 +47,7 @@ pub(crate) fn normal(format: SbomFormat, mut document: Value, time: StatementTim
     document.to_string().into_bytes()
 }
 
-/// A UUID (RFC 9562, version 8) whose free bits are those of a digest.
+/// Derives a UUID (RFC 9562, version 8) from a digest.
 fn uuid(hex: &str) -> String {
     let (time, rest) = (&hex[..8], &hex[20..32]);
     let [middle, version, variant] = [8..12, 13..16, 17..20].map(|part| &hex[part]);

@@ -1,4 +1,5 @@
-//! What an SBOM says in short: what made it, and how many packages it lists.
+//! The summary of an SBOM: the tool that created it and the number of packages ([`SbomSummary`]). It parses only the
+//! fields that it needs, of SPDX and of CycloneDX documents.
 
 use schemas::printable_within;
 use serde::Deserialize;
@@ -8,12 +9,12 @@ use crate::error::SbomError;
 use crate::format::SbomFormat;
 use crate::limits;
 
-/// What an SBOM says of itself. None of it is verified.
+/// The summary of an SBOM. It is not verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SbomSummary {
-    /// The tools that made it, as it names them; empty if it names none.
+    /// The tools that created it, according to the document; empty if it names none.
     pub tool: String,
-    /// How many packages it lists.
+    /// The number of packages.
     pub packages: usize,
 }
 
@@ -37,7 +38,7 @@ struct SpdxPackage {
     primary_package_purpose: Option<PackagePurpose>,
 }
 
-/// What a package is for; of the words that SPDX has, this one is the image itself.
+/// The purpose of a package. Of SPDX's purposes, `CONTAINER` designates the image itself.
 #[derive(Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "UPPERCASE")]
 enum PackagePurpose {
@@ -64,7 +65,7 @@ struct CycloneDxComponent {
     kind: ComponentKind,
 }
 
-/// The type of a component: all but these are packages.
+/// The type of a component. All types except for these are packages.
 #[derive(Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 enum ComponentKind {
@@ -75,31 +76,34 @@ enum ComponentKind {
 }
 
 impl SbomSummary {
-    /// Reads an SBOM.
+    /// Parses an SBOM.
     pub fn read(format: SbomFormat, bytes: &[u8]) -> Result<Self, SbomError> {
         let (tool, packages) = match format {
             SbomFormat::Spdx => {
                 let document: SpdxDocument =
                     serde_json::from_slice(bytes).map_err(SbomError::Document)?;
                 let creators = document.creation_info.creators.iter();
-                let tools = creators.filter_map(|it| it.strip_prefix("Tool: "));
+                let tools = creators.filter_map(|creator| creator.strip_prefix("Tool: "));
                 let packages = document.packages.iter();
-                let is_image = |it: &&SpdxPackage| {
-                    it.primary_package_purpose == Some(PackagePurpose::Container)
+                let is_image = |package: &&SpdxPackage| {
+                    package.primary_package_purpose == Some(PackagePurpose::Container)
                 };
-                let packages = packages.filter(|it| !is_image(it)).count();
+                let packages = packages.filter(|package| !is_image(package)).count();
                 (tools.collect::<Vec<_>>().join(", "), packages)
             }
             SbomFormat::CycloneDx => {
                 let document: CycloneDxDocument =
                     serde_json::from_slice(bytes).map_err(SbomError::Document)?;
-                let tools = document.metadata.and_then(|it| it.tools);
-                let packages = document.components.iter();
-                let packages = packages
-                    .filter(|it| it.kind == ComponentKind::Package)
+                let tools = document.metadata.and_then(|metadata| metadata.tools);
+                let packages = document
+                    .components
+                    .iter()
+                    .filter(|component| component.kind == ComponentKind::Package)
                     .count();
                 (
-                    tools.map(|it| cyclonedx_tools(&it)).unwrap_or_default(),
+                    tools
+                        .map(|tools| cyclonedx_tools(&tools))
+                        .unwrap_or_default(),
                     packages,
                 )
             }
@@ -111,7 +115,7 @@ impl SbomSummary {
     }
 }
 
-/// The tools of a CycloneDX document: a list until 1.4, components and services since.
+/// Joins the tools of a CycloneDX document: a list up to version 1.4, components and services in later versions.
 fn cyclonedx_tools(tools: &Value) -> String {
     let list = tools.as_array().or_else(|| tools["components"].as_array());
     let tools = list.into_iter().flatten().filter_map(|tool| {

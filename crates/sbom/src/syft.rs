@@ -1,4 +1,5 @@
-//! Runs of `syft`: from an image to its SBOM.
+//! Runs of `syft`, which creates the SBOM of an image: [`Syft::describe`]. syft receives the image as an OCI image
+//! layout, and its output is normalised (`normal`).
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -18,45 +19,45 @@ use crate::{limits, normal};
 #[derive(Debug)]
 pub struct Syft(Tool);
 
-/// An image that an SBOM is made of.
+/// An image for which an SBOM is created.
 #[derive(Clone, Copy, Debug)]
 pub struct ImageToDescribe<'a> {
-    /// The name that the SBOM has for it.
+    /// The image's name in the SBOM.
     pub name: &'a ImageName,
-    /// The manifest, whose digest the SBOM has as its version.
+    /// The image's manifest. Its digest is the image's version in the SBOM.
     pub manifest: &'a Document,
-    /// The contents that the manifest names.
+    /// The contents that the manifest references.
     pub blobs: &'a [BlobFile],
-    /// The time that the SBOM gives as its own.
+    /// The creation time in the SBOM.
     pub time: StatementTime,
 }
 
-/// A part of a file that is a content of an image.
+/// A range of a file with a content of an image.
 #[derive(Clone, Debug)]
 pub struct BlobFile {
-    /// The digest of it.
+    /// Its digest.
     pub digest: Digest,
-    /// The size of it in bytes.
+    /// Its size in bytes.
     pub size: u64,
     /// The file.
     pub path: PathBuf,
-    /// Bytes before it in the file.
+    /// The start of the range, in bytes.
     pub offset: u64,
 }
 
 impl Syft {
-    /// The program at a path, once it has said its version. It unpacks layers below `scratch`.
+    /// Checks the program at a path by asking for its version. It unpacks layers below `scratch`.
     pub fn at(program: &Path, scratch: &Path) -> Result<Self, SbomError> {
         Tool::at("syft", program, scratch).map(Self)
     }
 
-    /// Returns the version in its own words.
+    /// The version that the program reports.
     #[must_use]
     pub fn version(&self) -> &str {
         self.0.version()
     }
 
-    /// Returns the SBOM of an image: the same bytes for the same image.
+    /// Creates the SBOM of an image. The same image always yields the same bytes.
     pub fn describe(
         &self,
         image: ImageToDescribe<'_>,
@@ -80,7 +81,7 @@ impl Syft {
         Ok(normal::normal(format, self.0.printed(&said)?, image.time))
     }
 
-    /// Keeps bytes in a file of its own, as long as this value is there.
+    /// Writes bytes to a file that is deleted with this value.
     pub fn keep(&self, bytes: &[u8]) -> Result<BlobFile, SbomError> {
         let digest = files::digest(bytes);
         Ok(BlobFile {
@@ -92,8 +93,8 @@ impl Syft {
     }
 }
 
-/// Makes an OCI image layout with this one manifest, instead of the one that is there. Its contents are hard links to where
-/// they lie, as far as they are files of their own: syft follows no symbolic link.
+/// Creates an OCI image layout with a single manifest and replaces an existing one. Contents are hard links if they are
+/// whole files, because syft does not follow symbolic links; otherwise they are copied.
 fn lay_out(layout: &Path, image: &ImageToDescribe<'_>) -> io::Result<()> {
     match fs::remove_dir_all(layout) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -121,7 +122,7 @@ fn lay_out(layout: &Path, image: &ImageToDescribe<'_>) -> io::Result<()> {
         let target = blobs.join(blob.digest.hex());
         let source = blob.path.canonicalize()?;
         let is_whole = (blob.offset, blob.size) == (0, source.metadata()?.len());
-        // Another file system, or another user's file, cannot be linked to.
+        // Hard links are not possible across file systems, and may not be allowed for files of other users.
         if !is_whole || fs::hard_link(&source, &target).is_err() {
             let mut file = File::open(source)?;
             file.seek(SeekFrom::Start(blob.offset))?;
@@ -155,7 +156,7 @@ mod tests {
         let (manifest, _) = Document::read(files::digest(&bytes), bytes).unwrap();
         let name = "app".parse().unwrap();
         let layout = directory.path().join("image");
-        // Twice: nothing stays of the one before.
+        // The second layout must not contain files of the first one.
         for blobs in [&blobs[..], &blobs[1..]] {
             let image = ImageToDescribe {
                 name: &name,

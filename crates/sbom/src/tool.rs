@@ -1,5 +1,5 @@
-//! A run of `syft` or `grype`: in a directory of its own, apart from everything of the user's, and without asking anybody for
-//! anything.
+//! A run of `syft` or `grype`: [`Tool::run`]. It uses a private directory, is isolated from the user's configuration
+//! and accesses no network service.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,7 +14,7 @@ use watch::Cancel;
 use crate::error::{SbomError, in_full};
 use crate::limits;
 
-/// The variables that name directories, and the directory below the run's own that each names.
+/// The variables that name directories, and the subdirectory of the private directory for each.
 const PLACES: [(&str, &str); 7] = [
     ("HOME", ""),
     ("TMPDIR", "tmp"),
@@ -25,8 +25,8 @@ const PLACES: [(&str, &str); 7] = [
     ("XDG_STATE_HOME", "state"),
 ];
 
-/// The variables by which a program asks nobody whether there is a newer one, and reads no database but the one it is given,
-/// however old that is. An SBOM lists packages: the files of an image are in the image.
+/// The variables by which the programs do not check for updates and use only the given database, regardless of its age.
+/// File metadata is turned off: an SBOM lists packages, and the files of an image are in the image itself.
 const SETTINGS: [(&str, &str); 6] = [
     ("SYFT_CHECK_FOR_APP_UPDATE", "false"),
     ("SYFT_FILE_METADATA_SELECTION", "none"),
@@ -36,7 +36,7 @@ const SETTINGS: [(&str, &str); 6] = [
     ("GRYPE_DB_REQUIRE_UPDATE_CHECK", "false"),
 ];
 
-/// A program that has said its name and version, and the directory for its files.
+/// A program that has reported its name and version, with the directory for its files.
 #[derive(Debug)]
 pub(crate) struct Tool {
     name: &'static str,
@@ -45,23 +45,23 @@ pub(crate) struct Tool {
     scratch: Scratch,
 }
 
-/// The variable that names the directory of a database.
+/// The variable with the directory of a database.
 const DATABASE: &str = "GRYPE_DB_CACHE_DIR";
 
 /// A command of a program.
 #[derive(Debug)]
 pub(crate) struct ToolRun<'a> {
     arguments: Vec<OsString>,
-    /// The directory of the database, for who reads one.
+    /// The directory of the database, for commands that use one.
     pub(crate) database: Option<&'a Path>,
-    /// The time that it may take.
+    /// The time limit.
     pub(crate) time: Duration,
-    /// Bytes that it may write.
+    /// The output limit in bytes.
     pub(crate) output: u64,
 }
 
 impl ToolRun<'_> {
-    /// A command that says something about the program or its database.
+    /// Creates a command that reports something about the program or its database.
     pub(crate) fn new(arguments: impl IntoIterator<Item = OsString>) -> Self {
         Self {
             arguments: arguments.into_iter().collect(),
@@ -71,7 +71,7 @@ impl ToolRun<'_> {
         }
     }
 
-    /// Adds a flag with its value, whatever that begins with.
+    /// Adds a flag with its value in one argument, so that the value may begin with `-`.
     pub(crate) fn flag(&mut self, name: &str, value: impl AsRef<OsStr>) {
         let mut flag = OsString::from(format!("--{name}="));
         flag.push(value);
@@ -79,7 +79,7 @@ impl ToolRun<'_> {
     }
 }
 
-/// What both programs say of themselves.
+/// The output of `version` of both programs.
 #[derive(Deserialize)]
 struct SaidVersion {
     application: String,
@@ -87,11 +87,11 @@ struct SaidVersion {
 }
 
 impl Tool {
-    /// The program at a path, once it has said its version. Its files lie in a new directory in `parent`.
+    /// Checks the program at a path by asking for its version. Its files are stored in a new directory in `parent`.
     pub(crate) fn at(name: &'static str, program: &Path, parent: &Path) -> Result<Self, SbomError> {
         let scratch = Scratch::new(parent).and_then(|scratch| {
             let places = PLACES.iter().map(|(_, directory)| directory);
-            for directory in places.filter(|it| !it.is_empty()) {
+            for directory in places.filter(|directory| !directory.is_empty()) {
                 fs::create_dir_all(scratch.path().join(directory))?;
             }
             Ok(scratch)
@@ -113,6 +113,7 @@ impl Tool {
         let mut run = ToolRun::new(["version".into()]);
         run.flag("output", "json");
         let said = match tool.run(&run, Cancel::never()) {
+            // A program that does not know the command is another program, which is reported below.
             Err(SbomError::Failed { .. }) => Vec::new(),
             said => said?,
         };
@@ -128,17 +129,17 @@ impl Tool {
         }
     }
 
-    /// Returns the version in its own words.
+    /// The version that the program reports.
     pub(crate) fn version(&self) -> &str {
         &self.version
     }
 
-    /// The path of a file of its own.
+    /// Returns the path of a file in the private directory.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.scratch.path().join(name)
     }
 
-    /// Writes a file of its own.
+    /// Writes a file in the private directory.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf, SbomError> {
         let path = self.path(name);
         fs::write(&path, bytes).map_err(|source| SbomError::Scratch {
@@ -148,13 +149,17 @@ impl Tool {
         Ok(path)
     }
 
-    /// Runs it, and returns what it wrote.
+    /// Runs a command and returns its standard output.
     pub(crate) fn run(&self, run: &ToolRun<'_>, cancel: Cancel<'_>) -> Result<Vec<u8>, SbomError> {
-        let places = PLACES.iter();
-        let places = places.map(|(name, directory)| (name.into(), self.path(directory).into()));
-        let settings = SETTINGS.iter();
-        let settings = settings.map(|(name, value)| (name.into(), value.into()));
-        let database = run.database.map(|it| (DATABASE.into(), it.into()));
+        let places = PLACES
+            .iter()
+            .map(|(name, directory)| (name.into(), self.path(directory).into()));
+        let settings = SETTINGS
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()));
+        let database = run
+            .database
+            .map(|directory| (DATABASE.into(), directory.into()));
         let limits = RunLimits {
             time: run.time,
             farewell: Duration::ZERO,
@@ -166,7 +171,7 @@ impl Tool {
             program: &self.program,
             arguments: &run.arguments,
             environment: places.chain(settings).chain(database).collect(),
-            // A configuration in the directory of the user would be read.
+            // In the user's working directory, the programs would read a configuration file.
             directory: Some(self.scratch.path()),
             heard: true,
             limits,
@@ -175,7 +180,7 @@ impl Tool {
         done.map_err(|error| in_full(self.name, self.program.clone(), limits, error))
     }
 
-    /// Reads what it printed.
+    /// Parses the output of a command.
     pub(crate) fn printed<T: for<'de> Deserialize<'de>>(
         &self,
         said: &[u8],
