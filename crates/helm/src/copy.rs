@@ -1,4 +1,5 @@
-//! A copy of a program that others have given: it is run only if it is, byte for byte, what was signed.
+//! A private copy of a program from an untrusted source, such as an archive. The copy is only run if it has the signed
+//! digest, byte for byte.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -13,16 +14,16 @@ use sha2::{Digest as _, Sha256};
 use crate::error::HelmError;
 use crate::{limits, run};
 
-/// A function that fills a buffer from an offset in bytes.
+/// A function that fills a buffer with the bytes at an offset.
 type ProgramReader<'a> = dyn Fn(&mut [u8], u64) -> io::Result<()> + 'a;
 
-/// The source that a program is copied from.
+/// The source of a program.
 pub struct ProgramSource<'a> {
     /// The size of the program in bytes.
     pub size: u64,
-    /// The digest that was signed.
+    /// The signed digest.
     pub digest: Digest,
-    /// Reads it. What it gives need not be verified.
+    /// Reads the program. The bytes need not be verified.
     pub read: &'a ProgramReader<'a>,
 }
 
@@ -32,7 +33,7 @@ impl fmt::Debug for ProgramSource<'_> {
     }
 }
 
-/// A program in a directory that only this user can look into, and that goes with the value.
+/// A program in a private directory, which is deleted on drop.
 #[derive(Debug)]
 pub(crate) struct PrivateCopy {
     program: PathBuf,
@@ -40,12 +41,13 @@ pub(crate) struct PrivateCopy {
 }
 
 impl PrivateCopy {
-    /// Copies a program into a new directory in `scratch`; fails, and leaves nothing, if it is not what was signed.
+    /// Copies a program into a new directory in `scratch`. If the copy does not have the signed digest, it fails and
+    /// deletes the copy.
     pub(crate) fn new(source: &ProgramSource<'_>, scratch: &Path) -> Result<Self, HelmError> {
         let directory = Scratch::new(scratch);
-        let directory = directory.map_err(|it| run::failed(scratch, it))?;
+        let directory = directory.map_err(|error| run::failed(scratch, error))?;
         let program = directory.path().join("helm");
-        let found = write(source, &program).map_err(|it| run::failed(&program, it))?;
+        let found = write(source, &program).map_err(|error| run::failed(&program, error))?;
         if found != source.digest {
             return Err(HelmError::Altered {
                 expected: Box::new(source.digest),
@@ -63,8 +65,8 @@ impl PrivateCopy {
     }
 }
 
-/// Writes it, and says the digest of what was written. Nobody else could write to it in between: the directory is this
-/// user's alone, and the file is made anew.
+/// Writes the program and returns the digest of the written bytes. No other user can modify the file meanwhile: its
+/// directory is private, and the file is newly created.
 fn write(source: &ProgramSource<'_>, path: &Path) -> io::Result<Digest> {
     let mut new = OpenOptions::new();
     let mut file = new.write(true).create_new(true).mode(0o700).open(path)?;
@@ -90,7 +92,7 @@ mod tests {
     use super::*;
     use crate::Helm;
 
-    /// Copies these bytes as what this text was signed as.
+    /// Copies `bytes` with the digest of `signed`.
     fn copied(bytes: &[u8], signed: &[u8], scratch: &Path) -> Result<Helm, HelmError> {
         let read = |buf: &mut [u8], offset: u64| {
             let from = usize::try_from(offset).unwrap();
@@ -105,7 +107,7 @@ mod tests {
         Helm::copied(&source, scratch)
     }
 
-    /// More than is copied at once.
+    /// Returns a script that is larger than the copy buffer.
     fn script(text: &str) -> Vec<u8> {
         let padding = "#".repeat(limits::COPIED_AT_ONCE);
         format!("#!/bin/sh\n{text}\n{padding}\n").into_bytes()

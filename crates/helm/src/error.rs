@@ -1,4 +1,4 @@
-//! Errors for which Helm did not do what it was asked to.
+//! The errors of running Helm, Helmfile or `solution`: [`HelmError`].
 
 use std::io;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use std::time::Duration;
 use schemas::Digest;
 use watch::Cancelled;
 
-/// The words of Helm before those on the values that the schemas of charts refuse.
+/// Helm's message before the list of values that the schemas of charts refuse.
 const REFUSED_VALUES: &str =
     "values don't meet the specifications of the schema(s) in the following chart(s):";
 
-/// The words that Helm puts before those, where it would upgrade a release.
+/// Helm's prefix of that message when it upgrades a release.
 const UPGRADING: &str = "UPGRADE FAILED: ";
 
 /// The error of a run of Helm.
@@ -20,7 +20,7 @@ pub enum HelmError {
     /// The program does not exist.
     #[error("program `{}` not found", .0.display())]
     Missing(PathBuf),
-    /// The program cannot be started, or what it is given cannot be written.
+    /// The program cannot be started, or its input files cannot be written.
     #[error("cannot run `{}`", program.display())]
     Run {
         /// The program.
@@ -28,23 +28,23 @@ pub enum HelmError {
         /// The cause.
         source: io::Error,
     },
-    /// The program says of itself that it is something else, or another version.
+    /// The program identifies itself as another program, or as another version of Helm.
     #[error("`{}` is not Helm 4: it says `{said}`", program.display())]
     NotHelm4 {
         /// The program.
         program: PathBuf,
-        /// The words that it has for its version, shortened.
+        /// The beginning of its output.
         said: String,
     },
-    /// The program says of itself that it is something else than `solution`: its words, shortened.
+    /// The program does not identify itself as `solution`. The text is the beginning of its output.
     #[error("the program is not `solution`: it says `{0}`")]
     NotSolution(String),
-    /// The bytes that were given as a program are not those that were signed.
+    /// The bytes of a program do not have the signed digest.
     #[error(
         "the included program has the digest {found}, not the signed {expected}: damaged or altered"
     )]
     Altered {
-        /// The digest that was signed.
+        /// The signed digest.
         expected: Box<Digest>,
         /// The digest of the program's bytes.
         found: Box<Digest>,
@@ -56,10 +56,10 @@ pub enum HelmError {
         program: &'static str,
         /// The verb of the command.
         verb: &'static str,
-        /// The last that it said.
+        /// The end of its standard error.
         said: String,
     },
-    /// The program did what it was asked to, and what it says of that cannot be read.
+    /// The program succeeded, but its output cannot be parsed.
     #[error("helm {verb} did not print a release")]
     Printed {
         /// The verb of the command.
@@ -67,27 +67,28 @@ pub enum HelmError {
         /// The problem with the output.
         source: serde_json::Error,
     },
-    /// The program did not end in time.
+    /// The program exceeded its time limit.
     #[error("{program} {verb} did not end within {} s", limit.as_secs())]
     TooLong {
         /// The program: Helm or Helmfile.
         program: &'static str,
         /// The verb of the command.
         verb: &'static str,
-        /// The time that it may take.
+        /// The time limit.
         limit: Duration,
     },
-    /// The program wrote more than is read.
+    /// The program exceeded its output limit.
     #[error("{program} {verb} wrote more than {limit} bytes")]
     TooMuch {
         /// The program: Helm or Helmfile.
         program: &'static str,
         /// The verb of the command.
         verb: &'static str,
-        /// Bytes that it may write.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// The program was asked to end, did not in its time, and was killed. A release that it was changing is half done.
+    /// The program did not end in time after it was asked to, and was killed. A release that it was changing is
+    /// incomplete.
     #[error("{program} {verb} was killed: it had not ended by itself")]
     Killed {
         /// The program: Helm or Helmfile.
@@ -95,13 +96,13 @@ pub enum HelmError {
         /// The verb of the command.
         verb: &'static str,
     },
-    /// The work was ended before it was done.
+    /// The operation was cancelled.
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
 impl HelmError {
-    /// Returns what Helm says of values that the schema of their chart refuses; none if that is not what it failed over.
+    /// Returns Helm's message about values that the chart's schema refuses; none if Helm failed for another reason.
     #[must_use]
     pub fn refused_values(&self) -> Option<&str> {
         match self {

@@ -1,4 +1,4 @@
-//! Helmfile, and the releases that it makes of a helmfile.
+//! Helmfile, which expands the releases of a helmfile: [`Helmfile::build`].
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -10,33 +10,33 @@ use crate::home::Home;
 use crate::limits;
 use crate::run::{self, HelmRun};
 
-/// A helmfile, and the program that reads it. Its templates run commands, and its values come from stores of secrets: it is
-/// run only for who has written it, with all that is his.
+/// A helmfile and the program that reads it. Templates of a helmfile can run commands, and its values can come from
+/// secret stores. It must therefore only be run by its author, with the author's own environment and credentials.
 #[derive(Debug)]
 pub struct Helmfile<'a> {
     /// The program.
     pub program: &'a Path,
     /// The file.
     pub file: &'a Path,
-    /// The environment among those that it has; Helmfile's own choice if there is none.
+    /// One of the helmfile's environments; Helmfile's default if there is none.
     pub environment: Option<&'a str>,
-    /// Labels of the releases that are meant; all releases if there are none.
+    /// Label selectors of the releases; all releases if there are none.
     pub selectors: &'a [String],
-    /// The program's environment.
+    /// The environment variables of the program.
     pub variables: Vec<(OsString, OsString)>,
 }
 
-/// Whether values are read.
+/// The treatment of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// The files of the values are named. Nothing in them is looked at.
+    /// The output names the values files, which are not read.
     Named,
-    /// The values stand in the place of their files, with what these refer to.
+    /// The output contains the values instead of their files, with all references resolved.
     Embedded,
 }
 
 impl Helmfile<'_> {
-    /// Returns the output of `helmfile build`: each file that has releases as one document, with everything expanded.
+    /// Returns the output of `helmfile build`: one fully expanded document for each file with releases.
     pub fn build(&self, values: Values, cancel: Cancel<'_>) -> Result<Vec<u8>, HelmError> {
         let home = Home::new().map_err(|source| run::failed(self.program, source))?;
         let mut run = HelmRun::of_helmfile(&home, "build");

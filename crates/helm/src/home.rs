@@ -1,4 +1,4 @@
-//! The directory that a run of Helm has for itself, instead of all places where it would find something of the user's.
+//! The private directory of a run of Helm: [`Home`]. Helm uses it instead of every place with files of the user.
 
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, OpenOptions};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use process::Scratch;
 
-/// The variables that tell Helm where its files lie, and the directory that it gets for each.
+/// The variables with the locations of Helm's files, and the subdirectory for each.
 const PLACES: [(&str, &str); 6] = [
     ("HOME", ""),
     ("HELM_CACHE_HOME", "cache"),
@@ -18,27 +18,27 @@ const PLACES: [(&str, &str); 6] = [
     ("KUBECACHEDIR", "kube"),
 ];
 
-/// A directory that only this user can look into, and that goes with the value.
+/// A private directory that is deleted on drop.
 #[derive(Debug)]
 pub struct Home(Scratch);
 
 impl Home {
-    /// An empty one.
+    /// Creates an empty directory.
     pub fn new() -> io::Result<Self> {
         let home = Self(Scratch::new(&tempfile::env::temp_dir())?);
-        for (_, directory) in PLACES.iter().filter(|(_, it)| !it.is_empty()) {
+        for (_, directory) in PLACES.iter().filter(|(_, directory)| !directory.is_empty()) {
             DirBuilder::new().mode(0o700).create(home.path(directory))?;
         }
         Ok(home)
     }
 
-    /// A path in it.
+    /// Returns a path in the directory.
     #[must_use]
     pub fn path(&self, name: impl AsRef<Path>) -> PathBuf {
         self.0.path().join(name)
     }
 
-    /// Writes a new file that only this user can read; the directories above it are made.
+    /// Writes a new file that only this user can read, and creates its parent directories.
     pub fn write(&self, name: impl AsRef<Path>, bytes: &[u8]) -> io::Result<PathBuf> {
         let path = self.path(name);
         if let Some(directory) = path.parent() {

@@ -1,6 +1,8 @@
-//! Runs that change a release in a cluster: it is installed or upgraded, rolled back, uninstalled.
+//! Runs of Helm that change a release in a cluster: [`Helm::upgrade`] (which also installs), [`Helm::rollback`] and
+//! [`Helm::uninstall`].
 //!
-//! Each waits until the cluster is done. Helm's own time limit counts for each of its waits, ours for all of them.
+//! Each waits until the cluster has applied the change. Helm applies its timeout to each of its waits; our time limit
+//! applies to the whole run.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -15,12 +17,15 @@ use crate::program::Helm;
 use crate::renderer::PostRenderer;
 use crate::run::HelmRun;
 
-/// The flags for how objects are written and awaited: server-side, also where an earlier Helm did otherwise, and a Job
-/// is there once it has completed.
+/// The flags for writing objects and waiting for them. Objects are applied server-side, even if an earlier Helm did not
+/// do so, and Jobs must complete.
 const WRITING: [&str; 2] = ["server-side", "wait-for-jobs"];
-/// The flags that hold for an upgrade besides: it may be the first; Helm would overwrite CRDs of `crds/`, even newer
-/// ones, when it installs; it would take those of the last release for values that are empty; it takes back what
-/// failed, which for a first release means to uninstall it; and nobody reads its notes.
+/// Further flags of an upgrade:
+/// - `install`: the release may not exist yet.
+/// - `skip-crds`: on installation, Helm would overwrite the CRDs of `crds/`, even newer ones.
+/// - `reset-values`: for empty values, Helm would use those of the last release.
+/// - `rollback-on-failure`: a failed change is rolled back. A first release is then uninstalled.
+/// - `hide-notes`: the notes are not used.
 const UPGRADING: [&str; 5] = [
     "install",
     "skip-crds",
@@ -28,19 +33,19 @@ const UPGRADING: [&str; 5] = [
     "rollback-on-failure",
     "hide-notes",
 ];
-/// The flag with which Helm fetches nothing that a schema refers to.
+/// The flag that prevents Helm from fetching the references of a schema.
 pub(crate) const SKIP_SCHEMA: &str = "skip-schema-validation";
-/// The words with which Helm says that there is no such release. Its flag that makes this no failure makes every answer
-/// one, also that somebody may not look.
+/// Helm's message for a release that does not exist. The flag `--ignore-not-found` is not used, because it also hides
+/// other errors, such as missing permissions.
 const NO_RELEASE: &str = "release: not found";
 
-/// The way in which Helm reaches a cluster.
+/// Helm's access to a cluster.
 #[derive(Clone, Debug, Default)]
 pub struct ClusterAccess {
-    /// The variables of Helm's environment besides the places of its files: `KUBECONFIG`, and what login programs and
-    /// proxies need. An entry goes before what Helm would have by that name, such as `HOME`.
+    /// Environment variables in addition to the locations of Helm's files: `KUBECONFIG`, and those for login programs
+    /// and proxies. They override Helm's own variables of the same name, such as `HOME`.
     pub environment: Vec<(OsString, OsString)>,
-    /// The context of the kubeconfig; by default its current one.
+    /// The context of the kubeconfig; its current context if there is none.
     pub context: Option<String>,
 }
 
@@ -49,41 +54,42 @@ pub struct ClusterAccess {
 pub struct Release<'a> {
     /// The name of the release.
     pub name: &'a ReleaseName,
-    /// The namespace of the release, which must be there.
+    /// The namespace of the release, which must exist.
     pub namespace: &'a Namespace,
 }
 
-/// The revision that a release is to become.
+/// A new revision of a release.
 #[derive(Clone, Debug)]
 pub struct Upgrade<'a> {
-    /// The release; it is installed if there is none.
+    /// The release. It is installed if it does not exist.
     pub release: Release<'a>,
     /// The chart's archive.
     pub chart: &'a [u8],
-    /// Whether values are not checked by the schemas of the chart, which would be fetched from elsewhere.
+    /// Skips the validation of values with the chart's schemas, because they would be fetched from the
+    /// network.
     pub skip_schema: bool,
-    /// The values, as YAML: all of them, nothing is kept of an earlier revision.
+    /// The complete values as YAML. No values of an earlier revision are kept.
     pub values: &'a [u8],
-    /// The time that Helm waits for the objects, and for each hook.
+    /// Helm's timeout for waiting for the objects, and for each hook.
     pub timeout: Duration,
-    /// The program that the objects pass through.
+    /// The program that transforms the rendered objects.
     pub renderer: Option<PostRenderer<'a>>,
-    /// Whether objects that are there already, and not of this release, become its own.
+    /// Lets the release take over existing objects that are not part of it.
     pub take_ownership: bool,
-    /// Whether fields that others own are taken over.
+    /// Lets the release take over fields of other field managers.
     pub force_conflicts: bool,
-    /// A label that Helm keeps with this revision and all later ones, name and value; `helm list --selector` finds it.
+    /// A label, as name and value, that Helm stores with this and all later revisions. `helm list --selector` finds it.
     pub label: (&'a str, &'a str),
-    /// The description that Helm keeps with the revision; if empty, words of its own.
+    /// The description of the revision; if it is empty, Helm uses its own text.
     pub description: &'a str,
 }
 
 impl Helm {
-    /// Installs a release, or upgrades it, and waits until it is ready. CRDs of `crds/` are left out.
+    /// Installs or upgrades a release and waits until it is ready. The CRDs of `crds/` are not installed.
     ///
-    /// What failed is taken back, likewise if this is cancelled: a first release is uninstalled, another one rolled back to
-    /// the newest revision that worked. Fields that somebody else owns are not taken over: Helm fails at the first such
-    /// object, with those before it written, and for the same reason fails to take them back.
+    /// On failure or cancellation, a first release is uninstalled, and another one is rolled back to the newest
+    /// revision that worked. Fields of other field managers are not taken over: Helm fails at the first such object
+    /// after it has written the objects before it, and for the same reason fails to roll them back.
     pub fn upgrade(
         &self,
         upgrade: &Upgrade<'_>,
@@ -91,10 +97,11 @@ impl Helm {
         cancel: Cancel<'_>,
     ) -> Result<(), HelmError> {
         let home = self.home()?;
-        let write = |name, bytes| home.write(name, bytes).map_err(|it| self.failed(it));
+        let write = |name, bytes| home.write(name, bytes).map_err(|error| self.failed(error));
         let chart = write("chart.tgz", upgrade.chart)?;
         let values = write("values.yaml", upgrade.values)?;
         let mut run = change(&home, "upgrade", upgrade.release, upgrade.timeout, access);
+        // After a cancellation, Helm still rolls back.
         run.farewell = limits::TAKING_BACK;
         run.arguments([chart.into()]);
         for flag in WRITING.into_iter().chain(UPGRADING) {
@@ -114,13 +121,15 @@ impl Helm {
             run.flag("force-conflicts", "true");
         }
         if let Some(renderer) = &upgrade.renderer {
-            renderer.join(&mut run).map_err(|it| self.failed(it))?;
+            renderer
+                .join(&mut run)
+                .map_err(|error| self.failed(error))?;
         }
         self.run(&run, cancel).map(drop)
     }
 
-    /// Makes a new revision of a release that is what an earlier one was, and waits until it is ready. If this is
-    /// cancelled, the release stays pending.
+    /// Creates a new revision of a release with the content of an earlier one, and waits until it is ready. After a
+    /// cancellation, the release stays pending.
     pub fn rollback(
         &self,
         release: Release<'_>,
@@ -138,8 +147,8 @@ impl Helm {
         self.run(&run, cancel).map(drop)
     }
 
-    /// Removes a release, if there is one, with all of its revisions, and waits until its objects are gone. What its hooks
-    /// made stays, and what is marked to be kept.
+    /// Deletes a release with all its revisions, if it exists, and waits until its objects are deleted. Objects of
+    /// hooks and objects with the policy to be kept are not deleted.
     pub fn uninstall(
         &self,
         release: Release<'_>,
@@ -156,7 +165,7 @@ impl Helm {
     }
 }
 
-/// A run that changes a release, and has its name as first argument.
+/// Creates a run that changes a release. Its first argument is the name of the release.
 fn change<'a>(
     home: &'a Home,
     verb: &'static str,

@@ -1,11 +1,11 @@
-//! Runs the `helm` program, version 4, apart from everything of the user's and within limits of time, memory and
-//! output; and, within the same limits, `helmfile`, with what is the user's.
+//! Runs of the program `helm`, version 4, isolated from the user's configuration and within limits of time, memory and
+//! output. Runs of `helmfile` have the same limits, but use the user's environment.
 //!
-//! This crate knows how the program is recognised, copied, started and ended, and how what it stores of a release is read.
-//! It must not know what a chart contains nor what a cluster has: it is given a chart's bytes and says what Helm said,
-//! and it is given what Helm keeps of a release and reads it.
+//! This crate knows how to identify, copy, start and stop the programs, and how to read Helm's stored releases
+//! ([`stored`]). It does not know the contents of charts or clusters: callers pass the bytes of a chart or of a stored
+//! release, and receive Helm's output or the parsed release.
 //!
-//! Open `run.rs` first, which every run goes through; `render.rs` and `install.rs` are the runs themselves.
+//! Start with `run.rs`, which every run passes through. `render.rs` and `install.rs` define the runs.
 
 mod copy;
 mod error;

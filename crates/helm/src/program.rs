@@ -1,4 +1,5 @@
-//! A program that says of itself that it is Helm 4.
+//! The program Helm, version 4: [`Helm`] identifies it by its reported version and runs it. A program can be used at
+//! its path ([`Helm::at`]) or as a verified private copy ([`Helm::copied`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,17 +12,17 @@ use crate::home::Home;
 use crate::limits;
 use crate::run::{self, HelmRun};
 
-/// Helm, version 4. Version 3 sends no hooks to a post-renderer and knows other flags.
+/// Helm, version 4. Version 3 has other flags and does not pass hooks to a post-renderer.
 #[derive(Clone, Debug)]
 pub struct Helm {
     program: PathBuf,
     version: String,
-    /// The copy that the program lies in as long as this value, or a clone of it, is there.
+    /// The copy that contains the program. It is deleted with the last clone of this value.
     copy: Option<Arc<PrivateCopy>>,
 }
 
 impl Helm {
-    /// The program at a path, once it has said its version.
+    /// Checks the program at a path by asking for its version.
     pub fn at(program: &Path) -> Result<Self, HelmError> {
         let mut helm = Self {
             program: program.to_owned(),
@@ -34,6 +35,7 @@ impl Helm {
         run.flag("template", "{{.Version}}");
         let said = match helm.run(&run, Cancel::never()) {
             Ok(said) => String::from_utf8_lossy(&said).trim().to_owned(),
+            // Another program may fail with these arguments. Its message then becomes part of the error.
             Err(HelmError::Failed { said, .. }) => said,
             Err(error) => return Err(error),
         };
@@ -46,8 +48,8 @@ impl Helm {
         Ok(helm)
     }
 
-    /// A copy of a program in a new directory in `scratch`, which goes with the value, once it has said its version. Nothing is
-    /// run unless the copy has the digest that was signed.
+    /// Copies a program into a new directory in `scratch` and asks for its version. The copy is deleted with this
+    /// value. It is only run if it has the signed digest.
     pub fn copied(source: &ProgramSource<'_>, scratch: &Path) -> Result<Self, HelmError> {
         let copy = PrivateCopy::new(source, scratch)?;
         let mut helm = Self::at(copy.program())?;
@@ -55,25 +57,25 @@ impl Helm {
         Ok(helm)
     }
 
-    /// Returns its version in its own words, such as `v4.3.1`.
+    /// The version that the program reports, such as `v4.3.1`.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Whether it is a copy of what others gave.
+    /// Returns whether the program is a copy of an untrusted program.
     #[must_use]
     pub fn is_copied(&self) -> bool {
         self.copy.is_some()
     }
 
-    /// Returns the path of the program.
+    /// The path of the program.
     #[must_use]
     pub fn program(&self) -> &Path {
         &self.program
     }
 
-    /// A new directory for a run.
+    /// Creates a private directory for a run.
     pub fn home(&self) -> Result<Home, HelmError> {
         Home::new().map_err(|source| self.failed(source))
     }
@@ -82,14 +84,14 @@ impl Helm {
         run::failed(&self.program, source)
     }
 
-    /// Runs it, and returns what it wrote.
+    /// Runs a command and returns its standard output.
     pub fn run(&self, run: &HelmRun<'_>, cancel: Cancel<'_>) -> Result<Vec<u8>, HelmError> {
         run::run(&self.program, run, cancel)
     }
 }
 
-/// Asks a copy of a program, in a new directory in `scratch`, which version of `solution` it is. Nothing is run unless the copy
-/// has the digest that was given.
+/// Copies a program into a new directory in `scratch` and asks which version of `solution` it is. The copy is only run
+/// if it has the given digest.
 pub fn version_of_solution(
     source: &ProgramSource<'_>,
     scratch: &Path,
@@ -110,7 +112,7 @@ pub fn version_of_solution(
     }
 }
 
-/// Whether it says that it is version 4. Builds without a release's flags say `v4.3`.
+/// Checks whether the reported version is 4. Builds without the build flags of a release report `v4.3`.
 fn is_4(said: &str) -> bool {
     said.starts_with("v4.") && is_version(said)
 }

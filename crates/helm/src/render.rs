@@ -1,4 +1,5 @@
-//! Rendering of a chart with values, as Helm does it without a cluster, or for the next revision of a release.
+//! Rendering of a chart with values: without a cluster ([`Helm::template`]), or for the next revision of a release in a
+//! cluster ([`Helm::preview`]). Both return the rendered objects as one stream of YAML and write nothing to a cluster.
 
 use schemas::{Namespace, ReleaseName};
 use serde_json::{Value, json};
@@ -12,39 +13,40 @@ use crate::program::Helm;
 use crate::run::HelmRun;
 use crate::stored::StoredRevision;
 
-/// The chart and the values that are rendered.
+/// A chart and the values to render it with.
 #[derive(Clone, Copy, Debug)]
 pub struct ChartRendering<'a> {
     /// The name of the release.
     pub release: &'a ReleaseName,
-    /// The namespace that it would be installed in.
+    /// The namespace of the release.
     pub namespace: &'a Namespace,
     /// The chart's archive.
     pub chart: &'a [u8],
-    /// Whether values are not checked by the schemas of the chart, which would be fetched from elsewhere.
+    /// Skips the validation of values with the chart's schemas, because they would be fetched from the
+    /// network.
     pub skip_schema: bool,
     /// The values, as YAML.
     pub values: &'a [u8],
-    /// The version of Kubernetes that the chart is told; by default the one that Helm was built for.
+    /// The version of Kubernetes that templates see; by default the version that Helm was built for.
     pub kubernetes: Option<&'a str>,
-    /// Further API versions that the chart is told, as `GROUP/VERSION` and `GROUP/VERSION/KIND`.
+    /// Additional API versions that templates see, as `GROUP/VERSION` and `GROUP/VERSION/KIND`.
     pub api_versions: &'a [String],
-    /// Whether the files of `crds/` come with it.
+    /// Includes the files of `crds/` in the output.
     pub definitions: bool,
-    /// The revision that it would be. Of any but the first the chart is told that the release is there already.
+    /// The number of the revision. For all except the first one, templates see an upgrade.
     pub revision: u32,
 }
 
-/// The variable with which Helm keeps releases in its memory, and only reads the cluster.
+/// The variable that makes Helm store releases in memory, so that it only reads from the cluster.
 const IN_MEMORY: (&str, &str) = ("HELM_DRIVER", "memory");
-/// The variable that tells Helm where it finds those that are there.
+/// The variable with the file of the releases that are initially in memory.
 const RELEASES: &str = "HELM_MEMORY_DRIVER_DATA";
-/// The flags that hold for it as for the change that it shows: see [`Helm::upgrade`].
+/// The flags that a preview shares with the change that it shows: see [`Helm::upgrade`].
 const SHOWING: [&str; 3] = ["install", "skip-crds", "reset-values"];
 
 impl Helm {
-    /// The objects of a chart, of its hooks and of its tests, as one stream of YAML. This opens no socket, and the chart is
-    /// told of the first revision, whichever it would be.
+    /// Renders a chart with its hooks and tests as one stream of YAML. This opens no socket. Templates always see
+    /// revision 1.
     pub fn template(
         &self,
         rendering: &ChartRendering<'_>,
@@ -67,9 +69,9 @@ impl Helm {
         self.run(&run, cancel)
     }
 
-    /// Renders the chart as it would be sent to a cluster in this revision: templates see what is there, its version
-    /// and its API versions, instead of those that are given. Nothing is written there, and what it keeps of releases
-    /// is not read.
+    /// Renders a chart as Helm would send it to a cluster in this revision. Templates see the cluster's objects,
+    /// version and API versions instead of those in `rendering`. Nothing is written to the cluster, and its stored
+    /// releases are not read.
     pub fn preview(
         &self,
         rendering: &ChartRendering<'_>,
@@ -80,8 +82,9 @@ impl Helm {
         let mut run = self.rendering(&home, "upgrade", rendering)?;
         let releases = earlier(rendering).to_string();
         let releases = home.write("releases.yaml", releases.as_bytes());
-        let releases = releases.map_err(|it| self.failed(it))?;
+        let releases = releases.map_err(|error| self.failed(error))?;
         run.environment.clone_from(&access.environment);
+        // With releases in memory, Helm neither reads nor writes those of the cluster.
         let (driver, memory) = IN_MEMORY;
         run.environment.push((driver.into(), memory.into()));
         run.environment.push((RELEASES.into(), releases.into()));
@@ -100,14 +103,14 @@ impl Helm {
         Ok(printed.stream().into_bytes())
     }
 
-    /// A run over this release, chart and values.
+    /// Creates a run for a release, a chart and values.
     fn rendering<'a>(
         &self,
         home: &'a Home,
         verb: &'static str,
         rendering: &ChartRendering<'_>,
     ) -> Result<HelmRun<'a>, HelmError> {
-        let write = |name, bytes| home.write(name, bytes).map_err(|it| self.failed(it));
+        let write = |name, bytes| home.write(name, bytes).map_err(|error| self.failed(error));
         let chart = write("chart.tgz", rendering.chart)?;
         let values = write("values.yaml", rendering.values)?;
         let mut run = HelmRun::new(home, verb);
@@ -122,7 +125,7 @@ impl Helm {
     }
 }
 
-/// The releases that are there before: one without objects, if there is a revision before.
+/// Returns the releases before this revision: one without objects, unless it is the first revision.
 fn earlier(rendering: &ChartRendering<'_>) -> Value {
     match rendering.revision.checked_sub(1) {
         None | Some(0) => json!([]),

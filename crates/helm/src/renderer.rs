@@ -1,4 +1,5 @@
-//! A program that what Helm renders passes through before Helm uses it: a plugin, in the directory of a run.
+//! A program that transforms the objects that Helm renders: [`PostRenderer`]. Helm calls it as a plugin in the private
+//! directory of the run.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -7,26 +8,26 @@ use std::path::Path;
 
 use crate::run::HelmRun;
 
-/// The name of the plugin, for Helm.
+/// The name of the plugin.
 const NAME: &str = "renderer";
-/// The prefix of the variables that hold the program and its arguments.
+/// The prefix of the variables with the program and its arguments.
 const VARIABLE: &str = "POST_RENDERER_";
 
-/// A program that reads the objects of a chart, of its hooks and of its tests from its standard input, as one stream of
-/// YAML, and writes to its standard output what Helm is to use instead.
+/// A program that reads the objects of a chart, of its hooks and of its tests from its standard input as one stream of
+/// YAML, and writes to its standard output the objects that Helm uses instead.
 ///
-/// If it fails, Helm fails before it writes anything to the cluster, and what it says is not passed on. It has the
-/// environment of Helm, and its limit of memory.
+/// If it fails, Helm fails before it writes anything to the cluster. The output of a failed program is not passed on.
+/// The program inherits Helm's environment and memory limit.
 #[derive(Clone, Debug)]
 pub struct PostRenderer<'a> {
     /// The program.
     pub program: &'a Path,
-    /// The arguments that it is given.
+    /// Its arguments.
     pub arguments: Vec<OsString>,
 }
 
 impl PostRenderer<'_> {
-    /// Makes what a run of `template` or `upgrade` renders pass through this program; at most one for each directory.
+    /// Adds the program to a run of `template` or `upgrade`. A run can have only one.
     pub fn join(&self, run: &mut HelmRun<'_>) -> io::Result<()> {
         let words = [self.program.as_os_str().to_owned()];
         let words: Vec<OsString> = words.into_iter().chain(self.arguments.clone()).collect();
@@ -41,15 +42,15 @@ impl PostRenderer<'_> {
     }
 }
 
-/// Returns the description of the plugin that Helm reads. Helm splits a command at spaces and then expands variables in
-/// all of its words, so each word is a variable.
+/// Returns the plugin's description for Helm. Helm splits a command at spaces and then expands variables in all its
+/// words, so each word is a variable.
 fn description(arguments: usize) -> String {
     let mut text = format!(
         "apiVersion: v1\ntype: postrenderer/v1\nname: {NAME}\nversion: 1.0.0\nruntime: subprocess\n\
          runtimeConfig:\n  platformCommand:\n  - command: \"${{{VARIABLE}0}}\"\n    args:\n"
     );
     for number in 1..=arguments {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = writeln!(text, "    - \"${{{VARIABLE}{number}}}\"");
     }
     text

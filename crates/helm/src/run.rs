@@ -1,4 +1,5 @@
-//! One run of the program: its environment, its time, its memory and what it writes.
+//! One run of Helm, Helmfile or `solution`: [`HelmRun`] describes it, `run` executes it within the limits. The module
+//! also reduces the standard error of a failed run to the message that users need.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -12,46 +13,47 @@ use crate::error::HelmError;
 use crate::home::Home;
 use crate::limits;
 
-/// The exit code of Go's runtime where it cannot go on. Helm itself has no other than 1.
+/// The exit code of Go's runtime after a fatal error. Helm itself fails only with 1.
 const BROKEN: i32 = 2;
 
-/// The program that most runs are of.
+/// The name of Helm, which most runs execute.
 const HELM: &str = "helm";
 
-/// The command that Helm is to run.
+/// A command of a program.
 #[derive(Debug)]
 pub struct HelmRun<'a> {
-    /// The directory in which its files lie.
+    /// The directory with its files.
     pub home: &'a Home,
-    /// The time that it may take.
+    /// The time limit.
     pub time: Duration,
-    /// The time that it has to end by itself once it is asked to, before it is killed. None for what leaves nothing
-    /// half done: it is killed at once, and was cancelled.
+    /// The time between the request to end and the kill. Zero for programs that leave no incomplete work: they are
+    /// killed at once, which counts as cancelled.
     pub farewell: Duration,
-    /// The variables that its environment has besides: nothing of this program's own comes by itself. What stands here
-    /// goes before where its files lie, and a later entry before an earlier one.
+    /// Additional environment variables. Nothing is inherited from this process. They override the locations of Helm's
+    /// files, and a later entry overrides an earlier one.
     pub environment: Vec<(OsString, OsString)>,
-    /// Whether what it writes is wanted; its standard error always is.
+    /// Captures the standard output. The standard error is always captured.
     pub heard: bool,
-    /// The program: Helm; or Helmfile, whose files lie where the user's do.
+    /// The program: Helm, `solution`, or Helmfile, which uses the user's files instead of `home`.
     program: &'static str,
     verb: &'static str,
     arguments: Vec<OsString>,
 }
 
 impl<'a> HelmRun<'a> {
-    /// A verb that changes nothing, has an hour, nothing in its environment, and is heard.
+    /// Creates a run of Helm that changes nothing. It has a time limit of an hour and no variables, and its output is
+    /// captured.
     #[must_use]
     pub fn new(home: &'a Home, verb: &'static str) -> Self {
         Self::of(HELM, home, verb)
     }
 
-    /// Returns a run of Helmfile.
+    /// Creates a run of Helmfile.
     pub(crate) fn of_helmfile(home: &'a Home, verb: &'static str) -> Self {
         Self::of("helmfile", home, verb)
     }
 
-    /// Returns a run of `solution`.
+    /// Creates a run of `solution`.
     pub(crate) fn of_solution(home: &'a Home, verb: &'static str) -> Self {
         Self::of("solution", home, verb)
     }
@@ -74,7 +76,7 @@ impl<'a> HelmRun<'a> {
         self.arguments.extend(arguments);
     }
 
-    /// Adds a flag with its value, whatever that begins with.
+    /// Adds a flag with its value in one argument, so that the value may begin with `-`.
     pub fn flag(&mut self, name: &str, value: impl AsRef<OsStr>) {
         let mut flag = OsString::from(format!("--{name}="));
         flag.push(value);
@@ -82,13 +84,14 @@ impl<'a> HelmRun<'a> {
     }
 }
 
-/// Runs a program, and returns what it wrote; nothing if that is not wanted.
+/// Runs a program and returns its standard output; no bytes if it is not captured.
 pub(crate) fn run(
     program: &Path,
     run: &HelmRun<'_>,
     cancel: Cancel<'_>,
 ) -> Result<Vec<u8>, HelmError> {
     let mut environment = Vec::new();
+    // Helmfile uses the user's files, and `solution` needs none to report its version.
     if run.program == HELM {
         let variables = run.home.variables();
         environment.extend(variables.map(|(name, path)| (name.to_owned(), path.into())));
@@ -113,14 +116,14 @@ pub(crate) fn run(
         .map_err(|error| in_full(program, run, error))
 }
 
-/// Says of which run an error is.
+/// Adds the program and its verb to the error of a run.
 fn in_full(path: &Path, run: &HelmRun<'_>, error: RunError) -> HelmError {
     let (program, verb) = (run.program, run.verb);
     match error {
         RunError::Missing => HelmError::Missing(path.to_owned()),
         RunError::Start(source) => failed(path, source),
         RunError::Failed { code, said } => {
-            // Helmfile ends with this code too, where it finds nothing.
+            // Helmfile uses this exit code too, if it finds no releases.
             let is_broken = code == Some(BROKEN) && program == HELM;
             let said = if is_broken { broken() } else { words(&said) };
             HelmError::Failed {
@@ -144,7 +147,7 @@ fn in_full(path: &Path, run: &HelmRun<'_>, error: RunError) -> HelmError {
     }
 }
 
-/// Returns the error for what the operating system refused.
+/// Creates the error for a failed operation of the operating system.
 pub(crate) fn failed(program: &Path, source: io::Error) -> HelmError {
     HelmError::Run {
         program: program.to_owned(),
@@ -152,14 +155,14 @@ pub(crate) fn failed(program: &Path, source: io::Error) -> HelmError {
     }
 }
 
-/// Returns the words for a run that broke: what it wrote then is about its own insides.
+/// Returns the message for a crashed run. Its own output is a stack trace, which does not help users.
 fn broken() -> String {
     let most = limits::MEMORY >> 20;
     format!("it was terminated, most likely because it ran out of memory: its limit is {most} MiB")
 }
 
-/// Returns what it said went wrong, on one line, without the word that it begins with and its advice about a flag of
-/// its own. What stands before are notes on the way, and what hooks wrote.
+/// Extracts the error message from a program's standard error as one line, without the prefix `Error: ` and without the
+/// advice to use a flag of Helm. Lines before the error are progress messages and output of hooks.
 fn words(stderr: &[u8]) -> String {
     const ADVICE: &str = "Use --debug flag to render out invalid YAML";
     let text = String::from_utf8_lossy(stderr);
@@ -167,8 +170,11 @@ fn words(stderr: &[u8]) -> String {
     let error = text.rsplit_once("\nError: ").map(|(_, error)| error);
     let text = error.or(text.strip_prefix("Error: ")).unwrap_or(text);
     let text = text.strip_suffix(ADVICE).unwrap_or(text);
-    let lines = text.lines().map(str::trim);
-    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .collect();
     match lines[..] {
         [] => "it failed without a message".to_owned(),
         _ => lines.join(" "),

@@ -1,8 +1,9 @@
-//! Records that Helm keeps of a release in a cluster: one Secret for each revision, whose key `release` holds the
-//! base64 of the gzip of JSON (Helm's `pkg/storage/driver`). An API server adds a base64 of its own, as for any Secret.
+//! Helm's records of a release in a cluster: [`StoredRevision`]. Helm stores each revision in a Secret, whose key
+//! `release` contains JSON that is compressed with gzip and encoded with base64 (Helm's `pkg/storage/driver`). An API
+//! server encodes it with base64 again, as the data of every Secret.
 //!
-//! Whoever may write Secrets in the namespace may have written anything there, so sizes are limited before anything is
-//! unpacked, and only what is told here is read.
+//! Everyone with write access to the Secrets of the namespace controls these bytes. Sizes are therefore limited before
+//! anything is decompressed, and only the fields in this module are read.
 
 use std::fmt;
 use std::io::Read as _;
@@ -20,7 +21,7 @@ use crate::limits;
 pub const SECRET_TYPE: &str = "helm.sh/release.v1";
 /// The key of a Secret's data that holds the release.
 pub const KEY: &str = "release";
-/// The label that tells whose the Secrets are, and its value.
+/// The label that marks the Secrets as Helm's, with its value.
 pub const OWNER: (&str, &str) = ("owner", "helm");
 /// The label with the name of the release.
 pub const NAME: &str = "name";
@@ -29,7 +30,7 @@ pub const VERSION: &str = "version";
 /// The label with the status of the revision: [`ReleaseStatus::of_label`].
 pub const STATUS: &str = "status";
 
-/// The name of the Secret that holds a revision.
+/// Returns the name of the Secret with a revision.
 #[must_use]
 pub fn secret_name(release: &ReleaseName, revision: u32) -> String {
     format!("sh.helm.release.v1.{release}.v{revision}")
@@ -38,23 +39,24 @@ pub fn secret_name(release: &ReleaseName, revision: u32) -> String {
 /// The status of a revision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReleaseStatus {
-    /// The revision is what runs.
+    /// The revision is the current one.
     Deployed,
-    /// A later one came. It may never have worked: Helm says so too of one that failed and could not be taken back.
+    /// A later revision exists. This one may never have worked: Helm also uses the status for a failed revision that
+    /// could not be rolled back.
     Superseded,
-    /// The revision was not ready in time, or could not be written.
+    /// The revision did not become ready in time, or could not be written.
     Failed,
-    /// The objects of the revision were removed, and it was kept.
+    /// The objects of the revision were deleted, and its record was kept.
     Uninstalled,
-    /// The objects of the revision are being removed, or Helm was ended while it did that.
+    /// The objects of the revision are being deleted, or Helm was interrupted while deleting them.
     Uninstalling,
-    /// The first one is being installed, or Helm was ended while it did that.
+    /// The first revision is being installed, or Helm was interrupted during the installation.
     PendingInstall,
-    /// The revision is being upgraded to, or Helm was ended while it did that.
+    /// The release is being upgraded to the revision, or Helm was interrupted during the upgrade.
     PendingUpgrade,
-    /// An earlier one is being restored, or Helm was ended while it did that.
+    /// The release is being rolled back, or Helm was interrupted during the rollback.
     PendingRollback,
-    /// The status is not known to Helm, or it has another word.
+    /// Helm does not know the status, or the value is not one of Helm's.
     Unknown,
 }
 
@@ -71,14 +73,16 @@ impl ReleaseStatus {
         Self::Unknown,
     ];
 
-    /// Returns the status for Helm's word.
+    /// Returns the status for the value of a label.
     #[must_use]
     pub fn of_label(label: &str) -> Self {
-        let found = Self::ALL.into_iter().find(|it| it.as_str() == label);
+        let found = Self::ALL
+            .into_iter()
+            .find(|status| status.as_str() == label);
         found.unwrap_or(Self::Unknown)
     }
 
-    /// Returns Helm's word for it.
+    /// Returns Helm's value for the status.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -94,7 +98,7 @@ impl ReleaseStatus {
         }
     }
 
-    /// Whether Helm refuses to upgrade the release because it takes somebody to be at work.
+    /// Returns whether Helm refuses to upgrade the release, because it assumes that another operation is in progress.
     #[must_use]
     pub fn is_pending(self) -> bool {
         match self {
@@ -109,7 +113,7 @@ impl ReleaseStatus {
     }
 }
 
-/// A revision of a release. All texts are as they are stored: nothing is known of them but that they are UTF-8.
+/// A revision of a release. Its texts are unverified: only their encoding, UTF-8, is known to be valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredRevision {
     /// The name of the release.
@@ -120,17 +124,17 @@ pub struct StoredRevision {
     pub revision: u32,
     /// The status of the revision.
     pub status: ReleaseStatus,
-    /// The words that Helm, or whoever ran it, has for it.
+    /// The description by Helm or by the caller of Helm.
     pub description: String,
     /// The name of the chart.
     pub chart: String,
     /// The version of the chart.
     pub chart_version: String,
-    /// The objects, as they came out of a post-renderer, as YAML.
+    /// The objects as YAML, after the post-renderer.
     pub manifest: String,
     /// The objects of the hooks, tests included, each as YAML.
     pub hooks: Vec<String>,
-    /// The values that whoever made it gave, beside the chart's own.
+    /// The values that were given for the release, without the chart's defaults.
     pub config: Map<String, Value>,
 }
 
@@ -140,28 +144,28 @@ pub enum StoredError {
     /// The data is larger than a Secret can be.
     #[error("the stored release has more than {} bytes", limits::STORED)]
     TooLong,
-    /// An encoding, one of the two, is damaged.
+    /// One of the two base64 encodings is damaged.
     #[error("the stored release is not base64")]
     Base64(#[source] base64::DecodeError),
-    /// The encoded data is no gzip: Helm has compressed for years.
+    /// The data is not compressed. All recent versions of Helm compress it.
     #[error("the stored release is not compressed")]
     NotGzip,
-    /// The compressed data are damaged, cut off, or followed by others.
+    /// The compressed data is damaged, truncated, or followed by other bytes.
     #[error("the stored release is compressed, but damaged")]
     Gzip,
-    /// The data inflates to more than is read.
+    /// The uncompressed data exceeds the limit.
     #[error(
         "the stored release inflates to more than {} bytes",
         limits::STORED_JSON
     )]
     TooLarge,
-    /// The compressed data is no release.
+    /// The uncompressed data is not a release.
     #[error("the stored release cannot be read")]
     Json(#[source] serde_json::Error),
 }
 
 impl StoredRevision {
-    /// All objects, those of the hooks behind the others, as one stream of YAML.
+    /// Returns all objects as one stream of YAML, with the objects of hooks at the end.
     #[must_use]
     pub fn stream(&self) -> String {
         let hooks = self.hooks.iter().map(String::as_str);
@@ -169,17 +173,18 @@ impl StoredRevision {
         parts.collect::<Vec<_>>().join("\n---\n")
     }
 
-    /// Reads what Helm prints of a release.
+    /// Parses a release in Helm's output.
     pub(crate) fn printed(json: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice::<RevisionDocument>(json).map(Self::from)
     }
 
-    /// Reads the value of [`KEY`] as an API server returns it.
+    /// Parses the value of [`KEY`] in an API server's response.
     pub fn read(data: &str) -> Result<Self, StoredError> {
         if data.len() > limits::STORED {
             return Err(StoredError::TooLong);
         }
         let decode = |text: &[u8]| BASE64_STANDARD.decode(text).map_err(StoredError::Base64);
+        // The outer base64 is that of the API server, the inner one is Helm's.
         let json = inflate(&decode(&decode(data.as_bytes())?)?)?;
         let document =
             serde_json::from_slice::<RevisionDocument>(&json).map_err(StoredError::Json)?;
@@ -193,12 +198,14 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, StoredError> {
     }
     let mut decoder = GzDecoder::new(bytes);
     let mut json = Vec::new();
+    // One byte more than allowed, to detect larger data without decompressing all of it.
     let mut limited = (&mut decoder).take(limits::STORED_JSON + 1);
     let read = limited.read_to_end(&mut json);
     read.map_err(|_| StoredError::Gzip)?;
     if json.len() as u64 > limits::STORED_JSON {
         return Err(StoredError::TooLarge);
     }
+    // No bytes may follow the compressed data.
     if decoder.into_inner().is_empty() {
         Ok(json)
     } else {
@@ -206,7 +213,7 @@ fn inflate(bytes: &[u8]) -> Result<Vec<u8>, StoredError> {
     }
 }
 
-/// The fields of the JSON that are read. Helm leaves out those that are empty.
+/// The parsed fields of the JSON. Helm omits empty ones.
 #[derive(Deserialize)]
 struct RevisionDocument {
     name: String,
@@ -240,7 +247,7 @@ struct RevisionMetadata {
     version: String,
 }
 
-/// The text of each hook, no more than [`limits::STORED_HOOKS`] of them.
+/// The texts of the hooks, at most [`limits::STORED_HOOKS`].
 #[derive(Default)]
 struct Hooks(Vec<String>);
 
@@ -309,7 +316,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    /// Returns what an API server returns of what Helm would store.
+    /// Encodes bytes as an API server returns them for a stored release.
     fn returned(bytes: &[u8]) -> String {
         BASE64_STANDARD.encode(BASE64_STANDARD.encode(bytes))
     }
@@ -318,7 +325,7 @@ mod tests {
         StoredRevision::read(&returned(&gzip(json.to_string().as_bytes())))
     }
 
-    /// A stored release, also with what Helm 4.3.1 writes and is not read.
+    /// Returns a stored release of Helm 4.3.1, including fields that are not parsed.
     fn release() -> Value {
         json!({
             "name": "shop",

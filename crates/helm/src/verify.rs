@@ -1,4 +1,4 @@
-//! Whether a chart is what somebody signed.
+//! Verification of a chart's provenance file: [`Helm::verify`].
 
 use schemas::{ChartName, ChartVersion};
 use watch::Cancel;
@@ -8,27 +8,28 @@ use crate::limits;
 use crate::program::Helm;
 use crate::run::HelmRun;
 
-/// A chart, and what says who signed it.
+/// A signed chart with its provenance file.
 #[derive(Clone, Copy, Debug)]
 pub struct Provenance<'a> {
     /// The chart's archive.
     pub chart: &'a [u8],
-    /// The chart's name; with its version it is the name of the file that was signed.
+    /// The chart's name. Together with the version, it is the name of the signed file.
     pub name: &'a ChartName,
     /// The chart's version.
     pub version: &'a ChartVersion,
     /// The provenance file.
     pub provenance: &'a [u8],
-    /// The public keys, as `GnuPG` exports or keeps them.
+    /// The public keys in the format of `GnuPG` keyrings or exports.
     pub keyring: &'a [u8],
 }
 
 impl Helm {
-    /// Verifies that one of these keys signed exactly this chart, and returns what Helm says of the key. This opens no socket.
+    /// Verifies that one of the keys signed exactly this chart. Returns Helm's description of the key. This opens no
+    /// socket.
     pub fn verify(&self, signed: &Provenance<'_>, cancel: Cancel<'_>) -> Result<String, HelmError> {
         let home = self.home()?;
-        let write = |name: &str, bytes| home.write(name, bytes).map_err(|it| self.failed(it));
-        // The name is part of what was signed.
+        let write = |name: &str, bytes| home.write(name, bytes).map_err(|error| self.failed(error));
+        // The provenance file contains the name of the signed file.
         let name = format!("{}-{}.tgz", signed.name, signed.version);
         let chart = write(&name, signed.chart)?;
         write(&format!("{name}.prov"), signed.provenance)?;

@@ -1,4 +1,4 @@
-//! Tests of what Helm is given when it is to change a release, as a program sees it that only writes that down.
+//! Tests of Helm's arguments, environment and files for changing a release, with a fake Helm that records them.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
@@ -12,7 +12,7 @@ use helm::{ClusterAccess, Helm, HelmError, PostRenderer, Release, Upgrade, limit
 use tempfile::TempDir;
 use watch::Cancel;
 
-/// Writes what it is given into the directory `$TOLD`, and what the values say.
+/// A fake Helm that records its input and the values in the directory `$TOLD`.
 const SCRIPT: &str = r#"
 if [ "$1" = version ]; then echo v4.3.1; exit; fi
 printf '%s\n' "$@" > "$TOLD/arguments"
@@ -35,7 +35,8 @@ impl Fake {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let program = directory.path().join("helm");
-        // Written by another process: a program that this one has open for writing, even in a thread's fork, cannot be run.
+        // Another process writes the program: while this process has it open for writing, also in a forked child, it
+        // cannot be executed.
         let write = r#"printf '#!/bin/sh%s' "$2" > "$1" && chmod 755 "$1""#;
         let mut shell = Command::new("sh");
         shell.args(["-c", write, "sh"]).arg(&program).arg(SCRIPT);
@@ -44,7 +45,7 @@ impl Fake {
         Self { directory, helm }
     }
 
-    /// Returns an access with the place to write to, and a script to run at last.
+    /// Returns an access with the directory to write to, and a script that runs at the end.
     fn access(&self, then: &str) -> ClusterAccess {
         let told = self.directory.path().as_os_str().to_owned();
         let environment = [
@@ -62,7 +63,7 @@ impl Fake {
         fs::read_to_string(self.directory.path().join(name)).unwrap()
     }
 
-    /// Returns its arguments, with the name only of the files of its directory.
+    /// Returns the arguments, with paths relative to the private directory.
     fn arguments(&self) -> Vec<String> {
         let home = self.variable("HELM_CACHE_HOME").unwrap();
         let home = home.strip_suffix("cache").unwrap();
@@ -74,7 +75,7 @@ impl Fake {
     fn variable(&self, name: &str) -> Option<String> {
         let environment = self.told("environment");
         let mut lines = environment.lines().filter_map(|line| line.split_once('='));
-        let (_, value) = lines.find(|(it, _)| *it == name)?;
+        let (_, value) = lines.find(|(variable, _)| *variable == name)?;
         Some(value.to_owned())
     }
 
@@ -104,7 +105,7 @@ impl Fake {
     }
 }
 
-/// The arguments that each change of a release has.
+/// Returns the common arguments of all changes of a release.
 const ALL: [&str; 4] = [
     "--namespace=there",
     "--kube-context=-far away",
@@ -160,7 +161,11 @@ fn an_upgrade_takes_over_and_is_described_where_it_is_told_to() {
         "--post-renderer=renderer",
     ];
     assert_eq!(arguments[arguments.len() - 3..], last);
-    assert!(!arguments.iter().any(|it| it.starts_with("--kube-context")));
+    assert!(
+        !arguments
+            .iter()
+            .any(|argument| argument.starts_with("--kube-context"))
+    );
     let variable = |number| fake.variable(&format!("POST_RENDERER_{number}"));
     assert_eq!(variable(0).as_deref(), Some("/a b/$HOME"));
     assert_eq!(variable(1).as_deref(), Some(""));

@@ -1,4 +1,4 @@
-//! The real programs, which `scripts/install-tools` builds.
+//! Tests with the real programs, which `scripts/install-tools` builds.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use helm::{
 };
 use watch::Cancel;
 
-/// A program that is there, by its name in `tests/interop/program`.
+/// Returns the path of an installed program, by its name in `tests/interop/program`.
 fn program(name: &str) -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/interop/program");
     let output = Command::new(script).args([name, "--path"]).output();
@@ -26,7 +26,7 @@ fn program(name: &str) -> PathBuf {
     String::from_utf8(output.stdout).unwrap().trim().into()
 }
 
-/// A chart with this template.
+/// Packages a chart with this template.
 fn chart(template: &str) -> Vec<u8> {
     let metadata = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
     let files = [("Chart.yaml", metadata), ("templates/a.yaml", template)];
@@ -38,10 +38,11 @@ fn render(template: &str, values: &str, cancel: Cancel<'_>) -> Result<String, He
     render_as("shop", template, values, cancel)
 }
 
-/// A Helm whose calls for sockets, and those of all that it starts, are written into this file.
+/// Returns a Helm whose system calls for sockets, and those of its child processes, are recorded in this file.
 fn traced(directory: &Path, log: &Path) -> Helm {
     let traced = directory.join("helm");
-    // Written by another process: a program that this one has open for writing, even in a thread's fork, cannot be run.
+    // Another process writes the program: while this process has it open for writing, also in a forked child, it cannot
+    // be executed.
     let write = r#"printf '#!/bin/sh\nexec "%s" -f -A -e trace=socket,connect -o "%s" "%s" "$@"\n' \
         "$(command -v strace)" "$2" "$3" >"$1" && chmod 755 "$1""#;
     let mut shell = Command::new("sh");
@@ -111,7 +112,7 @@ fn a_rendering_opens_no_socket() {
         let rendered = helm.template(&rendering, Cancel::never());
         (rendered, fs::read_to_string(&log).unwrap())
     };
-    // Helm fetches what the second one refers to, unless it does not check values.
+    // Helm fetches the reference in the second schema, unless it skips the validation of values.
     let elsewhere = r#"{"$ref": "http://127.0.0.1:9/schema.json"}"#;
     for (schema, skip_schema) in [("{}", false), (elsewhere, true)] {
         let (rendered, calls) = render(schema, skip_schema);
@@ -180,27 +181,27 @@ fn nothing_of_the_users_is_seen() {
     let root = home.path("").display().to_string();
     let homes = said.lines().filter(|line| line.contains(&root)).count();
     assert!(homes >= 6, "{said}");
-    let places = said.lines().filter(|it| it.contains("=\"/"));
+    let places = said.lines().filter(|line| line.contains("=\"/"));
     let mut others = places.filter(|line| !line.contains(&root));
-    assert!(others.all(|it| it.starts_with("HELM_BIN=")), "{said}");
+    assert!(others.all(|line| line.starts_with("HELM_BIN=")), "{said}");
 }
 
-/// The process that has this argument, below `/proc`.
+/// Returns the directory in `/proc` of the process with this argument.
 fn process(argument: &str) -> Option<PathBuf> {
     let has = |process: &PathBuf| {
-        // One that has ended in the meantime has none.
+        // A process that ended meanwhile has no command line.
         let line = fs::read(process.join("cmdline")).unwrap_or_default();
         line.split(|byte| *byte == 0)
-            .any(|it| it == argument.as_bytes())
+            .any(|part| part == argument.as_bytes())
     };
     let processes = fs::read_dir("/proc").unwrap();
-    processes.map(|it| it.unwrap().path()).find(has)
+    processes.map(|entry| entry.unwrap().path()).find(has)
 }
 
 #[test]
 fn a_template_without_end_is_ended() {
     const RELEASE: &str = "without-end";
-    // Long by loops in loops: a long list would meet the limit of memory first.
+    // The template runs long because of nested loops: a long list would reach the memory limit first.
     let without_end = "{{ define \"more\" }}{{ range until 100000 }}{{ template \"most\" }}{{ end }}{{ end }}\
         {{ define \"most\" }}{{ range until 100000 }}{{ template \"least\" }}{{ end }}{{ end }}\
         {{ define \"least\" }}{{ range until 100000 }}{{ end }}{{ end }}{{ template \"more\" }}";
@@ -246,13 +247,13 @@ fn a_template_that_writes_or_wants_too_much_is_refused() {
         assert!(said.contains(words), "{said}");
     };
     out_of_memory(error);
-    // In many texts, and no more of it than a limit of the address space lets pass.
+    // The memory limit also covers many small texts, and is stricter than a limit of the address space would be.
     let texts = "{{ $all := dict }}{{ range $i := until 1800 }}\
         {{ $_ := set $all (toString $i) (repeat 1000000 \"a\") }}{{ end }}kind: A";
     out_of_memory(render(texts, "{}", Cancel::never()).unwrap_err());
 }
 
-/// A chart with a hook and a test, whose object tells what it is rendered with.
+/// Packages a chart with a hook and a test, whose object shows the values and the release that it is rendered with.
 fn chart_with_hooks() -> Vec<u8> {
     let files = [
         ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
@@ -296,8 +297,8 @@ fn a_chart_is_told_that_its_release_is_there() {
     }
 }
 
-/// A post-renderer whose path and arguments Helm would take for something else: it keeps what it is sent, and its
-/// arguments, and answers with objects of another name.
+/// A post-renderer whose path and arguments contain characters that Helm could interpret. It records its input and
+/// arguments, and renames the objects.
 struct Awkward {
     directory: tempfile::TempDir,
     program: PathBuf,
@@ -321,7 +322,8 @@ impl Awkward {
             "#!/bin/sh\ncd \"${{0%/*}}/..\" || exit 1\n\
             printf '%s|' \"$@\" > arguments\ntee sent | sed 's/name: \\(object\\|hook\\|test\\)/name: other-\\1/'\n{last}\n"
         );
-        // Written by another process: a program that this one has open for writing, even in a thread's fork, cannot be run.
+        // Another process writes the program: while this process has it open for writing, also in a forked child, it
+        // cannot be executed.
         let write = r#"printf '%s' "$2" > "$1" && chmod 755 "$1""#;
         let mut shell = Command::new("sh");
         shell.args(["-c", write, "sh"]).arg(&program).arg(script);
@@ -357,7 +359,9 @@ fn what_is_rendered_passes_through_a_program() {
         assert!(sent.contains(&format!("name: {name}")), "{sent}");
         assert!(said.contains(&format!("name: other-{name}")), "{said}");
     }
-    let arguments = Awkward::ARGUMENTS.map(|it| format!("{it}|")).concat();
+    let arguments = Awkward::ARGUMENTS
+        .map(|argument| format!("{argument}|"))
+        .concat();
     assert_eq!(awkward.kept("arguments"), arguments);
 }
 
@@ -375,16 +379,16 @@ fn helm_fails_where_the_program_does() {
     assert!(said.contains("exited with error"), "{said}");
 }
 
-/// The answers of an API server to who asks for its version and its kinds; it has no kinds, and forbids all else.
+/// Answers as an API server for requests of its version and its kinds. It serves no kinds and forbids everything else.
 fn answer(stream: &TcpStream) {
     let mut lines = BufReader::new(stream).lines();
     let Some(Ok(request)) = lines.next() else {
         return;
     };
-    // The rest of the request's head must be read, or the answer may not arrive.
+    // The rest of the request's head must be read; otherwise, the answer may be lost.
     while lines
         .next()
-        .is_some_and(|it| it.is_ok_and(|it| !it.is_empty()))
+        .is_some_and(|line| line.is_ok_and(|line| !line.is_empty()))
     {}
     let (status, body) = match request.split([' ', '?']).nth(1) {
         Some("/version") => (
@@ -411,11 +415,11 @@ fn answer(stream: &TcpStream) {
     .unwrap();
 }
 
-/// Has Helm keep these releases in its memory instead of a cluster.
+/// Returns an access that lets Helm store these releases in memory instead of in a cluster.
 fn in_memory(directory: &Path, releases: &str) -> ClusterAccess {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     let address = listener.local_addr().unwrap();
-    // It ends with the test.
+    // The thread ends with the test process.
     thread::spawn(move || {
         for stream in listener.incoming() {
             answer(&stream.unwrap());
@@ -474,7 +478,7 @@ fn a_release_is_installed_and_upgraded_through_a_program_by_nothing_but_what_is_
     }
 }
 
-/// The server forbids everything but its version and its kinds: nothing else is asked for.
+/// The server forbids all requests except for its version and its kinds, so the test fails if Helm sends others.
 #[test]
 fn a_change_is_shown_in_the_revision_that_comes_and_no_release_is_looked_at() {
     let helm = Helm::at(&program("helm")).unwrap();
