@@ -1,4 +1,6 @@
-//! What a request waits for: the registry's answer, the connection, or the source of what is sent; and for how long.
+//! The idle timeouts of one request. An [`Activity`] records whether the request waits for the registry's answer, for
+//! the connection or for the source of the body. Each of them has a different limit, and [`Activity::watch`] ends the
+//! request when the limit is exceeded.
 
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -9,7 +11,8 @@ use tokio::time::{Instant, sleep_until};
 use crate::limits;
 use crate::pace::{Deadline, Late, Pace, Transfer};
 
-/// The time when something last moved. The connection alone makes a streamed request late, never its source.
+/// The state of one request and the time of its last progress. Only the connection and the registry can exceed a limit:
+/// waiting for the source of a streamed body never counts as idle.
 #[derive(Clone, Debug)]
 pub(crate) struct Activity(Arc<SharedActivity>);
 
@@ -17,7 +20,7 @@ pub(crate) struct Activity(Arc<SharedActivity>);
 struct SharedActivity {
     pace: Arc<Pace>,
     state: Mutex<ActivityState>,
-    /// The signal that another moment begins: its deadline can be earlier.
+    /// Wakes [`Activity::watch`] when the moment changes, because the new moment can have an earlier deadline.
     changed: Notify,
 }
 
@@ -25,21 +28,21 @@ struct SharedActivity {
 struct ActivityState {
     moment: Moment,
     since: Instant,
-    /// Bytes that the source has given, from the blob's beginning.
+    /// The number of bytes that the source has delivered, counted from the beginning of the blob.
     ready: u64,
-    /// The transfer that is under way while bytes come or go.
+    /// The measured transfer; present while bytes are sent or received.
     transfer: Option<Transfer>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// The head of the request or of its answer is under way, or all of it where it is small.
+    /// The head of the request or of its answer is being exchanged, or the entire request if it is small.
     Asking,
-    /// The connection has bytes to send, or is to receive some.
+    /// The connection has bytes to send or to receive.
     Moving,
     /// The connection waits for the source.
     Reading,
-    /// The whole request is sent; the registry hashes and stores.
+    /// The entire request is sent; the registry hashes and stores the content.
     Sent,
 }
 
@@ -62,8 +65,8 @@ impl Activity {
         self.enter(&mut self.state(), moment);
     }
 
-    /// The connection asks for the byte at this position. It waits for the source only as long as that has not read it:
-    /// once it has, the connection may have other things to send before it comes back for it.
+    /// Records that the connection requests the byte at this position. The request waits for the source only until the
+    /// source has read that byte. From then on, the connection is responsible for the delay.
     pub(crate) fn wants(&self, position: u64) {
         let mut state = self.state();
         let moment = if state.ready > position {
@@ -74,7 +77,7 @@ impl Activity {
         self.enter(&mut state, moment);
     }
 
-    /// The source has given everything before this position.
+    /// Records that the source has delivered every byte before this position.
     pub(crate) fn ready(&self, position: u64) {
         let mut state = self.state();
         state.ready = position;
@@ -83,22 +86,22 @@ impl Activity {
         }
     }
 
-    /// Counts bytes that have come or gone.
+    /// Counts bytes that were sent or received.
     pub(crate) fn moved(&self, bytes: u64) {
         self.0.pace.moved(bytes);
     }
 
-    /// Waits for something as long as it is in time.
+    /// Runs `work` until it completes or the current deadline passes.
     pub(crate) async fn watch<T>(&self, work: impl Future<Output = T>) -> Result<T, Late> {
         let mut work = pin!(work);
         loop {
             tokio::select! {
-                // What is done counts, though it is late by now.
+                // A completed result is returned even if its deadline has passed.
                 biased;
                 done = &mut work => return Ok(done),
                 () = self.0.changed.notified() => {}
                 () = sleep_until(self.deadline().at) => {
-                    // Something may have moved meanwhile.
+                    // The deadline can have moved while this task slept.
                     let Deadline { at, late } = self.deadline();
                     if at <= Instant::now() {
                         return Err(late);

@@ -1,4 +1,6 @@
-//! Addresses of images: the address of a registry, repositories below it, and references inside a repository.
+//! Addresses of images. A [`RegistryAddress`] names a registry, a [`RepositoryPath`] a repository in it, and a
+//! [`Reference`] a manifest by tag or digest. [`ImageLocation`] combines the three. The grammar is the one of the OCI
+//! distribution specification; references without a registry are read as container engines read them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
@@ -22,7 +24,7 @@ pub enum AddressError {
     /// The port is not between 1 and 65535.
     #[error("`{0}` is not a port")]
     Port(String),
-    /// A component is outside the grammar of the distribution specification ("Pulling manifests").
+    /// A component does not match the grammar of the distribution specification ("Pulling manifests").
     #[error(
         "`{0}` is not a repository: expected components of lower-case letters, digits and single separators, joined by `/`"
     )]
@@ -33,12 +35,12 @@ pub enum AddressError {
     /// The text is not the address of a web site.
     #[error("`{0}` is not the address of a web site: expected https://HOST[:PORT][/PATH]")]
     Url(String),
-    /// A tag longer than archives and this client have them.
+    /// The tag is longer than archives and this client allow.
     #[error("tag `{0}` is too long; name the image by its digest")]
     Tag(String),
 }
 
-/// The address of a registry, `HOST[:PORT][/PREFIX]`: the prefix stands before every repository.
+/// The address of a registry, `HOST[:PORT][/PREFIX]`. The prefix is prepended to the path of every repository.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct RegistryAddress {
@@ -47,25 +49,25 @@ pub struct RegistryAddress {
 }
 
 impl RegistryAddress {
-    /// Returns the host and port as they stand in image references.
+    /// Returns the host and port as image references spell them.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// Returns the host as it is known in references and logins: Docker Hub has several.
+    /// Returns the host as references and logins spell it: all hosts of Docker Hub become `docker.io`.
     #[must_use]
     pub fn known_host(&self) -> &str {
         known_as(&self.host)
     }
 
-    /// Returns the prefix that stands before every repository.
+    /// Returns the prefix that is prepended to the path of every repository.
     #[must_use]
     pub fn prefix(&self) -> Option<&RepositoryPath> {
         self.prefix.as_ref()
     }
 
-    /// The repository with this path below the prefix.
+    /// Returns the repository with this path below the prefix.
     pub fn repository(&self, path: &str) -> Result<RepositoryPath, AddressError> {
         match &self.prefix {
             Some(prefix) => format!("{prefix}/{path}").parse(),
@@ -73,14 +75,14 @@ impl RegistryAddress {
         }
     }
 
-    /// Whether the host is this machine, by name or address. No name is looked up.
+    /// Checks whether the host is this machine, by name or address. The name is not resolved.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_loopback_host(host_without_port(&self.host))
     }
 }
 
-/// Whether a host without its port is this machine, by name or address. No name is looked up.
+/// Checks whether a host without its port is this machine, by name or address. The name is not resolved.
 pub(crate) fn is_loopback_host(host: &str) -> bool {
     let bare = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
@@ -140,7 +142,7 @@ fn check_host(text: &str) -> Result<String, AddressError> {
     }
 }
 
-/// Whether a host is an RFC 1123 name or an IPv4 address.
+/// Checks whether a host is an RFC 1123 name or an IPv4 address.
 fn is_dns_name(name: &str) -> bool {
     let part = |part: &str| {
         (1..=63).contains(&part.len())
@@ -182,7 +184,7 @@ impl fmt::Display for RegistryAddress {
 pub struct RepositoryPath(String);
 
 impl RepositoryPath {
-    /// The text form.
+    /// Returns the text form.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -196,7 +198,7 @@ impl FromStr for RepositoryPath {
         if text.len() > limits::REPOSITORY {
             return Err(AddressError::TooLong(shorten(text)));
         }
-        // One component of an image name has the grammar of one component of a repository.
+        // A component of a repository has the same grammar as a component of an image name.
         if text
             .split('/')
             .all(|part| part.parse::<ImageName>().is_ok())
@@ -214,10 +216,10 @@ impl fmt::Display for RepositoryPath {
     }
 }
 
-/// The registry of references that name none.
+/// The registry of references that do not name one.
 pub const DOCKER_HUB: &str = "docker.io";
 
-/// The place where a registry has an image.
+/// The registry, repository and reference of an image.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImageLocation {
     registry: RegistryAddress,
@@ -226,8 +228,8 @@ pub struct ImageLocation {
 }
 
 impl ImageLocation {
-    /// Reads a reference as container engines do: without a registry it is one of Docker Hub, where a single name
-    /// stands below `library`; a digest counts more than a tag; and without both it is `latest`.
+    /// Reads a reference as container engines do. A reference without a registry belongs to Docker Hub, where a single
+    /// name is below `library`. A digest takes precedence over a tag, and the default tag is `latest`.
     pub fn of(image: &ImageReference) -> Result<Self, AddressError> {
         let (name, digest) = match image.as_str().split_once('@') {
             Some((name, digest)) => (name, digest.parse::<Digest>().ok()),
@@ -261,7 +263,7 @@ impl ImageLocation {
         })
     }
 
-    /// Returns the location of `HOST[:PORT]/PATH`, of which nothing is left out.
+    /// Returns the location of `HOST[:PORT]/PATH`. No part of it has a default.
     pub fn at(name: &str, reference: Reference) -> Result<Self, AddressError> {
         let (host, path) = name.split_once('/').unwrap_or((name, ""));
         Ok(Self {
@@ -283,13 +285,13 @@ impl ImageLocation {
         })
     }
 
-    /// The registry.
+    /// Returns the registry.
     #[must_use]
     pub fn registry(&self) -> &RegistryAddress {
         &self.registry
     }
 
-    /// The repository.
+    /// Returns the repository.
     #[must_use]
     pub fn repository(&self) -> &RepositoryPath {
         &self.repository
@@ -301,7 +303,7 @@ impl ImageLocation {
         &self.reference
     }
 
-    /// Returns the address that a login is looked up with: logins may be for a part of a registry.
+    /// Returns the address for which to look up a login. Logins can apply to a part of a registry.
     #[must_use]
     pub fn login(&self) -> RegistryAddress {
         RegistryAddress {
@@ -311,7 +313,7 @@ impl ImageLocation {
     }
 }
 
-/// The host under which logins have a registry.
+/// Returns the host under which logins store a registry.
 fn known_as(host: &str) -> &str {
     match host {
         "index.docker.io" | "registry-1.docker.io" => DOCKER_HUB,
@@ -319,7 +321,7 @@ fn known_as(host: &str) -> &str {
     }
 }
 
-/// Whether the first component of a reference is a registry and not a part of a name, as Docker decides it.
+/// Checks whether the first component of a reference is a registry rather than a part of a name, by Docker's rule.
 fn is_registry(component: &str) -> bool {
     component == "localhost"
         || component.contains(['.', ':'])

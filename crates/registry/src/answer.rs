@@ -1,4 +1,5 @@
-//! Answers of a registry, read within limits, and the places that they point to.
+//! Answers of a registry, whose bodies are read within limits, and the `Location` headers in them. [`resolve`]
+//! completes a location and refuses one that would weaken the protection of the connection.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,7 @@ use crate::failure::{self, from_reqwest};
 use crate::identity::ShownIdentity;
 use crate::{limits, origin};
 
-/// The head of an answer, and its body on request.
+/// The head of an answer, and its body on demand.
 #[derive(Debug)]
 pub(crate) struct RegistryAnswer {
     response: Response,
@@ -51,17 +52,17 @@ impl RegistryAnswer {
         self.header(LOCATION.as_str())
     }
 
-    /// Bytes of the body, where the registry says so.
+    /// Returns the length of the body if the registry states it.
     pub(crate) fn length(&self) -> Option<u64> {
         self.header(CONTENT_LENGTH.as_str())?.parse().ok()
     }
 
-    /// The first byte that is sent and the whole size, of an answer to a request for a part.
+    /// Returns the first byte sent and the full size, from the answer to a range request.
     pub(crate) fn part(&self) -> Option<(u64, Option<u64>)> {
         range(self.header(CONTENT_RANGE.as_str())?)
     }
 
-    /// The whole body, if it is not longer than `limit` bytes.
+    /// Returns the entire body. Fails if it is longer than `limit` bytes.
     pub(crate) async fn body(self, operation: &Operation, limit: usize) -> Result<Bytes, Error> {
         let (body, complete) = self.read(operation, limit).await?;
         if complete {
@@ -72,21 +73,22 @@ impl RegistryAnswer {
         }
     }
 
-    /// Returns as much of an error answer as is worth looking at.
+    /// Returns the beginning of the body of an error answer, at most [`limits::ERROR_BODY`] bytes.
     pub(crate) async fn error_body(self, operation: &Operation) -> Bytes {
         let read = self.read(operation, limits::ERROR_BODY).await;
         read.map(|(body, _)| body).unwrap_or_default()
     }
 
-    /// Reads what nobody needs, so that the connection can be used again.
+    /// Reads and discards a body, so that the connection can be reused.
     pub(crate) async fn pass_over(self, operation: &Operation) {
         self.error_body(operation).await;
     }
 
-    /// The next piece of the body; `None` at its end.
+    /// Returns the next chunk of the body, or `None` at its end.
     pub(crate) async fn piece(&mut self, operation: &Operation) -> Result<Option<Bytes>, Error> {
         self.activity.mark(Moment::Moving);
         let piece = self.activity.watch(self.response.chunk()).await;
+        // The time until the next call belongs to the caller and is not part of the transfer.
         self.activity.mark(Moment::Asking);
         let piece = piece.map_err(|late| late.error(operation))?;
         let piece = piece.map_err(|error| self.shown.explain(from_reqwest(operation, error)))?;
@@ -109,12 +111,12 @@ impl RegistryAnswer {
         }
     }
 
-    /// The digest that the registry states for what it gives or has taken.
+    /// Returns the digest that the registry states for the content that it sent or stored.
     pub(crate) fn stated_digest(&self) -> Option<Digest> {
         self.header("docker-content-digest")?.parse().ok()
     }
 
-    /// Returns the answer as [`RegistryAnswer::success`] does; none if there is no such thing.
+    /// Returns the answer as [`RegistryAnswer::success`] does, or `None` if its status is 404.
     pub(crate) async fn found(self, operation: &Operation) -> Result<Option<Self>, Error> {
         if self.status() == StatusCode::NOT_FOUND {
             self.pass_over(operation).await;
@@ -123,7 +125,7 @@ impl RegistryAnswer {
         self.success(operation).await.map(Some)
     }
 
-    /// The answer itself if its status is a success, else the error it stands for.
+    /// Returns the answer itself if its status is a success, else the corresponding error.
     pub(crate) async fn success(self, operation: &Operation) -> Result<Self, Error> {
         if self.status().is_success() {
             return Ok(self);
@@ -132,7 +134,7 @@ impl RegistryAnswer {
         Err(error)
     }
 
-    /// The error that the answer stands for, and the code that the registry gave.
+    /// Returns the error for the answer, and the error code that the registry gave.
     pub(crate) async fn into_error(self, operation: &Operation) -> (Error, Option<String>) {
         let status = self.status();
         let retry_after = self.retry_after();
@@ -142,7 +144,7 @@ impl RegistryAnswer {
         (shown.explain(error), failure::registry_code(&body))
     }
 
-    /// Returns the pause asked for, only in the form in seconds: a date would need a clock that both sides agree on.
+    /// Returns the requested pause. Only the form in seconds is supported: a date would require synchronized clocks.
     fn retry_after(&self) -> Option<Duration> {
         let seconds = self.header(RETRY_AFTER.as_str())?.trim().parse().ok()?;
         Some(Duration::from_secs(seconds).min(limits::RETRY_AFTER))
@@ -152,15 +154,16 @@ impl RegistryAnswer {
 /// The purpose for which a `Location` is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Content is read from there.
+    /// Content is read from the location.
     Read,
-    /// Content is sent there. Only to the registry itself: whoever answers in its name could have all of an archive.
+    /// Content is sent to the location, which must have the registry's own origin. A different origin would receive the
+    /// content of the archive.
     Write,
 }
 
-/// Returns where a `Location` points. Relative ones are completed. The scheme never becomes weaker: a registry behind a
-/// proxy that ends TLS often names itself `http://`, which is read as `https://` on the same host and refused
-/// elsewhere.
+/// Returns the URL of a `Location`. Relative locations are completed. The scheme never becomes weaker: a registry
+/// behind a proxy that terminates TLS often names itself `http://`. On the same host, such a location is read as
+/// `https://`; on a different host, it is refused.
 pub(crate) fn resolve(
     operation: &Operation,
     registry: &Url,
@@ -180,6 +183,8 @@ pub(crate) fn resolve(
     url.set_fragment(None);
     let same_host = url.host_str() == registry.host_str();
     if (registry.scheme(), url.scheme(), same_host) == ("https", "http", true) {
+        // A registry that does not know its proxy names the default port of plain HTTP, where the proxy's port is
+        // needed.
         let port = match url.port() {
             None | Some(80) => registry.port(),
             port => port,
@@ -200,7 +205,7 @@ pub(crate) fn resolve(
     }
 }
 
-/// The first byte and the whole size of `Content-Range: bytes FIRST-LAST/SIZE`.
+/// Reads the first byte and the full size of `Content-Range: bytes FIRST-LAST/SIZE`.
 fn range(text: &str) -> Option<(u64, Option<u64>)> {
     let (span, total) = text.trim().strip_prefix("bytes ")?.split_once('/')?;
     let (first, _) = span.split_once('-')?;

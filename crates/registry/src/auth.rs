@@ -1,9 +1,13 @@
-//! Logging in: Basic directly, Bearer through a token server (distribution's token authentication specification).
+//! Authentication to a registry: Basic directly, Bearer through a token server (distribution's token authentication
+//! specification). [`Auth`] holds the login and the tokens; [`Auth::learn`] processes the challenge of a 401.
 //!
-//! Known attacks and where each is stopped: a registry that names a token server without TLS (`check_realm`), or another
-//! one after the first was shown to the user (`settle_token_server`), a token answer without end (`fetch`, limit), a
-//! redirect that carries the login to another host (`Transport`, which attaches it to the registry's own origin only; a
-//! token server's redirects are not followed).
+//! Known attacks, and the function that stops each of them:
+//!
+//! - A registry names a token server without TLS: `check_realm`.
+//! - A registry names a second token server after the user has seen the name of the first one: `settle_token_server`.
+//! - A token server sends an endless answer: the limit in `fetch`.
+//! - A redirect takes the login to a different host: `Transport` attaches the login to requests to the registry's own
+//!   origin only, and redirects of a token server are not followed.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,7 +36,7 @@ pub(crate) enum TokenAccess {
     PullDelete,
 }
 
-/// The repositories that a request touches, and how; the first is its target.
+/// The repositories that a request accesses, and the rights that it needs; the first repository is its target.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TokenScope(Vec<String>);
 
@@ -45,7 +49,7 @@ impl TokenScope {
         Self::default().and(repository, access)
     }
 
-    /// All repositories: distribution's token specification, "Resource Types".
+    /// Returns the scope for the list of all repositories (distribution's token specification, "Resource Types").
     pub(crate) fn catalog() -> Self {
         Self(vec!["registry:catalog:*".to_owned()])
     }
@@ -65,14 +69,14 @@ impl TokenScope {
     }
 }
 
-/// Credentials of one registry and the tokens they have earned.
+/// The credentials for one registry and the tokens obtained with them.
 pub(crate) struct Auth {
     credentials: Credentials,
-    /// Whether tokens may be earned with it.
+    /// Indicates whether the credentials may be exchanged for tokens.
     tokens: bool,
-    /// The token server that gets the login: the first that the registry named.
+    /// The token server that receives the login: the first one that the registry named.
     token_server: OnceLock<Url>,
-    /// Whether the registry has answered a request with the login.
+    /// Indicates whether the registry has accepted a request with the login.
     accepted: AtomicBool,
     state: Mutex<AuthState>,
 }
@@ -83,7 +87,8 @@ struct AuthState {
     tokens: HashMap<String, TokenSlot>,
 }
 
-/// The token of one scope. Held while it is fetched: requests of the same scope fetch one token, and others do not wait.
+/// The token of one scope. The lock is held while the token is fetched, so that concurrent requests of the same scope
+/// fetch it once. Requests of other scopes are not delayed.
 type TokenSlot = Arc<Mutex<Option<Token>>>;
 
 #[derive(Clone)]
@@ -97,10 +102,10 @@ struct Token {
     good_until: Instant,
 }
 
-/// The outcome of a 401.
+/// The conclusion from a 401.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Learned {
-    /// The same request may succeed now.
+    /// The same request may succeed if it is repeated.
     TryAgain,
     /// The same request cannot succeed.
     Nothing,
@@ -117,7 +122,7 @@ impl Auth {
         }
     }
 
-    /// Returns the login of a server that is given it as it is, and may not name another server that is.
+    /// Returns the authentication for a server that receives the login directly. It may not name a token server.
     pub(crate) fn basic_only(credentials: Credentials) -> Self {
         Self {
             tokens: false,
@@ -125,27 +130,27 @@ impl Auth {
         }
     }
 
-    /// Returns the server that the login goes to for tokens, once the registry has named it.
+    /// Returns the server that issues tokens for the login, once the registry has named it.
     pub(crate) fn token_server(&self) -> Option<&Url> {
         self.token_server.get()
     }
 
-    /// Notes that the registry has answered a request with the login.
+    /// Records that the registry has accepted a request with the login.
     pub(crate) fn note_accepted(&self) {
         self.accepted.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the login is known to be right.
+    /// Checks whether the registry has accepted the login.
     pub(crate) fn is_accepted(&self) -> bool {
         self.accepted.load(Ordering::Relaxed)
     }
 
-    /// Whether the registry has asked for a login.
+    /// Checks whether the registry has requested a login.
     pub(crate) async fn is_wanted(&self) -> bool {
         self.state.lock().await.wanted.is_some()
     }
 
-    /// The header of a user name and password, for a request of the registry's that is not the protocol's.
+    /// Returns the header with user name and password, for requests to the registry outside the distribution protocol.
     pub(crate) fn password(&self, operation: &Operation) -> Option<HeaderValue> {
         matches!(self.credentials, Credentials::Password { .. })
             .then(|| self.basic(operation).ok())?
@@ -155,7 +160,7 @@ impl Auth {
         self.credentials == Credentials::Anonymous
     }
 
-    /// The header for a request of this scope; `None` while the registry has asked for nothing.
+    /// Returns the header for a request of this scope, or `None` while the registry has not requested a login.
     pub(crate) async fn header(
         &self,
         wire: &ClientWire,
@@ -165,7 +170,7 @@ impl Auth {
         let mut state = self.state.lock().await;
         match state.wanted.clone() {
             None => Ok(None),
-            // One repository may want a login, and others none.
+            // A registry can require a login for some repositories only.
             Some(Scheme::Basic) if self.is_anonymous() => Ok(None),
             Some(Scheme::Basic) => self.basic(operation).map(Some),
             Some(Scheme::Bearer { realm, service }) => {
@@ -190,7 +195,7 @@ impl Auth {
         }
     }
 
-    /// Takes in the challenge of a 401. `sent` is the header that was refused.
+    /// Processes the challenge of a 401. `sent` is the header that was refused.
     pub(crate) async fn learn(
         &self,
         operation: &Operation,
@@ -219,14 +224,14 @@ impl Auth {
                 let realm = check_realm(&realm, registry, operation)?;
                 self.settle_token_server(&realm, operation)?;
                 state.wanted = Some(Scheme::Bearer { realm, service });
-                // A refused token is forgotten unless another request has already replaced it.
+                // A refused token is discarded unless a concurrent request has already replaced it.
                 let slot = Arc::clone(state.tokens.entry(scope.key()).or_default());
                 drop(state);
                 let _ = slot
                     .lock()
                     .await
                     .take_if(|token| Some(&token.header) == sent);
-                // A token that was given as it is cannot be renewed: sent once, it is right or wrong.
+                // A registry token from the login file cannot be renewed: if the registry refuses it once, it is wrong.
                 let usable = first || !matches!(self.credentials, Credentials::RegistryToken(_));
                 Ok(if usable {
                     Learned::TryAgain
@@ -237,7 +242,8 @@ impl Auth {
         }
     }
 
-    /// Accepts a token server. One login goes to one token server: the user has seen its name, and not that of another.
+    /// Accepts a token server. A login is sent to one token server only, because the user has seen the name of the
+    /// first one and not of any other.
     fn settle_token_server(&self, realm: &Url, operation: &Operation) -> Result<(), Error> {
         let earns_tokens = match self.credentials {
             Credentials::Password { .. } | Credentials::IdentityToken(_) => true,
@@ -280,9 +286,9 @@ impl Auth {
         let request = self.token_request(operation, realm, service, scope)?;
         let answer = wire.send(operation, request).await?;
         let status = answer.status();
-        // 429 says nothing about the login, and is tried again.
+        // 429 says nothing about the login, and is retried.
         if status.is_client_error() && status.as_u16() != 429 {
-            // GitLab: the login is known, and has no right to what the token is for.
+            // GitLab answers 403 if the login is valid but lacks the right that the token is requested for.
             if status.as_u16() == 403 && !self.is_anonymous() && operation.repository().is_some() {
                 let (error, _) = answer.into_error(operation).await;
                 return Err(error);
@@ -308,8 +314,8 @@ impl Auth {
     ) -> Result<Request, Error> {
         let mut url = realm.clone();
         if let Credentials::IdentityToken(token) = &self.credentials {
-            // The OAuth2 half of the specification: an identity token is a refresh token, and scopes are one text
-            // with spaces between them. A URL's query has the encoding of a form.
+            // The OAuth2 variant of the specification: an identity token is a refresh token, and all scopes are one
+            // text separated by spaces. The query of a URL has the same encoding as a form.
             let mut form = Url::parse("form:").expect("a constant URL");
             form.query_pairs_mut()
                 .append_pair("grant_type", "refresh_token")
@@ -328,7 +334,7 @@ impl Auth {
         {
             let mut query = url.query_pairs_mut();
             query.extend_pairs(service.map(|service| ("service", service)));
-            // Here each scope is a parameter of its own.
+            // In this variant, each scope is a separate parameter.
             query.extend_pairs(scope.0.iter().map(|scope| ("scope", scope)));
         }
         let mut request = Request::new(Method::GET, url);
@@ -340,7 +346,8 @@ impl Auth {
     }
 }
 
-/// The password goes to the realm, so it must be as well protected as the registry itself.
+/// Checks that the address of a token server is at least as well protected as the registry, because it receives the
+/// password.
 fn check_realm(realm: &str, registry: &Url, operation: &Operation) -> Result<Url, Error> {
     let url = Url::parse(realm)
         .map_err(|_| unsupported(operation, "the address of its token server is not a URL"))?;
@@ -376,17 +383,18 @@ struct TokenAnswer {
 fn token(body: &[u8], operation: &Operation) -> Result<Token, Error> {
     let unusable = || unsupported(operation, "the answer of its token server holds no token");
     let answer: TokenAnswer = serde_json::from_slice(body).map_err(|_| unusable())?;
-    // Both names are allowed, for the sake of OAuth2; at least one must be there ("Token Response Fields").
+    // The specification allows both names for compatibility with OAuth2; at least one is required ("Token Response
+    // Fields").
     let text = answer.token.or(answer.access_token).ok_or_else(unusable)?;
-    // No token should live for less than a minute, by the same clause. What claims to live very long is renewed
-    // within the hour.
+    // The same section requires a lifetime of at least one minute. A longer lifetime is capped at one hour.
     let lifetime = answer
         .expires_in
         .map_or(limits::TOKEN_LIFETIME, Duration::from_secs)
         .clamp(limits::TOKEN_LIFETIME, limits::TOKEN_LIFETIME * 60);
     Ok(Token {
         header: secret_header("Bearer ", &text, operation)?,
-        // Renewed at three quarters, so that a request on its way does not meet the end.
+        // The token is renewed at three quarters of its lifetime, so that it does not expire while a request is under
+        // way.
         good_until: Instant::now() + lifetime / 4 * 3,
     })
 }

@@ -1,5 +1,5 @@
-//! The API of Amazon ECR and the signatures of its requests (AWS IAM User Guide, "Create a signed AWS API request":
-//! Signature Version 4).
+//! The API of Amazon ECR ([`EcrApi`], [`EcrEndpoint`]) and the signatures of its requests (AWS IAM User Guide, "Create
+//! a signed AWS API request": Signature Version 4).
 
 use std::fmt::Write as _;
 use std::time::SystemTime;
@@ -16,20 +16,20 @@ use crate::credentials::Secret;
 
 const SERVICE: &str = "ecr";
 
-/// The URL of the API of Amazon ECR in a region. Secrets may be sent there: over HTTPS, or to this machine.
+/// The URL of the Amazon ECR API in a region. It is HTTPS or on this machine, so secrets may be sent to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EcrEndpoint {
     url: Url,
     region: String,
 }
 
-/// An error of the URL of an API that gets a key.
+/// An error in the URL of the ECR API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// The text is no URL, or one with a login, a query or a fragment, which requests to the API do not have.
+    /// The text is not a URL, or has a login, a query or a fragment, which requests to the API do not have.
     #[error("it is not a URL of the form `https://HOST[:PORT][/PATH]`")]
     Form,
-    /// Everyone on the way could read the session token and change the requests.
+    /// The URL is plain HTTP, so that others on the network could read the session token and change the requests.
     #[error("it is plain HTTP, which is allowed only for a host of this machine")]
     PlainHttp,
 }
@@ -53,8 +53,8 @@ impl EcrEndpoint {
         Ok(Self { url, region })
     }
 
-    /// Returns the endpoint of an ECR registry, by its host: `ACCOUNT.dkr.ecr.REGION.amazonaws.com`, with `.cn` behind it
-    /// in China.
+    /// Returns the endpoint of an ECR registry by its host: `ACCOUNT.dkr.ecr.REGION.amazonaws.com`, or the same with
+    /// `.cn` appended in China.
     #[must_use]
     pub fn of_registry(host: &str) -> Option<Self> {
         let (_, rest) = host.split_once(".dkr.ecr.")?;
@@ -64,33 +64,33 @@ impl EcrEndpoint {
         Self::new(&url, region).ok()
     }
 
-    /// The region, such as `eu-west-1`.
+    /// Returns the region, such as `eu-west-1`.
     #[must_use]
     pub fn region(&self) -> &str {
         &self.region
     }
 
-    /// The same region at another URL.
+    /// Returns the endpoint of the same region at a different URL.
     pub fn with_url(&self, url: &str) -> Result<Self, EndpointError> {
         Self::new(url, &self.region)
     }
 }
 
-/// The API of Amazon ECR, and the login to it, which is another one than that of the registry.
+/// The API of Amazon ECR and the login to it, which differs from the login to the registry.
 #[derive(Clone, Debug)]
 pub struct EcrApi {
     /// The URL of the API.
     pub endpoint: EcrEndpoint,
-    /// The name of the key.
+    /// The id of the access key.
     pub access_key_id: String,
-    /// The key.
+    /// The secret access key.
     pub secret_access_key: Secret,
-    /// The token that belongs to a temporary key.
+    /// The session token of a temporary key.
     pub session_token: Option<Secret>,
 }
 
 impl EcrApi {
-    /// Returns a signed request to the API. Fails with the reason if the login cannot be used.
+    /// Returns a signed request to the API. Fails with a reason if the login cannot be used.
     pub(crate) fn request(
         &self,
         target: &'static str,
@@ -99,6 +99,7 @@ impl EcrApi {
     ) -> Result<reqwest::Request, String> {
         let url = self.endpoint.url.clone();
         let host = url.host_str().unwrap_or_default();
+        // As in the `Host` header, the default port is omitted.
         let host = match url.port() {
             Some(port) => format!("{host}:{port}"),
             None => host.to_owned(),
@@ -117,6 +118,7 @@ impl EcrApi {
         let request = canonical_request("POST", url.path(), "", &signed, body.as_bytes());
         let authorization = self.authorization(SERVICE, &date, &signed, &request);
         let mut headers = HeaderMap::new();
+        // The HTTP client sets the `Host` header itself.
         for (name, value) in signed.into_iter().filter(|(name, _)| *name != "host") {
             headers.insert(name, self.value(value)?);
         }
@@ -137,7 +139,7 @@ impl EcrApi {
         format!("the login to `{}` cannot be used", self.endpoint.url)
     }
 
-    /// The value of the header `Authorization` for a request at a time, such as `20150830T123600Z`.
+    /// Returns the value of the `Authorization` header for a request at a time such as `20150830T123600Z`.
     fn authorization(
         &self,
         service: &str,
@@ -161,8 +163,8 @@ impl EcrApi {
     }
 }
 
-/// A request in the form that is signed, for a path as it is sent and a query. The headers are in the order of their
-/// names, which are in lower case.
+/// Returns the canonical form of a request, which is signed. The path is the one that is sent. The headers must be
+/// sorted by name, with names in lower case.
 fn canonical_request(
     method: &str,
     path: &str,
@@ -178,7 +180,7 @@ fn canonical_request(
     format!("{method}\n{path}\n{query}\n{lines}\n{names}\n{body}")
 }
 
-/// A path in the form that is signed. All services but S3 encode the path of the request again.
+/// Encodes the path for the canonical form. All services except S3 encode the path of the request a second time.
 fn encoded_path(path: &str) -> String {
     let mut encoded = String::with_capacity(path.len());
     for byte in path.bytes() {
@@ -253,7 +255,7 @@ mod tests {
         let request = api.request("T.CreateRepository", body, now.into());
         let request = request.unwrap();
         assert_eq!(request.url().path(), "/api%20gate/ecr");
-        // By an implementation of Signature Version 4 in Python, for the canonical path `/api%2520gate/ecr`.
+        // Computed by an implementation of Signature Version 4 in Python, for the canonical path `/api%2520gate/ecr`.
         let signature = "6d5bcc6ffb11e655d9fe067689deaf2b2a3a89c137a2e4c63d63595fd0171d6c";
         let authorization = request.headers()[AUTHORIZATION].to_str().unwrap();
         assert!(authorization.ends_with(signature), "{authorization}");

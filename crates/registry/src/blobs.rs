@@ -1,4 +1,5 @@
-//! The requests about blobs, each sent once: find and have proven, mount, open an upload, cancel it.
+//! Requests about blobs, each sent once: check whether a blob is present, mount it from another repository, open an
+//! upload, and cancel it. They follow the OCI distribution specification.
 
 use reqwest::header::{ACCEPT_ENCODING, HeaderValue, RANGE};
 use reqwest::{Method, StatusCode, Url};
@@ -16,25 +17,26 @@ use crate::transport::Ask;
 /// The state of a blob at a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Presence {
-    /// The registry has nothing of it.
+    /// The registry does not have the blob.
     Absent,
-    /// The registry has its name, but not its content, or content of another size. Only sending it again can heal it.
+    /// The registry knows the digest but has no content or content of a different size. Only sending the blob again
+    /// repairs it.
     Claimed,
-    /// The registry has it: the last byte came.
+    /// The registry has the blob: it sent the last byte.
     Present,
 }
 
 /// The outcome of a mount.
 pub(crate) enum Mount {
     Mounted,
-    /// The registry would rather have the bytes.
+    /// The registry has opened an upload instead of mounting.
     Upload(OpenUpload),
 }
 
 impl Client {
-    /// Looks for a blob by asking for its last byte ("Pulling blobs"); of registries that refuse or ignore ranges for the
-    /// first, and no more than that. `HEAD` would prove nothing: the answer can come from a cache that outlives the
-    /// content, as distribution's does after garbage collection.
+    /// Checks for a blob by requesting its last byte ("Pulling blobs"). If the registry refuses or ignores ranges, the
+    /// first byte of the full answer is read instead. `HEAD` is not used because its answer can come from a cache that
+    /// outlives the content, as distribution's does after garbage collection.
     pub(crate) async fn find_blob(
         &self,
         repository: &RepositoryPath,
@@ -42,7 +44,7 @@ impl Client {
         size: u64,
         access: TokenAccess,
     ) -> Result<Presence, Error> {
-        // An empty blob has no byte that could prove it, and sending it costs no more than asking.
+        // An empty blob has no byte that could be requested, and sending it costs no more than the check.
         let Some(last) = size.checked_sub(1) else {
             return Ok(Presence::Absent);
         };
@@ -72,7 +74,7 @@ impl Client {
         Ok(Presence::Claimed)
     }
 
-    /// Asks to have a blob of another repository here, too ("Mounting a blob from another repository").
+    /// Mounts a blob from another repository of the registry ("Mounting a blob from another repository").
     pub(crate) async fn mount_blob(
         &self,
         repository: &RepositoryPath,
@@ -126,7 +128,7 @@ impl Client {
         })
     }
 
-    /// Gives an upload back. Whether it works changes nothing for anybody: registries purge abandoned uploads.
+    /// Cancels an upload. The result is ignored, because registries purge abandoned uploads themselves.
     pub(crate) async fn cancel_upload(&self, repository: &RepositoryPath, location: Url) {
         let operation = self.operation(RegistryVerb::CheckPush, Some(repository));
         let scope = TokenScope::of(repository, TokenAccess::PullPush);
@@ -135,7 +137,7 @@ impl Client {
     }
 }
 
-/// Distribution in maintenance (and so GitLab), and caches of other registries, do not allow this method, whatever the
+/// Converts a 405, which distribution in maintenance mode (also in GitLab) and pull-through caches answer for every
 /// repository.
 fn read_only(error: Error) -> Error {
     match error {
@@ -148,7 +150,7 @@ fn read_only(error: Error) -> Error {
     }
 }
 
-/// Whether an answer is the last byte of a blob of this size, or all of it.
+/// Checks whether an answer consists of the last byte of a blob of this size, or of the entire blob.
 fn is_end(answer: &RegistryAnswer, last: u64, size: u64) -> bool {
     if answer.status() != StatusCode::PARTIAL_CONTENT {
         return answer.length().is_none_or(|length| length == size);
@@ -157,13 +159,13 @@ fn is_end(answer: &RegistryAnswer, last: u64, size: u64) -> bool {
     part.is_some_and(|(first, total)| first == last && total.is_none_or(|total| total == size))
 }
 
-/// Whether anything comes. The connection is closed with what does not interest of it.
+/// Checks whether the body has at least one byte. Dropping the answer closes the connection with the rest of the body.
 async fn begins(mut answer: RegistryAnswer, operation: &Operation) -> Result<Presence, Error> {
     loop {
         match answer.piece(operation).await {
             Ok(Some(piece)) if piece.is_empty() => {}
             Ok(Some(_)) => return Ok(Presence::Present),
-            // Where the content is gone, distribution breaks off after the head.
+            // If the content is missing, distribution closes the connection after the head.
             Ok(None) | Err(Error::Interrupted { .. }) => return Ok(Presence::Claimed),
             Err(error) => return Err(error),
         }

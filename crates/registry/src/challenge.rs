@@ -1,6 +1,6 @@
-//! `WWW-Authenticate`: what kind of login a registry wants (RFC 9110, clause 11.6.1).
+//! Parser of `WWW-Authenticate` headers, by which a registry requests a login (RFC 9110, section 11.6.1).
 
-/// One challenge. Other parameters are of no use here.
+/// A challenge for a scheme that this client supports. Unused parameters are not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Challenge {
     Basic,
@@ -10,7 +10,7 @@ pub(crate) enum Challenge {
     },
 }
 
-/// The first challenge that this client can meet, Bearer before Basic.
+/// Returns the preferred supported challenge: the first Bearer, else Basic.
 pub(crate) fn parse<'a>(headers: impl Iterator<Item = &'a str>) -> Option<Challenge> {
     let mut basic = None;
     for header in headers {
@@ -24,8 +24,8 @@ pub(crate) fn parse<'a>(headers: impl Iterator<Item = &'a str>) -> Option<Challe
     basic
 }
 
-/// All challenges of one header. Commas stand between challenges as between their parameters (RFC 9110, clause 11.6.1), so
-/// that a word which no `=` follows begins a challenge.
+/// Returns all supported challenges in one header. Commas separate both challenges and their parameters (RFC 9110,
+/// section 11.6.1), so a word that is not followed by `=` begins a new challenge.
 fn split(header: &str) -> Vec<Challenge> {
     let mut found = Vec::new();
     let mut scheme = String::new();
@@ -68,7 +68,7 @@ fn finish(scheme: &str, parameters: &[(String, String)]) -> Option<Challenge> {
     }
 }
 
-/// A token or a quoted string with backslash escapes.
+/// Reads a token or a quoted string with backslash escapes, and returns the rest of the text.
 fn take_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([' ', '\t', ',']).unwrap_or(text.len());

@@ -1,4 +1,6 @@
-//! The client of one registry: how it is reached, and what was learned on the way.
+//! The client of one registry. [`ClientOptions`] determine the connection (TLS, proxies, login, retries), and
+//! [`Client`] sends requests and remembers properties of the registry, such as its origin and the largest chunk that it
+//! accepts.
 
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroUsize};
@@ -28,30 +30,30 @@ use crate::tls::{self, CertificateAuthority, SystemRoots};
 use crate::transport::{Ask, Transport};
 use crate::wire::ClientWire;
 
-/// The registries that HTTP without TLS is spoken with.
+/// The registries that are accessed by HTTP without TLS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlainHttp {
     /// No registry.
     Never,
-    /// A registry that is on this machine and does not speak TLS: nobody listens on that wire.
+    /// A registry on this machine that does not speak TLS. The connection does not leave the machine.
     #[default]
     Loopback,
-    /// Every registry. Passwords and images can be read and changed on the way.
+    /// Every registry. Passwords and images can be read and changed in transit.
     Always,
 }
 
-/// The proxies between here and registries, as URLs. This machine itself is never asked through one.
+/// The proxies for registries, as URLs. Requests to this machine are always direct.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Proxies {
     /// The proxy for registries that speak TLS.
     pub https: Option<String>,
-    /// The proxy for registries that do not.
+    /// The proxy for registries that do not speak TLS.
     pub http: Option<String>,
-    /// Hosts, domains and networks that are reached directly, joined by commas.
+    /// Hosts, domains and networks that are reached directly, separated by commas.
     pub except: String,
 }
 
-/// Shows no URLs, which can hold a password.
+/// Omits the URLs, which can contain a password.
 impl fmt::Debug for Proxies {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proxies")
@@ -81,48 +83,49 @@ impl Proxies {
     }
 }
 
-/// The ways in which a registry is reached.
+/// The settings of a registry client.
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     /// Additional certificate authorities: the bytes of PEM files with one or more certificates each.
     pub ca: Vec<CertificateAuthority>,
-    /// Whether the system's authorities count.
+    /// The trust in the system's certificate authorities.
     pub system_roots: SystemRoots,
-    /// The certificate to show where a server asks for one of the client.
+    /// The client certificate for servers that request one.
     pub identity: Option<ClientIdentity>,
-    /// The registries that HTTP without TLS is spoken with.
+    /// The registries that are accessed by HTTP without TLS.
     pub plain_http: PlainHttp,
-    /// Proxies on the way. The environment's are the caller's business.
+    /// The proxies. The caller reads them from the environment.
     pub proxies: Proxies,
     /// The login.
     pub credentials: Credentials,
-    /// Blobs under way at a time, but for small ones that are sent ([`limits::REQUESTS`]). Four to eight are worth twice
-    /// the speed of one; more are not.
+    /// The number of blobs transferred at a time, not counting small blobs that are sent ([`limits::REQUESTS`]). Four
+    /// to eight double the speed of one; more do not help.
     pub connections: NonZeroUsize,
     /// `User-Agent`, such as `solution/0.1.0`.
     pub user_agent: String,
-    /// The policy for when to give up.
+    /// The policy for retries.
     pub retry: RetryPolicy,
-    /// The rate below which it is too slow to go on.
+    /// The transfer rate below which a transfer is aborted.
     pub least_rate: LeastRate,
-    /// The listener that is told of each request.
+    /// The listener that is notified of each request.
     pub listener: Listener,
-    /// The sizes of blobs that are sent in parts.
+    /// The sizes from which and in which blobs are sent in parts.
     pub parts: PartSizes,
-    /// The journal that remembers uploads, so that another process can go on with them.
+    /// The journal of unfinished uploads, so that another process can resume them.
     pub journal: Option<Arc<UploadJournal>>,
-    /// The API by which the registry creates repositories, if it creates none by itself.
+    /// The API that creates repositories, if the registry does not create them on push.
     pub repository_api: Option<EcrApi>,
-    /// Whether a push is to stop: what is under way is finished, and nothing more begun.
+    /// The request to stop a push: running requests are finished, and no new ones are started.
     pub stop: Cancel<'static>,
 }
 
-/// Large blobs are sent in parts: most registries keep what complete requests brought, and nothing of a broken one.
+/// The thresholds for sending large blobs in parts. Most registries keep the data of completed requests and discard
+/// that of an aborted one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartSizes {
-    /// Blobs of more bytes than this.
+    /// The size in bytes above which a blob is sent in parts.
     pub above: u64,
-    /// Bytes of one part.
+    /// The size of one part in bytes.
     pub bytes: NonZeroU64,
 }
 
@@ -158,7 +161,7 @@ impl Default for ClientOptions {
 }
 
 impl ClientWire {
-    /// Connects as these options say.
+    /// Sets up the HTTP client with these options.
     pub(crate) fn of(options: &ClientOptions) -> Result<Self, Error> {
         let tls = tls::client_config(&options.ca, options.system_roots, options.identity.as_ref())?;
         let identity = options.identity.as_ref();
@@ -170,9 +173,9 @@ impl ClientWire {
             .tls_backend_preconfigured(tls)
             .user_agent(options.user_agent.as_str())
             .redirect(reqwest::redirect::Policy::none())
-            // Those of the environment.
+            // The proxies of the environment are ignored.
             .no_proxy()
-            // One request per connection at a time: an upload that is aborted takes its own connection with it.
+            // HTTP/1.1 has one request per connection at a time, so aborting an upload closes only its own connection.
             .http1_only()
             .connect_timeout(limits::CONNECT_TIMEOUT)
             .tcp_keepalive(Duration::from_secs(30))
@@ -185,14 +188,14 @@ impl ClientWire {
     }
 }
 
-/// Whether a request shows who asks.
+/// The login that a request includes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Show {
     Nothing,
     Login,
 }
 
-/// The client of one registry. Clones share connections, login and what was learned about the registry.
+/// A client of one registry. Clones share connections, login and everything that was learned about the registry.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<ClientState>,
@@ -206,10 +209,10 @@ struct ClientState {
     connections: NonZeroUsize,
     retry: RetryPolicy,
     base: OnceCell<Url>,
-    // Bytes per PATCH once the registry has refused a whole blob; 0 before.
+    // The number of bytes per PATCH once the registry has refused a whole blob; 0 before that.
     chunk: AtomicU64,
     parts: PartSizes,
-    // The registry refuses parts.
+    // Whether the registry refuses parts.
     whole: AtomicBool,
     journal: Option<Arc<UploadJournal>>,
     repository_api: Option<EcrApi>,
@@ -225,7 +228,7 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    /// A client for the registry at this address. Nothing is sent yet.
+    /// Creates a client for the registry at this address. Sends nothing yet.
     pub fn new(address: &RegistryAddress, options: ClientOptions) -> Result<Self, Error> {
         let wire = ClientWire::of(&options)?;
         let auth = Auth::new(options.credentials);
@@ -248,25 +251,26 @@ impl Client {
         })
     }
 
-    /// Whether both are clones of one client.
+    /// Checks whether both are clones of the same client.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    /// The registry's address.
+    /// Returns the registry's address.
     #[must_use]
     pub fn address(&self) -> &RegistryAddress {
         &self.inner.address
     }
 
-    /// The additional certificate authorities.
+    /// Returns the additional certificate authorities.
     #[must_use]
     pub fn authorities(&self) -> &[CertificateAuthority] {
         &self.inner.authorities
     }
 
-    /// Whether the registry can be reached, is one, and takes the credentials. Tried once: the user is waiting.
+    /// Checks that the registry is reachable, is a registry and accepts the credentials. There are no retries, because
+    /// the user is waiting.
     pub async fn ping(&self) -> Result<(), Error> {
         let operation = self.operation(RegistryVerb::Ping, None);
         let url = self.url(&operation, "").await?;
@@ -282,7 +286,7 @@ impl Client {
         if let Some(refused) = failure::refused_certificate(&operation, status, &body) {
             return Err(self.inner.transport.wire.explain(refused));
         }
-        // Any web site answers something: a registry's answer is empty or JSON.
+        // Every web site answers something, but a registry's answer is empty or JSON.
         let json =
             body.is_empty() || serde_json::from_slice::<serde::de::IgnoredAny>(&body).is_ok();
         if status.is_success() && (named || json) {
@@ -294,9 +298,9 @@ impl Client {
         })
     }
 
-    /// The host, with its port where it is not the usual one, that gets the login, if that is another one than the
-    /// registry's: registries can let a token server of their choice check logins. Known after [`Client::ping`]; the
-    /// login never goes to another one afterwards.
+    /// Returns the host that receives the login if it differs from the registry's host, with its port unless it is the
+    /// default. A registry can name a token server to check logins. The host is known after [`Client::ping`], and the
+    /// login is never sent to a different one afterwards.
     #[must_use]
     pub fn token_server(&self) -> Option<String> {
         let registry = self.inner.base.get()?;
@@ -313,12 +317,12 @@ impl Client {
         })
     }
 
-    /// Whether the registry has asked for a login: one that it did not ask for is not known to be right.
+    /// Checks whether the registry has requested a login. A login that was not requested is not verified.
     pub async fn wants_login(&self) -> bool {
         self.inner.transport.auth.is_wanted().await
     }
 
-    /// Whether anybody has ever answered.
+    /// Checks whether any server has ever answered.
     pub(crate) fn has_answered(&self) -> bool {
         self.inner.transport.wire.has_answered()
     }
@@ -327,7 +331,7 @@ impl Client {
         self.inner.connections.get()
     }
 
-    /// Returns the pace of all connections together.
+    /// Returns the pace, which all connections share.
     pub(crate) fn pace(&self) -> &Arc<Pace> {
         self.inner.transport.wire.pace()
     }
@@ -336,7 +340,7 @@ impl Client {
         self.inner.retry
     }
 
-    /// Bytes per `PATCH`, if the registry is known to refuse whole blobs.
+    /// Returns the number of bytes per `PATCH` if the registry is known to refuse whole blobs.
     pub(crate) fn chunk(&self) -> Option<u64> {
         Some(self.inner.chunk.load(Ordering::Relaxed)).filter(|chunk| *chunk > 0)
     }
@@ -344,34 +348,34 @@ impl Client {
     pub(crate) fn set_chunk(&self, chunk: u64) {
         let smaller = |known| (known == 0 || chunk < known).then_some(chunk);
         let cell = &self.inner.chunk;
-        // Of several blobs that are refused at the same time the smallest limit stays.
+        // If several blobs are refused at the same time, the smallest limit wins.
         let _ = cell.fetch_update(Ordering::Relaxed, Ordering::Relaxed, smaller);
     }
 
-    /// Bytes of one part, of a blob that is sent in parts though nobody refused it as a whole.
+    /// Returns the size of one part for a blob that is sent in parts by its size, not because the registry refused it.
     pub(crate) fn part(&self, size: u64) -> Option<u64> {
         let PartSizes { above, bytes } = self.inner.parts;
         let in_parts = size > above && !self.inner.whole.load(Ordering::Relaxed);
         in_parts.then_some(bytes.get())
     }
 
-    /// The registry takes no parts.
+    /// Records that the registry refuses parts.
     pub(crate) fn refuses_parts(&self) {
         self.inner.whole.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a push is to stop.
+    /// Checks whether a push must stop.
     pub(crate) fn is_stopped(&self) -> bool {
         self.inner.stop.is_asked()
     }
 
-    /// The API by which repositories are created, if they are.
+    /// Returns the API that creates repositories, if one is configured.
     #[must_use]
     pub fn repository_api(&self) -> Option<&EcrApi> {
         self.inner.repository_api.as_ref()
     }
 
-    /// Sends a request to another server as it is.
+    /// Sends a request to another server, without the registry's authentication.
     pub(crate) async fn send_elsewhere(
         &self,
         operation: &Operation,
@@ -380,7 +384,7 @@ impl Client {
         self.inner.transport.wire.send(operation, request).await
     }
 
-    /// The time by the clock of TLS.
+    /// Returns the time by the clock of TLS.
     pub(crate) fn now(&self) -> Option<SystemTime> {
         self.inner.transport.wire.now()
     }
@@ -389,7 +393,7 @@ impl Client {
         self.inner.journal.as_deref()
     }
 
-    /// Forgets what is remembered of an upload: its blob is in place.
+    /// Removes the journal's entry for an upload whose blob is stored.
     pub(crate) fn forget_upload(&self, repository: &RepositoryPath, digest: Digest, size: u64) {
         let registry = self.inner.base.get();
         let Some((journal, registry)) = self.journal().zip(registry) else {
@@ -405,8 +409,8 @@ impl Client {
         }
     }
 
-    /// Asks the registry for something that is not the protocol's, as `login` says with the user's name and password, if
-    /// there are any. They go to nobody else, and not over a line that others can listen to.
+    /// Requests a path outside the distribution protocol. If `login` says so, the user name and password are included,
+    /// but only if the connection has TLS or does not leave this machine.
     pub(crate) async fn get_beside(
         &self,
         operation: &Operation,
@@ -427,7 +431,7 @@ impl Client {
         transport.wire.send(operation, request).await
     }
 
-    /// Whether there is TLS between here and the registry, once it was asked anything.
+    /// Returns whether the connection to the registry has TLS, once the origin is known.
     #[must_use]
     pub fn is_tls(&self) -> Option<bool> {
         Some(self.inner.base.get()?.scheme() == "https")
@@ -454,7 +458,7 @@ impl Client {
         self.inner.transport.send(operation, base, ask).await
     }
 
-    /// A URL below `/v2/`. The path is made of checked names only.
+    /// Returns a URL below `/v2/`. The path consists of validated names only.
     pub(crate) async fn url(&self, operation: &Operation, path: &str) -> Result<Url, Error> {
         let base = self.base(operation).await?;
         Ok(base
@@ -462,7 +466,7 @@ impl Client {
             .expect("names and digests need no escaping"))
     }
 
-    /// The registry's origin, found out with the first request.
+    /// Returns the registry's origin, which is determined by the first request.
     pub(crate) async fn base(&self, operation: &Operation) -> Result<&Url, Error> {
         let inner = &self.inner;
         inner
@@ -481,7 +485,7 @@ impl Client {
             .await
     }
 
-    /// The origin of a registry on this machine: HTTPS where it answers in TLS.
+    /// Returns the origin of a registry on this machine: HTTPS if it answers in TLS.
     async fn answering(&self, operation: &Operation, https: Url, http: Url) -> Result<Url, Error> {
         let probe = async |origin: &Url| {
             let url = origin.join("/v2/").expect("a constant path");
@@ -491,7 +495,7 @@ impl Client {
         let in_plain_http = async {
             tokio::time::sleep(limits::TLS_FIRST).await;
             match probe(&http).await {
-                // With this, servers of TLS answer to plain HTTP.
+                // TLS servers answer 400 to plain HTTP.
                 Ok(answer) if answer.status() != StatusCode::BAD_REQUEST => (),
                 _ => std::future::pending().await,
             }
@@ -514,7 +518,7 @@ impl Client {
         self.retrying_aloud(step, &|_| ()).await
     }
 
-    /// Looks a few times for what was just sent: some registries need a moment before they give it.
+    /// Checks repeatedly for content that was just sent, because some registries deliver it only after a moment.
     pub(crate) async fn appears<F>(&self, look: impl Fn() -> F) -> Result<bool, Error>
     where
         F: Future<Output = Result<bool, Error>>,
@@ -530,7 +534,7 @@ impl Client {
         Ok(true)
     }
 
-    /// Does something until it succeeds, fails for good, or the policy gives up.
+    /// Repeats a step until it succeeds, fails permanently, or the policy ends the retries.
     pub(crate) async fn retrying_aloud<T, F>(
         &self,
         step: impl Fn() -> F,
@@ -545,7 +549,7 @@ impl Client {
 
 fn origin(scheme: &str, address: &RegistryAddress) -> Url {
     let host = match address.host() {
-        // The name in references and logins is not the one that answers.
+        // References and logins spell the host differently from the server's name.
         DOCKER_HUB => "registry-1.docker.io",
         host => host,
     };
@@ -559,7 +563,7 @@ mod tests {
 
     use super::*;
 
-    /// It waits for the end of a line, which a TLS handshake does not have.
+    /// The server waits for the end of a line, which a TLS handshake does not have.
     #[tokio::test]
     async fn a_server_of_this_machine_that_never_answers_in_tls_is_spoken_to_in_plain_http() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();

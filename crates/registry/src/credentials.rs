@@ -1,11 +1,11 @@
-//! A login: who one is for a registry, and what can be wrong with where it is kept.
+//! The login for a registry ([`Credentials`]) and the errors of the places where logins are stored.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::limits;
 
-/// A password or token. It has no text form, and `Debug` hides it.
+/// A password or token. It has no `Display`, and `Debug` hides it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
@@ -16,7 +16,7 @@ impl Secret {
         Self(text)
     }
 
-    /// The text itself, to be sent or stored where it belongs and to be shown nowhere.
+    /// Returns the text. Callers may send or store it, and must not display it.
     #[must_use]
     pub fn reveal(&self) -> &str {
         &self.0
@@ -29,19 +29,20 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The name of a user who logs in: not empty, and without the colon that ends it in `user:password` (RFC 7617, section 2).
+/// The name of a user who logs in. It is not empty and has no colon, which ends it in `user:password` (RFC 7617,
+/// section 2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Username(String);
 
 impl Username {
-    /// The text form.
+    /// Returns the text form.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// A name that nobody can log in with.
+/// The error for a name that cannot be used to log in.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 #[error("a user name has 1 to {max} bytes, and no colon or control character", max = limits::USERNAME)]
 pub struct UsernameError;
@@ -72,14 +73,15 @@ pub enum Credentials {
     },
     /// An `OAuth2` refresh token for a token server (`identitytoken`).
     IdentityToken(Secret),
-    /// A token that the registry takes as it is (`registrytoken`).
+    /// A token that is sent to the registry unchanged (`registrytoken`).
     RegistryToken(Secret),
 }
 
-/// The reason why a login file or helper gives or takes no credentials. No message repeats what either contains.
+/// The reason why a login file or a credential helper cannot return or store credentials. Messages never repeat the
+/// content of either.
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
-    /// The file is longer than any real one.
+    /// The file is longer than any realistic login file.
     #[error("login file is longer than {max} bytes", max = limits::CREDENTIALS_FILE)]
     TooLong,
     /// The file is not the JSON that docker and podman write.
@@ -99,7 +101,7 @@ pub enum CredentialsError {
     /// The helper's name is not one word.
     #[error("login file names a credential helper with the invalid name `{0}`")]
     HelperName(String),
-    /// The helper has not ended in time.
+    /// The helper did not end in time.
     #[error(
         "credential helper `{program}` did not answer within {} seconds",
         limits::HELPER_TIMEOUT.as_secs()
@@ -108,7 +110,7 @@ pub enum CredentialsError {
         /// The program.
         program: String,
     },
-    /// The helper keeps one login for each host.
+    /// The helper stores one login per host.
     #[error(
         "credential helper `{program}` stores logins only for whole registries, not for `{address}`"
     )]
@@ -126,20 +128,20 @@ pub enum CredentialsError {
         /// The cause.
         source: std::io::Error,
     },
-    /// The helper ran and failed, or its answer makes no sense.
+    /// The helper failed, or its answer is not usable.
     #[error("credential helper `{program}` gave no usable answer for `{key}`")]
     HelperAnswer {
         /// The program.
         program: String,
-        /// The key that it was asked for.
+        /// The key that was requested.
         key: String,
     },
-    /// The helper did not do as it was told.
+    /// The helper did not store or erase the login.
     #[error("credential helper `{program}` did not change the login for `{key}`")]
     HelperRefused {
         /// The program.
         program: String,
-        /// The key that it was told.
+        /// The key that was to be changed.
         key: String,
     },
 }

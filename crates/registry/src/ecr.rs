@@ -1,5 +1,5 @@
-//! Creating repositories at Amazon ECR, which creates none when something is pushed (Amazon ECR API Reference,
-//! `CreateRepository`).
+//! Creation of repositories in Amazon ECR, which does not create them on push (Amazon ECR API Reference,
+//! `CreateRepository`). The entry point is [`Client::create_repository`].
 
 use std::time::SystemTime;
 
@@ -15,7 +15,7 @@ use crate::failure;
 
 const CREATE: &str = "AmazonEC2ContainerRegistry_V20150921.CreateRepository";
 
-/// An error of the API.
+/// An error answer of the API.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct EcrError {
@@ -26,7 +26,7 @@ struct EcrError {
 }
 
 impl Client {
-    /// Creates a repository by the registry's API ([`Client::repository_api`]), unless it exists.
+    /// Creates a repository through the registry's API ([`Client::repository_api`]) unless it exists.
     pub async fn create_repository(
         &self,
         api: &EcrApi,
@@ -60,7 +60,7 @@ impl Client {
         }
         let body = answer.error_body(operation).await;
         let EcrError { kind, message } = serde_json::from_slice(&body).unwrap_or_default();
-        // The name of the error may stand behind that of its protocol and a `#`.
+        // The name of the error can follow the name of its protocol and a `#`.
         match kind.rsplit('#').next().unwrap_or_default() {
             "RepositoryAlreadyExistsException" => Ok(()),
             "ThrottlingException" => {

@@ -1,7 +1,7 @@
-//! A container engine, Docker or podman in its place, asked at its socket (Docker Engine API, `GET /images/NAME/json`
-//! and `GET /images/NAME/get`, the same in every version).
+//! A container engine, Docker or podman, that is accessed through its socket (Docker Engine API, `GET
+//! /images/NAME/json` and `GET /images/NAME/get`, which are the same in every version).
 //!
-//! The engine is this machine's own, but no limit depends on that: what it says and what it saves are bounded.
+//! The engine runs on this machine, but its answers are still limited in size and time.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use watch::{Progress, Tell};
 use crate::writer::SinkWriter;
 use crate::{limits, tls};
 
-/// The reason why an engine does not give an image.
+/// The reason why an engine does not deliver an image.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The HTTP client could not be set up.
     #[error("cannot set up the HTTP client")]
     Setup(#[source] reqwest::Error),
-    /// Nobody answers at the socket.
+    /// Nothing accepts connections at the socket.
     #[error("cannot reach a container engine at `{}`", socket.display())]
     Unreachable {
         /// The socket.
@@ -52,14 +52,14 @@ pub enum EngineError {
         /// The image that it was asked for.
         image: String,
     },
-    /// The engine says no, or something else answers.
+    /// The engine refused the request, or another server answered.
     #[error("the container engine at `{}` answers {status}: {message}", socket.display())]
     Refused {
         /// The socket.
         socket: PathBuf,
         /// The HTTP status.
         status: u16,
-        /// The engine's own words, shortened.
+        /// The engine's message, shortened.
         message: String,
     },
     /// The answer is longer than its limit.
@@ -70,17 +70,17 @@ pub enum EngineError {
         /// The limit in bytes.
         limit: u64,
     },
-    /// The content that it sends could not be stored.
+    /// The received content could not be stored.
     #[error("cannot store the data from the container engine")]
     Store(#[source] io::Error),
 }
 
-/// An image that an engine has.
+/// An image in an engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EngineImage {
-    /// The engine's name for it, whatever its tags are by now: the digest of its configuration or manifest.
+    /// The engine's id of the image, which does not depend on tags: the digest of its configuration or manifest.
     pub id: Digest,
-    /// Bytes of its layers, unpacked; 0 where the engine does not say it.
+    /// The size of its layers in bytes, unpacked; 0 if the engine does not state it.
     pub size: u64,
 }
 
@@ -105,7 +105,7 @@ struct EngineRefusal {
 }
 
 impl Engine {
-    /// The engine at this socket. Nothing is asked yet.
+    /// Creates a client for the engine at this socket. Sends nothing yet.
     pub fn new(socket: &Path) -> Result<Self, EngineError> {
         let http = reqwest::Client::builder()
             .unix_socket(socket)
@@ -121,7 +121,7 @@ impl Engine {
         })
     }
 
-    /// Asks the engine for its name of an image.
+    /// Looks up the id of an image.
     pub async fn find(&self, image: &ImageReference) -> Result<EngineImage, EngineError> {
         let answer = self.get(&format!("{image}/json"), image).await?;
         let body = self.body(answer).await?;
@@ -137,8 +137,9 @@ impl Engine {
         Ok(EngineImage { id, size })
     }
 
-    /// Saves the image that [`Engine::find`] found as `docker save` does, whatever its tags are by now; at most
-    /// `limit` bytes, and gives the sink back. Tells how many bytes there are.
+    /// Saves the image found by [`Engine::find`] into a sink, in the format of `docker save`, and returns the sink.
+    /// Saving by id is independent of tags that have moved since. Reports progress in bytes, and fails above `limit`
+    /// bytes.
     pub async fn save<S: io::Write + Send + 'static>(
         &self,
         image: &EngineImage,
@@ -156,9 +157,11 @@ impl Engine {
                 let socket = self.socket.clone();
                 return Err(EngineError::TooLong { socket, limit });
             }
+            // The writer has failed; `end` returns its error.
             if !writer.take(piece).await {
                 break;
             }
+            // The archive can be larger than its layers.
             let total = image.size.max(position);
             tell(Progress {
                 done: position,
@@ -177,7 +180,7 @@ impl Engine {
         path: &str,
         image: &dyn std::fmt::Display,
     ) -> Result<Response, EngineError> {
-        // References hold nothing that a path has to escape; the host is only a form.
+        // References contain no characters that a path has to escape. The host is a placeholder.
         let request = self.http.get(format!("http://engine/images/{path}"));
         let answer = timeout(limits::ENGINE_TIMEOUT, request.send()).await;
         let answer = answer.map_err(|_| self.timed_out())?;
@@ -243,7 +246,7 @@ impl Engine {
     }
 }
 
-/// Returns the error of the system, which hides inside the client's errors.
+/// Returns the system's error, which is nested in the client's errors.
 fn io_kind(error: &reqwest::Error) -> Option<io::ErrorKind> {
     let mut source = std::error::Error::source(error);
     while let Some(error) = source {
@@ -266,7 +269,7 @@ mod tests {
 
     const ID: &str = "sha256:1111111111111111111111111111111111111111111111111111111111111111";
 
-    /// An engine that answers every request with these bytes, and closes.
+    /// Creates an engine that answers every request with these bytes and closes the connection.
     fn answering(answer: Vec<u8>) -> (TempDir, Engine) {
         let directory = tempfile::tempdir().unwrap();
         let socket = directory.path().join("engine.sock");
@@ -275,7 +278,7 @@ mod tests {
             for mut connection in listener.incoming().flatten() {
                 let mut request = [0; 4096];
                 let read = connection.read(&mut request);
-                // Whoever has heard enough goes away.
+                // The client may close the connection before it has read everything.
                 let _ = read.and_then(|_| connection.write_all(&answer));
             }
         });

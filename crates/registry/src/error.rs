@@ -1,7 +1,9 @@
-//! Errors between this client and a registry.
+//! Errors of the communication with a registry. [`Error`] has one variant per cause that a user or a caller treats
+//! differently, and [`Operation`] says what was attempted. Predicates such as [`Error::is_retried`] classify errors for
+//! retries and for the end of a push.
 //!
-//! No message and no `Debug` text contains a credential, a token, or the query of an upload location, which is a
-//! signed permission to write.
+//! No message and no `Debug` text contains a credential, a token, or the query of an upload location, which is a signed
+//! permission to write.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,7 +16,7 @@ use crate::address::{Reference, RepositoryPath};
 use crate::pace::LeastRate;
 use tls::{ExpiryError, IdentityError};
 
-/// An operation and its object. Reads as `upload sha256:… to registry.example/app`.
+/// An operation and its object. Its text form is, for example, `upload sha256:… to registry.example/app`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     pub(crate) verb: RegistryVerb,
@@ -22,7 +24,7 @@ pub struct Operation {
     pub(crate) repository: Option<RepositoryPath>,
 }
 
-/// The closed set of things done to a registry.
+/// The kinds of requests to a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RegistryVerb {
     Ping,
@@ -39,14 +41,14 @@ pub(crate) enum RegistryVerb {
     ListRepositories,
     ListReferrers(Digest),
     AskSpace,
-    /// Create a repository by the registry's own API.
+    /// Creation of a repository through the registry's own API.
     CreateRepository,
-    /// Read a file of a web site, which is no registry.
+    /// Download of a file from a web site, which is not a registry.
     ReadFile(String),
 }
 
 impl Operation {
-    /// Whether something was to come from the registry.
+    /// Checks whether the operation reads from the registry.
     #[must_use]
     pub fn is_pull(&self) -> bool {
         matches!(
@@ -60,25 +62,25 @@ impl Operation {
         )
     }
 
-    /// Whether it was asked of a web site, not of a registry.
+    /// Checks whether the operation accesses a web site instead of a registry.
     #[must_use]
     pub fn is_site(&self) -> bool {
         matches!(self.verb, RegistryVerb::ReadFile(_))
     }
 
-    /// The registry's host, with its port where it is not the usual one.
+    /// Returns the registry's host, with its port unless it is the default one.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The repository that it was about, if it was about one.
+    /// Returns the repository that the operation accesses, if any.
     #[must_use]
     pub fn repository(&self) -> Option<&RepositoryPath> {
         self.repository.as_ref()
     }
 
-    /// Names the peer that answers.
+    /// Returns the name of the peer for messages.
     fn peer(&self) -> &'static str {
         if self.is_site() {
             "the server"
@@ -87,7 +89,7 @@ impl Operation {
         }
     }
 
-    /// Whether something was to go from the registry.
+    /// Checks whether the operation deletes from the registry.
     #[must_use]
     pub fn is_deletion(&self) -> bool {
         matches!(self.verb, RegistryVerb::DeleteManifest(_))
@@ -95,17 +97,17 @@ impl Operation {
 }
 
 impl RegistryVerb {
-    /// Whether it was to begin something in a repository that may not be there.
+    /// Checks whether the operation begins a write to a repository that may not exist.
     pub(crate) fn is_beginning(&self) -> bool {
         matches!(self, Self::CheckPush | Self::MountBlob(_))
     }
 
-    /// Whether a tag was to be given or moved.
+    /// Checks whether the operation creates or moves a tag.
     pub(crate) fn is_tagging(&self) -> bool {
         matches!(self, Self::PushManifest(Reference::Tag(_)))
     }
 
-    /// Whether the registry was to store something.
+    /// Checks whether the operation stores something in the registry.
     pub(crate) fn is_write(&self) -> bool {
         matches!(
             self,
@@ -163,20 +165,20 @@ pub enum Refusal {
     Other,
 }
 
-/// The first cause of a failed connection. The HTTP library wraps it in three errors of its own, which say nothing
-/// more.
+/// The innermost cause of a failed connection. The HTTP library wraps it in three errors of its own that add no
+/// information.
 #[derive(Debug, thiserror::Error)]
 #[error("{words}")]
 pub struct Cause {
     pub(crate) words: String,
-    /// Whether nothing of the request was sent: its connection was gone by then.
+    /// Indicates whether the connection was closed before any part of the request was sent.
     pub(crate) is_unsent: bool,
 }
 
 /// An error of a registry, of the connection to it, or of the content sent or received.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The operation was not tried any more: the push was asked to stop.
+    /// The operation was not attempted because the push was stopped.
     #[error("interrupted before it was sent")]
     Stopped,
     /// The client certificate or its key cannot be used.
@@ -185,10 +187,10 @@ pub enum Error {
     /// The HTTP client could not be set up.
     #[error("cannot set up the HTTP client")]
     Setup(#[source] reqwest::Error),
-    /// The address of a proxy is no URL.
+    /// The address of a proxy is not a URL.
     #[error("cannot use the proxy: its address is not a URL")]
     Proxy(#[source] reqwest::Error),
-    /// No connection came about: name, route, or nobody listening.
+    /// No connection could be established: the name does not resolve, there is no route, or nothing listens.
     #[error("cannot {operation}: no connection")]
     Unreachable {
         /// The operation that failed.
@@ -196,7 +198,7 @@ pub enum Error {
         /// The cause.
         source: Cause,
     },
-    /// The server was reached, and no TLS connection came about.
+    /// The server was reached, but the TLS handshake failed.
     #[error("cannot {operation}: the TLS handshake failed")]
     Tls {
         /// The operation that failed.
@@ -212,15 +214,15 @@ pub enum Error {
         /// The cause.
         source: Cause,
     },
-    /// Nothing moved in either direction for too long.
+    /// No bytes moved in either direction for too long.
     #[error("cannot {operation}: no progress for {} seconds", limit.as_secs())]
     TimedOut {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The time that was waited.
+        /// The time limit that was exceeded.
         limit: Duration,
     },
-    /// Bytes came or went, but fewer than [`crate::ClientOptions::least_rate`] over all connections.
+    /// Bytes were transferred, but fewer than [`crate::ClientOptions::least_rate`] over all connections.
     #[error(
         "cannot {operation}: fewer than {} bytes were transferred in {} seconds",
         rate.bytes,
@@ -229,45 +231,45 @@ pub enum Error {
     TooSlow {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The rate that would have been quick enough.
+        /// The required rate.
         rate: LeastRate,
     },
-    /// The certificate of the server is not one that this machine trusts for this host.
+    /// The machine does not trust the server's certificate for this host.
     #[error("cannot {operation}: its certificate is not trusted: {reason}")]
     Untrusted {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The reason, in the words of the TLS library.
+        /// The TLS library's reason.
         reason: String,
     },
-    /// The certificate of the server has expired, or is not valid yet, by the clock of this machine.
+    /// The server's certificate has expired or is not valid yet by the clock of this machine.
     #[error("cannot {operation}: {reason}")]
     Expired {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The date of the certificate, and that of the clock.
+        /// The date of the certificate and the current date.
         reason: String,
     },
-    /// The server takes nobody without a client certificate, and none was given.
+    /// The server requires a client certificate, and none is configured.
     #[error("cannot {operation}: {} requires a client certificate", operation.peer())]
     CertificateRequired {
         /// The operation that failed.
         operation: Box<Operation>,
     },
-    /// The server does not take the client certificate.
+    /// The server refuses the client certificate.
     #[error("cannot {operation}: {} refuses the client certificate: {reason}", operation.peer())]
     CertificateRefused {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The reason, as far as the server gives it.
+        /// The reason, as precise as the server's alert.
         reason: &'static str,
     },
-    /// The server does not take the client certificate, which is not valid at present.
+    /// The server refuses the client certificate, which is not valid at the current time.
     #[error("cannot {operation}: {reason}")]
     CertificateExpired {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The date of the certificate, and that of the clock.
+        /// The date of the certificate and the current date.
         reason: ExpiryError,
     },
     /// The server speaks plain HTTP on a port where HTTPS was expected.
@@ -276,13 +278,13 @@ pub enum Error {
         /// The operation that failed.
         operation: Box<Operation>,
     },
-    /// HTTP without TLS was asked for by name, where it is not allowed.
+    /// The address names HTTP without TLS, which is not allowed for it.
     #[error("cannot connect to {host}: its address is plain HTTP, not HTTPS")]
     PlainHttpAsked {
         /// The host, with its port.
         host: String,
     },
-    /// The server answers, but not as an OCI registry does.
+    /// The server answers, but not like an OCI registry.
     #[error("cannot {operation}: it is not a registry (`/v2/` answers {status})")]
     NotARegistry {
         /// The operation that failed.
@@ -290,7 +292,7 @@ pub enum Error {
         /// The HTTP status.
         status: u16,
     },
-    /// The registry wants a login and no credentials were given.
+    /// The registry requires a login, and there are no credentials for it.
     #[error(
         "cannot {operation}: {} requires a login, and there are no credentials for it",
         operation.peer()
@@ -299,132 +301,132 @@ pub enum Error {
         /// The operation that failed.
         operation: Box<Operation>,
     },
-    /// The registry, or its token server, did not accept the credentials.
+    /// The registry or its token server rejected the credentials.
     #[error("cannot {operation}: the credentials were rejected")]
     LoginRefused {
         /// The operation that failed.
         operation: Box<Operation>,
     },
-    /// The way to log in that the registry asks for cannot or must not be gone.
+    /// The registry requires an authentication method that is not supported or not safe.
     #[error("cannot {operation}: {reason}")]
     LoginUnsupported {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The problem with the login that is asked for.
+        /// The problem with the required method.
         reason: &'static str,
     },
-    /// The login is good but lacks the right.
+    /// The login is valid but lacks the permission.
     #[error("cannot {operation}: permission denied: {message}")]
     Denied {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The registry's own words, shortened.
+        /// The registry's message, shortened.
         message: String,
     },
-    /// There is no such repository, and the registry makes none by itself.
+    /// The repository does not exist, and the registry does not create it on a push.
     #[error("cannot {operation}: the repository does not exist: {message}")]
     NoRepository {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The registry's own words, shortened.
+        /// The registry's message, shortened.
         message: String,
     },
-    /// The API that creates repositories refuses to, or cannot be asked.
+    /// The API that creates repositories refuses the request or cannot be called.
     #[error("cannot {operation}: {reason}")]
     RepositoryApi {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The API's own words, shortened.
+        /// The API's message, shortened.
         reason: String,
     },
-    /// The registry has no repositories of such names.
+    /// The registry rejects the name of the repository.
     #[error("cannot {operation}: the registry rejects this name: {message}")]
     NameRefused {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The registry's own words, shortened.
+        /// The registry's message, shortened.
         message: String,
     },
-    /// A tag that is there must not be moved.
+    /// The tag exists and is immutable.
     #[error("cannot {operation}: the registry does not allow moving this tag: {message}")]
     TagKept {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The registry's own words, shortened.
+        /// The registry's message, shortened.
         message: String,
     },
-    /// A tag that the registry does not show, to a login that cannot read what it pushes: the tag may be another
-    /// image's.
+    /// The registry does not show the tag to this login, which cannot read the repository. The tag may exist and refer
+    /// to a different image.
     #[error(
         "cannot {operation}: this login cannot read the repository, so it cannot check whether the tag exists"
     )]
     TagHidden {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The refusal to show what was pushed.
+        /// The error of the attempt to read the pushed manifest.
         source: Box<Error>,
     },
-    /// The registry takes nothing: it is in maintenance, or is a cache of another one.
+    /// The registry accepts no pushes because of maintenance, or because it is a pull-through cache.
     #[error("cannot {operation}: the registry is read-only: {message}")]
     ReadOnly {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The registry's own words, shortened.
+        /// The registry's message, shortened.
         message: String,
     },
-    /// The quota allows less to be stored there than is to be.
+    /// The push exceeds the quota.
     #[error("cannot {operation}: its quota is used up: {message}")]
     Quota {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The registry's own words, shortened.
+        /// The registry's message, shortened.
         message: String,
     },
-    /// The registry's storage has no room for anything more.
+    /// The registry's storage is full.
     #[error("cannot {operation}: the registry's storage is full: {message}")]
     Full {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The registry's own words, shortened.
+        /// The registry's message, shortened.
         message: String,
     },
-    /// The registry or a proxy cannot do it now (429 and 5xx).
+    /// The registry or a proxy cannot process the request at the moment (429 and 5xx).
     #[error("cannot {operation}: {} answers {status}: {message}", operation.peer())]
     Busy {
         /// The operation that failed.
         operation: Box<Operation>,
         /// The HTTP status.
         status: u16,
-        /// The registry's own words, shortened.
+        /// The registry's message, shortened.
         message: String,
-        /// The pause that the registry asks for.
+        /// The pause that the registry requests.
         retry_after: Option<Duration>,
     },
-    /// The registry or a proxy says no.
+    /// The registry or a proxy refuses the request.
     #[error("cannot {operation}: {} answers {status}: {message}", operation.peer())]
     Refused {
         /// The operation that failed.
         operation: Box<Operation>,
         /// The HTTP status.
         status: u16,
-        /// The registry's own words, shortened.
+        /// The registry's message, shortened.
         message: String,
     },
-    /// The registry does not say which repositories it has, or not to this login.
+    /// The registry does not list its repositories, or not to this login.
     #[error("cannot {operation}: it does not provide its catalog")]
     NoCatalog {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The answer that it gives instead; none where it knows no such question.
+        /// The registry's answer, or `None` if it does not have this endpoint.
         source: Option<Box<Error>>,
     },
-    /// The registry deletes nothing: it is not configured to, or cannot.
+    /// The registry does not delete manifests because of its configuration or its implementation.
     #[error("cannot {operation}: the registry does not allow deleting")]
     KeepsAll {
         /// The operation that failed.
         operation: Box<Operation>,
     },
-    /// An answer that the protocol does not allow, or that is not safe to follow.
+    /// The answer violates the protocol or is not safe to follow.
     #[error("cannot {operation}: {reason}")]
     BadAnswer {
         /// The operation that failed.
@@ -440,30 +442,30 @@ pub enum Error {
         /// The limit in bytes.
         limit: usize,
     },
-    /// The registry names another digest than the content has.
+    /// The registry states a different digest than the content has.
     #[error("cannot {operation}: the registry has digest {actual} instead of {expected}")]
     OtherDigest {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// The digest of what was sent or asked for.
+        /// The digest of the sent or requested content.
         expected: Digest,
-        /// The digest that the registry names, or that its bytes have.
+        /// The digest that the registry states, or that its bytes have.
         actual: Digest,
     },
-    /// The object that is asked for is not there.
+    /// The requested object does not exist.
     #[error("cannot {operation}: {} does not have it", operation.peer())]
     Missing {
         /// The operation that failed.
         operation: Box<Operation>,
     },
-    /// An answer has another length than what was asked for.
+    /// The answer has a different length than the requested content.
     #[error("cannot {operation}: the registry has {actual} bytes of it instead of {expected}")]
     OtherSize {
         /// The operation that failed.
         operation: Box<Operation>,
         /// The size that the blob should have.
         expected: u64,
-        /// The size that the registry states, or one byte more than expected where it states none.
+        /// The size that the registry states, or one byte more than expected if it states none.
         actual: u64,
     },
     /// An answer ended before it was complete.
@@ -471,11 +473,11 @@ pub enum Error {
     CutShort {
         /// The operation that failed.
         operation: Box<Operation>,
-        /// Bytes of the blob that are there.
+        /// The number of bytes of the blob received so far.
         position: u64,
     },
-    /// The registry says that it has taken something, and does not give it: it took it for something it had already,
-    /// and has no longer.
+    /// The registry acknowledged the content but does not deliver it. It treats the content as present although its
+    /// storage no longer has it.
     #[error("cannot {operation}: the registry claims to have it, but does not deliver it")]
     NotKept {
         /// The operation that failed.
@@ -491,7 +493,7 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
-    /// The bytes of the source do not have the digest they should have. Nothing of them is visible in the registry.
+    /// The bytes of the source do not have the expected digest. None of them are visible in the registry.
     #[error("blob {digest} is damaged or altered at the source: its bytes have digest {actual}")]
     Damaged {
         /// The digest that the blob should have.
@@ -528,7 +530,7 @@ impl Error {
         }
     }
 
-    /// The message with all its causes.
+    /// Returns the message with all its causes.
     pub(crate) fn in_full(&self) -> String {
         let first: &dyn std::error::Error = self;
         let chain = std::iter::successors(Some(first), |error| error.source());
@@ -536,8 +538,8 @@ impl Error {
         texts.join(": ")
     }
 
-    /// Whether the same call may succeed in a moment, so that this client tries it again by itself. A registry that was
-    /// too slow has had its time.
+    /// Checks whether this client retries the call because it may succeed after a moment. A transfer that was too slow
+    /// is not retried: it had its full time limit.
     #[must_use]
     pub fn is_retried(&self) -> bool {
         match self {
@@ -588,8 +590,8 @@ impl Error {
         }
     }
 
-    /// Whether everything else that is asked of this registry will fail in the same way. A quota may belong to one
-    /// project, but without the rest of an archive the part for another project is of no use.
+    /// Checks whether every other request to this registry will fail in the same way. A quota can apply to a single
+    /// project, but an archive is of no use without the part in that project.
     #[must_use]
     pub fn is_everywhere(&self) -> bool {
         matches!(
@@ -613,7 +615,7 @@ impl Error {
         )
     }
 
-    /// Returns why one repository takes nothing, where others may: the operation, and the registry's answer to it.
+    /// Returns the operation and the reason if only this repository refuses the push and others may accept it.
     #[must_use]
     pub fn refusal(&self) -> Option<(&Operation, Refusal)> {
         match self {
@@ -622,7 +624,7 @@ impl Error {
             Self::NameRefused { operation, .. } => Some((operation, Refusal::Name)),
             Self::Quota { operation, .. } => Some((operation, Refusal::Quota)),
             Self::ReadOnly { operation, .. } => Some((operation, Refusal::ReadOnly)),
-            // Some registries answer so to a name with more levels than they have.
+            // Some registries answer like this to a name with more levels than they support.
             Self::LoginRequired { operation } | Self::LoginRefused { operation } => {
                 Some((operation, Refusal::Denied))
             }
@@ -633,15 +635,15 @@ impl Error {
         }
     }
 
-    /// Whether a login is missing or wrong, as far as the registry says.
+    /// Checks whether the login is missing or wrong.
     #[must_use]
     pub fn is_login(&self) -> bool {
         matches!(self, Self::LoginRequired { .. } | Self::LoginRefused { .. })
     }
 
-    /// Whether a read was refused in a way that says nothing about whether the content exists. Artifactory answers 403
-    /// for a manifest that does not exist, Quay 401, and registries with a fixed number of levels 400 to any longer
-    /// name. Whether the content can be pushed is for the registry to say when that is tried.
+    /// Checks whether a read was refused in a way that does not reveal whether the content exists. For a manifest that
+    /// does not exist, Artifactory answers 403 and Quay 401. For a name with too many levels, registries with a fixed
+    /// number of levels answer 400. Only an attempt to push shows whether the registry accepts the content.
     pub(crate) fn may_be_absence(&self) -> bool {
         self.is_login()
             || matches!(
@@ -653,7 +655,7 @@ impl Error {
             )
     }
 
-    /// Whether the source, not the registry, is at fault.
+    /// Checks whether the source of the content is the cause, not the registry.
     #[must_use]
     pub(crate) fn is_source(&self) -> bool {
         matches!(
@@ -662,8 +664,8 @@ impl Error {
         )
     }
 
-    /// Whether the registry took what was sent and failed to store it: a full disk more often than anything else, even
-    /// where the registry does not say so.
+    /// Checks whether the registry accepted the content but failed to store it. The usual cause is a full disk, even if
+    /// the registry does not say so.
     #[must_use]
     pub fn is_storing(&self) -> bool {
         match self {
@@ -675,7 +677,7 @@ impl Error {
         }
     }
 
-    /// Returns the time that the registry asked to wait.
+    /// Returns the pause that the registry requests.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         match self {

@@ -1,4 +1,4 @@
-//! Events of a push and a pull. As JSON, other programs read them: schemas/results/push-event.schema.json.
+//! Events of a push and a pull. Other programs read them as JSON: schemas/results/push-event.schema.json.
 
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub enum ManifestArrival {
     Present,
 }
 
-/// One step of a push or a pull. The schema has those that programs are told.
+/// One step of a push or a pull. The schema lists only the events that programs receive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "camelCase")]
 pub enum Event {
@@ -61,7 +61,7 @@ pub enum Event {
         /// Its size in bytes.
         size: u64,
     },
-    /// Something of the [`UploadJournal`](crate::UploadJournal) is not used.
+    /// A file or the directory of the [`UploadJournal`](crate::UploadJournal) is ignored.
     #[schemars(skip)]
     JournalIgnored {
         /// The problem and its cause.
@@ -79,8 +79,7 @@ pub enum Event {
         #[serde(flatten)]
         arrival: Arrival,
     },
-    /// A blob did not come into a repository. As JSON it is what [`Event::ManifestFailed`] is, whose schema is that of
-    /// both.
+    /// A push of a blob failed. Its JSON form is that of [`Event::ManifestFailed`], whose schema covers both.
     #[schemars(skip)]
     #[serde(rename = "failed")]
     BlobFailed {

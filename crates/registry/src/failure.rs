@@ -1,4 +1,6 @@
-//! Errors for broken connections and refusing answers, in words that are fit for a terminal.
+//! Conversion of connection failures and error answers to [`Error`]. [`from_reqwest`] classifies errors of the HTTP
+//! library, [`from_status`] answers by status, error code and message. Texts of servers are shortened and made safe for
+//! a terminal.
 
 use std::error::Error as _;
 use std::io;
@@ -12,14 +14,14 @@ use crate::error::{Cause, Error, Operation};
 use crate::limits;
 use crate::pace::Late;
 
-/// Sorts a failure of the connection by what the user has to do about it. The URL is taken out of the source: an
+/// Converts an error of the HTTP library by the remedy that it requires. The URL is removed from the error, because an
 /// upload location is a permission to write.
 pub(crate) fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Error {
     let error = error.without_url();
     let operation = Box::new(operation.clone());
     match tls_error(&error) {
         Some(rustls::Error::InvalidCertificate(reason)) => return untrusted(operation, reason),
-        // With TLS 1.3 it comes after the handshake, in place of an answer.
+        // In TLS 1.3, the alert arrives after the handshake, in place of an answer.
         Some(rustls::Error::AlertReceived(alert)) => {
             if let Some(refused) = by_alert(&operation, *alert) {
                 return refused;
@@ -46,7 +48,7 @@ pub(crate) fn from_reqwest(operation: &Operation, error: reqwest::Error) -> Erro
     }
 }
 
-/// Whether a server took a connection before it ended it.
+/// Checks whether a server accepted the connection before it closed it.
 fn was_reached(error: &reqwest::Error) -> bool {
     let mut kinds =
         causes(error).filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
@@ -54,7 +56,8 @@ fn was_reached(error: &reqwest::Error) -> bool {
     kinds.any(|kind| ended.contains(&kind))
 }
 
-/// Returns the error for a server's certificate that is not accepted: dates have another remedy than authorities.
+/// Returns the error for a server certificate that is not accepted. An invalid date and an untrusted authority have
+/// different remedies.
 fn untrusted(operation: Box<Operation>, reason: &CertificateError) -> Error {
     match reason.into() {
         CertificateReason::Dates(dates) => Error::Expired {
@@ -65,8 +68,8 @@ fn untrusted(operation: Box<Operation>, reason: &CertificateError) -> Error {
     }
 }
 
-/// Returns the error for a server's alert about a client certificate (RFC 8446, section 6.2). With these alerts a
-/// server says nothing about anything else.
+/// Returns the error for a server's alert about a client certificate (RFC 8446, section 6.2). Servers send these alerts
+/// for no other reason.
 fn by_alert(operation: &Operation, alert: AlertDescription) -> Option<Error> {
     let reason = match alert {
         AlertDescription::CertificateRequired => {
@@ -88,8 +91,8 @@ fn by_alert(operation: &Operation, alert: AlertDescription) -> Option<Error> {
     Some(Error::CertificateRefused { operation, reason })
 }
 
-/// Returns the error for nginx's word on a client certificate: it ends no connection, but answers each request with 400
-/// and a page.
+/// Returns the error for nginx's answer about a client certificate. nginx does not abort the handshake, but answers
+/// every request with 400 and an HTML page.
 pub(crate) fn refused_certificate(
     operation: &Operation,
     status: StatusCode,
@@ -118,17 +121,17 @@ impl Late {
     }
 }
 
-/// The TLS library's error, which hides inside `io::Error`s on the way up.
+/// Returns the TLS library's error, which is wrapped in several `io::Error`s.
 fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
     causes(error).find_map(|cause| cause.downcast_ref())
 }
 
-/// The error behind all others.
+/// Returns the innermost cause of an error.
 fn innermost(error: &reqwest::Error) -> &(dyn std::error::Error + 'static) {
     causes(error).last().unwrap_or(error)
 }
 
-/// The causes of an error, also those within `io::Error`s, which are none of their sources.
+/// Returns the causes of an error, including those wrapped in `io::Error`s, which `source` does not return.
 fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
     std::iter::successors(error.source(), |&error| {
         let inner = error.downcast_ref::<io::Error>();
@@ -139,14 +142,14 @@ fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Erro
     })
 }
 
-/// Whether nothing of a request was sent: its connection was gone by then.
+/// Checks whether the connection was closed before any part of the request was sent.
 fn is_unsent(error: &reqwest::Error) -> bool {
     let causes = std::iter::successors(error.source(), |&error| error.source());
     let mut causes = causes.filter_map(|error| error.downcast_ref::<hyper::Error>());
     causes.any(hyper::Error::is_canceled)
 }
 
-/// The error that an answer with this status stands for.
+/// Returns the error for an answer with this status.
 pub(crate) fn from_status(
     operation: &Operation,
     status: StatusCode,
@@ -167,7 +170,7 @@ pub(crate) fn from_status(
         StatusCode::TOO_MANY_REQUESTS | StatusCode::REQUEST_TIMEOUT => {
             busy(operation, status, message, retry_after)
         }
-        // 501 and 505 are about the request and stay as they are.
+        // 501 and 505 are about the request, so a retry would not help.
         status if status.is_server_error() && !matches!(status.as_u16(), 501 | 505) => {
             busy(operation, status, message, retry_after)
         }
@@ -179,8 +182,8 @@ pub(crate) fn from_status(
     }
 }
 
-/// Refusals that have a step of their own to get them out of the way, known by their code, or by the words of registries
-/// that have no code for them.
+/// Returns the error for refusals with a specific remedy. They are recognized by their error code, or by the message of
+/// registries that have no code for them.
 fn by_words(
     operation: &Operation,
     status: StatusCode,
@@ -192,21 +195,21 @@ fn by_words(
     let code = registry_code(body).unwrap_or_default();
     let verb = &operation.verb;
     match (status.as_u16(), code.as_str()) {
-        // RFC 4918, clause 11.5.
+        // RFC 4918, section 11.5.
         (507, _) if verb.is_write() => Some(Error::Full { operation, message }),
         (400.., _) if verb.is_write() && has_any(&lower(body), &FULL) => {
             Some(Error::Full { operation, message })
         }
-        // ECR, and others that make no repositories by themselves: "Error Codes" of the distribution specification.
-        // Harbor has NOT_FOUND for a project.
+        // ECR and other registries that do not create repositories on push ("Error Codes" of the distribution
+        // specification). Harbor answers NOT_FOUND for a project.
         (404, "NAME_UNKNOWN" | "NOT_FOUND") if verb.is_beginning() => {
             Some(Error::NoRepository { operation, message })
         }
         (400 | 404 | 405, "NAME_INVALID") if verb.is_beginning() => {
             Some(Error::NameRefused { operation, message })
         }
-        // ECR answers 400 TAG_INVALID, Harbor 412 PRECONDITION, others 403 or 409: all have the word. Nexus answers 400 with the
-        // other words in its details.
+        // ECR answers 400 TAG_INVALID, Harbor 412 PRECONDITION, others 403 or 409, all with the word "immutable". Nexus
+        // answers 400 with the other text in its details.
         (400..500, _) if verb.is_tagging() && has_any(&lower(body), &KEPT) => {
             Some(Error::TagKept { operation, message })
         }
@@ -214,7 +217,7 @@ fn by_words(
         (401 | 403, _) if words.contains("authorization token has expired") => {
             Some(Error::LoginRefused { operation })
         }
-        // Harbor.
+        // Harbor's message.
         (403, _) if verb.is_write() && words.contains("read only mode") => {
             Some(Error::ReadOnly { operation, message })
         }
@@ -252,37 +255,37 @@ struct ErrorEntry {
     message: String,
 }
 
-/// The error code that a registry states (distribution specification, "Error Codes"), if any.
+/// Returns the error code that a registry states (distribution specification, "Error Codes"), if any.
 pub(crate) fn registry_code(body: &[u8]) -> Option<String> {
     let body: ErrorBody = serde_json::from_slice(body).ok()?;
     body.errors.into_iter().next().map(|entry| entry.code)
 }
 
-/// The words of registries about a quota that is used up, in lower case. Harbor answers 403 DENIED with the first, Quay 403
-/// with the second, Ceph's object gateway 403 with the third.
+/// Messages about an exceeded quota, in lower case. All come with 403: the first from Harbor (DENIED), the second from
+/// Quay, the third from Ceph's object gateway.
 const OVER_QUOTA: [&str; 3] = [
     "exceed the configured upper limit",
     "quota has been exceeded",
     "quotaexceeded",
 ];
 
-/// The words about storage that is full, in lower case.
+/// Messages about full storage, in lower case.
 const FULL: [&str; 8] = [
-    // Linux for ENOSPC and EDQUOT. Distribution calls both an unknown error, with these words in its details, or with the
-    // numbers below.
+    // Linux's messages for ENOSPC and EDQUOT. Distribution reports both as an unknown error and puts the message or the
+    // error number in its details.
     "no space left on device",
     "disk quota exceeded",
     r#""err":28}"#,
     r#""err":122}"#,
-    // MinIO: the name of its error, and earlier and later words.
+    // MinIO: the name of its error, and the messages of older and newer versions.
     "xminiostoragefull",
     "minimum free disk threshold",
     "minimum free drive threshold",
-    // Artifactory answers 413, as if the request were too large.
+    // Artifactory answers 413, the same status as for a request that is too large.
     "datastore disk usage is too high",
 ];
 
-/// The words about a tag that must not be moved, in lower case.
+/// Messages about an immutable tag, in lower case.
 const KEPT: [&str; 2] = ["immutable", "does not allow updating assets"];
 
 fn lower(body: &[u8]) -> String {
@@ -293,7 +296,7 @@ fn has_any(words: &str, marks: &[&str]) -> bool {
     marks.iter().any(|mark| words.contains(mark))
 }
 
-/// Makes a registry's words fit for a terminal: printable, short, and without anything that looks like a query.
+/// Returns a registry's message in a form that is safe for a terminal: printable, short, and without queries of URLs.
 fn registry_words(body: &[u8]) -> String {
     let text = match serde_json::from_slice::<ErrorBody>(body) {
         Ok(body) => body
@@ -308,7 +311,7 @@ fn registry_words(body: &[u8]) -> String {
     shortened(&text)
 }
 
-/// Returns the words of a server, bounded, on one line, and without the queries of URLs.
+/// Returns a server's text shortened, on one line, and without the queries of URLs.
 pub(crate) fn shortened(text: &str) -> String {
     let words = text
         .split(|c: char| c.is_whitespace() || c.is_control())
@@ -377,7 +380,7 @@ mod tests {
         let digest = Digest::new([0; 32]);
         let upload = || RegistryVerb::UploadBlob(digest);
         for (verb, status, body) in [
-            // The first two are distribution 2.8's.
+            // Distribution 2.8 sends the first two.
             (
                 upload(),
                 500,

@@ -1,4 +1,4 @@
-//! A sink that keeps nothing of a blob but its hash.
+//! A sink that verifies the digest of a blob without storing it.
 
 use std::io;
 
@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::pull::{BlobSink, SinkRefusal};
 
-/// A sink that keeps nothing of a blob but its hash: other sinks write, and hash by it.
+/// A sink that only computes and verifies the digest of a blob. Sinks that store bytes use it for verification.
 #[derive(Debug)]
 pub struct HashSink {
     digest: Digest,
@@ -16,7 +16,7 @@ pub struct HashSink {
 }
 
 impl HashSink {
-    /// Begins with the first byte of the blob that has this digest.
+    /// Creates a sink for the blob with this digest.
     #[must_use]
     pub fn new(digest: Digest) -> Self {
         Self {

@@ -1,7 +1,7 @@
-//! Credential helpers: the programs that keep logins for docker and podman, in docker's protocol.
+//! Credential helpers: programs that store logins for docker and podman, in docker's protocol.
 //!
-//! `docker-credential-NAME` is run with one word, `get`, `store` or `erase`, is given the key or the login on standard
-//! input, and answers on standard output. What it says is never repeated: it can be the secret.
+//! `docker-credential-NAME` is run with the argument `get`, `store` or `erase`. It receives the key or the login on
+//! standard input and answers on standard output. Messages never repeat its answer, which can be the secret.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Output, Stdio};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::credentials::{Credentials, CredentialsError, Secret, Username};
 use crate::limits;
 
-/// The interval at which a helper that has said everything is looked at, until it ends.
+/// The interval at which the exit of a helper is polled after it has closed its output.
 const TICK: Duration = Duration::from_millis(5);
 
 /// A credential helper.
@@ -40,7 +40,7 @@ struct KeptLogin<'a> {
 }
 
 impl Helper {
-    /// The helper that a login file calls so.
+    /// Returns the helper with the name from a login file.
     pub(crate) fn named(name: &str) -> Result<Self, CredentialsError> {
         let one_word = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
         if name.is_empty() || !name.bytes().all(one_word) {
@@ -54,12 +54,12 @@ impl Helper {
         })
     }
 
-    /// The program.
+    /// Returns the name of the program.
     pub(crate) fn program(&self) -> &str {
         &self.program
     }
 
-    /// The login that it keeps under a key; the user name `<token>` marks an identity token.
+    /// Returns the login that the helper stores under a key. The user name `<token>` marks an identity token.
     pub(crate) fn get(&self, key: &str) -> Result<Option<Credentials>, CredentialsError> {
         let unusable = || CredentialsError::HelperAnswer {
             program: self.program.clone(),
@@ -84,7 +84,7 @@ impl Helper {
         }))
     }
 
-    /// Has the helper keep a login under a key, in place of another.
+    /// Stores a login under a key, replacing an existing one.
     pub(crate) fn store(
         &self,
         key: &str,
@@ -105,7 +105,7 @@ impl Helper {
         }
     }
 
-    /// Has the helper forget the login that it keeps under a key; returns whether it had one, if it says so.
+    /// Erases the login under a key. Returns `false` if the helper reports that it had none.
     pub(crate) fn erase(&self, key: &str) -> Result<bool, CredentialsError> {
         let output = self.run("erase", key.as_bytes())?;
         if output.status.success() {
@@ -125,7 +125,7 @@ impl Helper {
         }
     }
 
-    /// Runs the helper and returns its status and standard output, if it ends in time.
+    /// Runs the helper and returns its status and standard output. Fails if it does not end in time.
     fn run(&self, action: &str, input: &[u8]) -> Result<Output, CredentialsError> {
         let failed = |source| CredentialsError::Helper {
             program: self.program.clone(),
@@ -140,13 +140,13 @@ impl Helper {
             .spawn()
             .map_err(failed)?;
         if let Some(mut stdin) = child.stdin.take() {
-            // A helper that does not read its input still answers, or fails by itself. Keys and logins are smaller than
-            // a pipe, so that this does not wait.
+            // A helper that does not read its input can still answer or fail with its own error. Keys and logins fit
+            // into the buffer of a pipe, so the write does not block.
             let _ = stdin.write_all(input);
         }
         let output = output(&mut child, deadline).map_err(failed)?;
         output.ok_or_else(|| {
-            // One that has ended in the meantime is slow all the same.
+            // The helper can have ended in the meantime, so errors are ignored.
             let _ = child.kill();
             let _ = child.wait();
             CredentialsError::HelperSlow {
@@ -156,17 +156,17 @@ impl Helper {
     }
 }
 
-/// Whether the answer is that of a helper that has nothing for the key.
+/// Checks whether the helper reports that it has no login for the key.
 fn has_none(output: &Output) -> bool {
-    // The protocol has no code for it. The common library says "credentials not found in native keychain".
+    // The protocol has no code for this case. The common library prints "credentials not found in native keychain".
     String::from_utf8_lossy(&output.stdout).contains("credentials not found")
 }
 
-/// Returns the output of a child that has ended; none if it has not by the deadline.
+/// Returns the output of a child process, or `None` if it has not ended by the deadline.
 fn output(child: &mut Child, deadline: Instant) -> std::io::Result<Option<Output>> {
     let (give, take) = mpsc::channel();
     let stdout = child.stdout.take().expect("it is piped");
-    // Its children could keep its output open for ever, so nobody waits for this thread.
+    // Processes started by the helper can keep its output open, so this thread is never joined.
     thread::spawn(move || {
         let mut bytes = Vec::new();
         let read = stdout.take(limits::HELPER_ANSWER).read_to_end(&mut bytes);
@@ -195,7 +195,7 @@ fn output(child: &mut Child, deadline: Instant) -> std::io::Result<Option<Output
 mod tests {
     use super::*;
 
-    /// A helper that is this shell script, beside a file `kept`.
+    /// A credential helper that runs this shell script, next to a file `kept`.
     struct Script {
         directory: tempfile::TempDir,
         helper: Helper,
@@ -206,8 +206,8 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("docker-credential-test");
             let program = path.to_str().unwrap().to_owned();
-            // Written by another process: a program that this one has open for writing, even in a thread's fork, cannot
-            // be run.
+            // Another process writes the script. A program that this process has open for writing cannot be run, even
+            // if only a fork of one of its threads has it open.
             let write = r#"printf '#!/bin/sh\ncd "${0%%/*}"\n%s\n' "$2" > "$1" && chmod 755 "$1""#;
             let arguments = ["-c", write, "sh", &program, script];
             let written = Command::new("sh").args(arguments).status().unwrap();

@@ -1,4 +1,5 @@
-//! The identity of a client in TLS: a certificate and its key, as PEM files have them.
+//! The client certificate for TLS and its key, in the form of PEM files. [`ClientIdentity`] is checked when the client
+//! is set up; [`ShownIdentity`] explains why a server refused it.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -13,12 +14,12 @@ use tls::IdentityError;
 use crate::credentials::Secret;
 use crate::error::Error;
 
-/// A client certificate and its key. The key has no text form.
+/// A client certificate and its key. The key is not displayed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientIdentity {
-    /// The certificate, and those between it and its authority: PEM.
+    /// The certificate and the intermediate certificates, as PEM.
     pub certificate: Vec<u8>,
-    /// The key: PEM.
+    /// The key, as PEM.
     pub key: Secret,
 }
 
@@ -45,7 +46,7 @@ impl ClientIdentity {
     }
 }
 
-/// The certificate that servers are shown, if any, and the clock by which TLS judges those of servers.
+/// The client certificate, if any, and the clock by which TLS validates the certificates of servers.
 #[derive(Clone, Debug)]
 pub(crate) struct ShownIdentity {
     pub(crate) certificate: Option<Vec<u8>>,
@@ -58,13 +59,13 @@ impl ShownIdentity {
         Some(SystemTime::UNIX_EPOCH + Duration::from_secs(now.as_secs()))
     }
 
-    /// Returns the cause of an error where a server refuses the client certificate.
+    /// Adds the cause to a server's refusal of the client certificate: no certificate, or an expired one.
     pub(crate) fn explain(&self, error: Error) -> Error {
         let Error::CertificateRefused { operation, reason } = error else {
             return error;
         };
         let Some(certificate) = &self.certificate else {
-            // Many servers have no word of their own for none at all.
+            // Many servers send the same alert for a missing certificate as for a refused one.
             return Error::CertificateRequired { operation };
         };
         match self.now().and_then(|now| tls::expiry(certificate, now)) {

@@ -1,4 +1,4 @@
-//! The job of a push, and its report.
+//! The input of a push ([`PushJob`]) and its result ([`PushReport`]).
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::turns::ReadConcurrency;
 pub struct BlobPush {
     /// The digest that its bytes must have.
     pub digest: Digest,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Every repository with an image that names the blob.
+    /// The repositories of all images that contain the blob.
     pub repositories: Vec<RepositoryPath>,
-    /// The bytes; read at most once if nothing goes wrong and the registry mounts.
+    /// The source of the bytes. It is read at most once if nothing fails and the registry supports mounts.
     pub content: Arc<dyn BlobContent>,
 }
 
@@ -35,44 +35,45 @@ impl fmt::Debug for BlobPush {
     }
 }
 
-/// One manifest or index under one reference. An image with a tag is pushed twice, by digest and by tag, or by tag
-/// only.
+/// A manifest or index to be stored under one reference. An image with a tag requires two pushes, by digest and by tag,
+/// or one by tag only.
 #[derive(Clone, Debug)]
 pub struct ManifestPush {
-    /// The repository that it goes to.
+    /// The destination.
     pub repository: RepositoryPath,
     /// The digest of the manifest, or a tag.
     pub reference: Reference,
-    /// The `Content-Type`: the `mediaType` of the descriptor that names it.
+    /// The `Content-Type`: the `mediaType` of the descriptor that refers to the manifest.
     pub media_type: String,
     /// The exact bytes.
     pub bytes: Bytes,
     /// The digest that the bytes must have.
     pub digest: Digest,
-    /// The blobs and child manifests that must be in the same repository before; each must be part of the same job.
+    /// The blobs and child manifests that must be stored in the same repository first. Each must be part of the same
+    /// job.
     pub needs: Vec<Digest>,
 }
 
-/// The blobs and manifests that one push has to put in place.
+/// The blobs and manifests of one push.
 #[derive(Clone, Debug, Default)]
 pub struct PushJob {
-    /// Unique blobs, in any order: the largest are sent first.
+    /// Unique blobs in any order. The largest are sent first.
     pub blobs: Vec<BlobPush>,
     /// Manifests, indexes and tags, in any order.
     pub manifests: Vec<ManifestPush>,
-    /// The facts that are known of the registry. Whatever is not known is asked; what another repository is known to
-    /// hold is mounted.
+    /// The known content of the registry. The push checks for everything else, and mounts blobs that another repository
+    /// is known to have.
     pub known: KnownContent,
-    /// The number of blobs that the source lets be read at a time.
+    /// The number of blobs that may be read from the source at a time.
     pub reads: ReadConcurrency,
 }
 
-/// A number of blobs and their bytes. A blob counts once for each repository.
+/// A number of blobs and their total size. A blob counts once per repository.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Blobs.
+    /// The number of blobs.
     pub count: u64,
-    /// Bytes.
+    /// The number of bytes.
     pub bytes: u64,
 }
 
@@ -83,14 +84,14 @@ impl Tally {
     }
 }
 
-/// A blob that did not come into a repository.
+/// A blob that could not be stored in a repository.
 #[derive(Clone, Debug)]
 pub struct FailedBlob {
     /// The blob.
     pub digest: Digest,
-    /// The repository that it is missing from.
+    /// The repository that does not have it.
     pub repository: RepositoryPath,
-    /// The cause, shared by everything that failed for the same reason.
+    /// The cause. Failures with the same cause share it.
     pub error: Arc<Error>,
 }
 
@@ -99,36 +100,36 @@ pub struct FailedBlob {
 pub enum ManifestOutcome {
     /// The manifest was pushed.
     Pushed,
-    /// The registry had it under this reference.
+    /// The registry already had it under this reference.
     Present,
-    /// The manifest was tried and failed.
+    /// The push of the manifest failed.
     Failed(Arc<Error>),
-    /// The manifest was not tried, because these of its needs are not in place.
+    /// The manifest was not pushed because content that it requires is missing.
     Blocked {
-        /// Digests of blobs and manifests.
+        /// The digests of the missing blobs and manifests.
         on: Vec<Digest>,
     },
 }
 
-/// The outcome of a push, in exact terms.
+/// The result of a push.
 #[derive(Clone, Debug, Default)]
 pub struct PushReport {
-    /// Blobs whose bytes were sent, and the bytes that this push had to send of them.
+    /// The uploaded blobs, and the bytes that this push sent for them.
     pub uploaded: Tally,
-    /// The blobs among them that an earlier process had begun to send, and the bytes that it had sent.
+    /// The uploaded blobs that an earlier process had begun to send, and the bytes that it had sent.
     pub resumed: Tally,
-    /// Blobs that the registry took from another repository.
+    /// The blobs mounted from another repository.
     pub mounted: Tally,
-    /// Blobs that were there.
+    /// The blobs that already existed.
     pub present: Tally,
-    /// Blobs that are missing now.
+    /// The blobs that could not be stored.
     pub failed_blobs: Vec<FailedBlob>,
-    /// One outcome for each of [`PushJob::manifests`], in the same order.
+    /// The outcomes of [`PushJob::manifests`], in the same order.
     pub manifests: Vec<ManifestOutcome>,
 }
 
 impl PushReport {
-    /// Whether everything is in place.
+    /// Checks whether all blobs and manifests are stored.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.failed_blobs.is_empty()
@@ -137,7 +138,7 @@ impl PushReport {
             })
     }
 
-    /// Every error, each once.
+    /// Returns every error once.
     #[must_use]
     pub fn errors(&self) -> Vec<Arc<Error>> {
         let blobs = self.failed_blobs.iter().map(|failed| &failed.error);
@@ -147,6 +148,7 @@ impl PushReport {
         });
         let mut errors: Vec<Arc<Error>> = Vec::new();
         for error in blobs.chain(manifests) {
+            // Failures with the same cause share one value, so comparing the pointers is sufficient.
             if !errors.iter().any(|known| Arc::ptr_eq(known, error)) {
                 errors.push(Arc::clone(error));
             }

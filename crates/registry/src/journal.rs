@@ -1,16 +1,22 @@
-//! Uploads under way, remembered beyond this process: after a kill or a reboot the next push asks the registry how far
-//! they got, instead of sending everything again.
+//! The journal of unfinished uploads. After a crash or a reboot, the next push asks the registry for the progress of an
+//! upload and continues it, instead of sending everything again. The entry points are [`UploadJournal`] and
+//! [`JournalEntry`].
 //!
-//! A hint and no more. What is read here decides nothing but which location is asked: the registry's answer says where
-//! to go on, and its digest at the end whether the bytes before were the right ones. So whatever is wrong with a file is
-//! said ([`Event::JournalIgnored`]) and never an error of the push.
+//! The journal is only a hint. Its content selects the upload location to ask, nothing else: the registry reports the
+//! offset to continue at, and the digest verifies the entire blob at the end. A problem with a file is therefore
+//! reported as [`Event::JournalIgnored`] and is never an error of the push.
 //!
-//! An upload's location is a permission to write. Each upload has a file of its own with mode 0600, in a directory that
-//! only the user and root can change, locked as long as somebody uses the upload: another process that pushes the same
-//! blob opens an upload of its own. Records are appended and the last complete one counts, so that a kill at any moment
-//! costs one record. Known attacks and where each is stopped: a file of somebody else, or a link in its place (`open`),
-//! one that names another registry or blob, or a location elsewhere (`UploadExtent::about`), files
-//! without end or number ([`limits::JOURNAL_FILE`], [`limits::JOURNAL_FILES`], [`limits::JOURNAL_AGE`]).
+//! An upload location is a permission to write. Each upload has its own file with mode 0600, in a directory that only
+//! the user and root can change. The file is locked while the upload is in use, so another process that pushes the same
+//! blob opens its own upload. Records are appended and the last complete one is valid, so a crash loses at most one
+//! record.
+//!
+//! Known attacks, and the code that stops each of them:
+//!
+//! - A file of another user, or a link in its place: `open`.
+//! - A file about a different registry or blob, or with a location at a different origin: `UploadExtent::about`.
+//! - Oversized, too many or outdated files: [`limits::JOURNAL_FILE`], [`limits::JOURNAL_FILES`],
+//!   [`limits::JOURNAL_AGE`].
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _};
@@ -31,17 +37,17 @@ use crate::events::Event;
 use crate::open_upload::OpenUpload;
 use crate::{limits, origin};
 
-/// The directory in which uploads are remembered. Nothing is read or made before the first blob that is sent in parts.
+/// A directory of journal files. It is not read or created before the first blob that is sent in parts.
 #[derive(Debug)]
 pub struct UploadJournal {
     directory: PathBuf,
     user: u32,
     now: SystemTime,
-    /// Whether the directory can be used.
+    /// Indicates whether the directory is usable, once it was checked.
     prepared: OnceLock<bool>,
 }
 
-/// The reason why nothing is remembered, or why something that is there is not used.
+/// The reason why an upload is not recorded, or why an existing file is ignored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JournalProblem {
     #[error("uploads are not remembered: {0}")]
@@ -63,7 +69,7 @@ impl JournalProblem {
     }
 }
 
-/// The blob, and where it goes.
+/// The blob of an upload and its destination.
 #[derive(Clone, Debug)]
 pub(crate) struct UploadSubject<'a> {
     pub(crate) registry: &'a Url,
@@ -77,7 +83,7 @@ impl UploadSubject<'_> {
         self.registry.origin().ascii_serialization()
     }
 
-    /// A name that says nothing to others, and is the same in every process.
+    /// Returns a file name that reveals nothing and is the same in every process.
     fn file_name(&self) -> String {
         let (origin, repository) = (self.origin(), self.repository);
         let (digest, size) = (self.digest, self.size);
@@ -86,7 +92,7 @@ impl UploadSubject<'_> {
     }
 }
 
-/// The extent to which an upload is known to have come.
+/// A record of a journal file: the upload and its progress.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct UploadExtent {
@@ -102,15 +108,15 @@ struct UploadExtent {
 }
 
 const VERSION: u32 = 1;
-/// The mode bits that allow something to others than the owner.
+/// The permission bits of the group and of other users.
 const OTHERS: u32 = 0o077;
 
-/// An upload of an earlier process.
+/// An upload that an earlier process started.
 pub(crate) struct Remembered {
     pub(crate) upload: OpenUpload,
-    /// Bytes that the registry had acknowledged.
+    /// The number of bytes that the registry had acknowledged.
     pub(crate) acknowledged: u64,
-    /// The end of the part that was under way: no registry can have more.
+    /// The end of the last part that was sent. The registry cannot have more bytes than this.
     pub(crate) handed: u64,
 }
 
@@ -129,7 +135,7 @@ impl UploadExtent {
         }
     }
 
-    /// The upload, if it is of this subject and at the registry itself.
+    /// Returns the upload if it belongs to this subject and its location has the registry's own origin.
     fn about(&self, subject: &UploadSubject<'_>) -> Option<Remembered> {
         let location = Some(&self.location).filter(|text| text.len() <= limits::LOCATION)?;
         let location = Url::parse(location).ok()?;
@@ -151,8 +157,8 @@ impl UploadExtent {
 }
 
 impl UploadJournal {
-    /// Remembers uploads in this directory, which is made when it is needed. It and everything above it must be the
-    /// user's of this number, or root's. `now` decides what is too old.
+    /// Creates a journal in this directory, which is created when it is needed. The directory and its parents must
+    /// belong to the user with this id or to root. `now` determines which files are outdated.
     #[must_use]
     pub fn new(directory: PathBuf, user: u32, now: SystemTime) -> Self {
         Self {
@@ -163,8 +169,9 @@ impl UploadJournal {
         }
     }
 
-    /// The file of one upload, locked, with what an earlier process knew of it. None if the upload cannot be remembered.
-    /// `ignored` is told why, and what is not used though it is there.
+    /// Returns the locked file of an upload, and the upload that an earlier process recorded in it. Returns `None` if
+    /// the upload cannot be recorded. `ignored` receives the reason, and the problem of an existing file that is
+    /// ignored.
     pub(crate) fn entry(
         &self,
         subject: &UploadSubject<'_>,
@@ -194,7 +201,7 @@ impl UploadJournal {
         if remembered.is_none() && !text.is_empty() {
             ignored(JournalProblem::Damaged(path.clone()));
         }
-        // What a kill left of a line is written over, or it would spoil the next one.
+        // An incomplete line, left by a crash, is overwritten: otherwise it would corrupt the next one.
         let length = remembered.as_ref().map_or(0, |_| complete(&text).len());
         let entry = JournalEntry(Arc::new(EntryFile {
             file,
@@ -204,9 +211,9 @@ impl UploadJournal {
         Some((entry, remembered))
     }
 
-    /// The blob is in place: whoever was sending it has nothing left to resume.
+    /// Removes the file of a blob that is stored. Nothing remains to be resumed, not even for another process.
     pub(crate) fn forget(&self, subject: &UploadSubject<'_>) {
-        // That it is not there is the usual case.
+        // Usually the file does not exist.
         let _ = fs::remove_file(self.path(subject));
     }
 
@@ -214,7 +221,7 @@ impl UploadJournal {
         self.directory.join(subject.file_name())
     }
 
-    /// Makes the directory, and removes what is too old or too much in it.
+    /// Creates the directory and removes outdated and surplus files.
     fn prepare(&self) -> Result<(), JournalProblem> {
         let io = |source| JournalProblem::io(&self.directory, source);
         let mut builder = DirBuilder::new();
@@ -226,7 +233,7 @@ impl UploadJournal {
         };
         let mut there = Vec::new();
         for entry in fs::read_dir(&self.directory).map_err(io)?.flatten() {
-            let changed = entry.metadata().and_then(|it| it.modified());
+            let changed = entry.metadata().and_then(|metadata| metadata.modified());
             there.push((changed.unwrap_or(SystemTime::UNIX_EPOCH), entry.path()));
         }
         there.sort();
@@ -240,14 +247,14 @@ impl UploadJournal {
         Ok(())
     }
 
-    /// Removes a file that nobody has locked.
+    /// Removes a file unless another process has locked it.
     fn drop_unused(&self, path: &Path) {
         if self.open(path).is_ok() {
             let _ = fs::remove_file(path);
         }
     }
 
-    /// Opens or makes a file that is this user's alone, and locks it.
+    /// Opens or creates a file that only this user can access, and locks it.
     fn open(&self, path: &Path) -> Result<(File, Vec<u8>), JournalProblem> {
         let io = |source| JournalProblem::io(path, source);
         let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
@@ -264,7 +271,7 @@ impl UploadJournal {
             TryLockError::WouldBlock => JournalProblem::Busy(path.to_owned()),
             TryLockError::Error(error) => io(error),
         })?;
-        // Whoever had it locked may have been done with it, and have removed it.
+        // The process that held the lock may have removed the file.
         if file.metadata().map_err(io)?.nlink() != 1 {
             return Err(JournalProblem::Busy(path.to_owned()));
         }
@@ -275,19 +282,19 @@ impl UploadJournal {
     }
 }
 
-/// The lines that were written to their ends.
+/// Returns the complete lines.
 fn complete(text: &[u8]) -> &[u8] {
     let last = text.iter().rposition(|byte| *byte == b'\n');
     &text[..last.map_or(0, |at| at + 1)]
 }
 
-/// The last record that was written to its end. What a kill or a full disk left of a later one does not count.
+/// Returns the last complete record. An incomplete line, left by a crash or a full disk, is ignored.
 fn last_record(text: &[u8]) -> Option<UploadExtent> {
     let mut lines = complete(text).split(|byte| *byte == b'\n').rev();
     lines.find_map(|line| serde_json::from_slice(line).ok())
 }
 
-/// The record of one upload. Locked until it is dropped.
+/// The journal file of one upload. It is locked until it is dropped.
 #[derive(Clone)]
 pub(crate) struct JournalEntry(Arc<EntryFile>);
 
@@ -298,8 +305,8 @@ struct EntryFile {
 }
 
 impl JournalEntry {
-    /// Remembers that a part which ends at `handed` is about to be sent. The upload goes on if this fails: all that is
-    /// lost is the way back to it.
+    /// Records that the part that ends at `handed` is about to be sent. If this fails, the upload continues but cannot
+    /// be resumed.
     pub(crate) async fn remember(&self, subject: &UploadSubject<'_>, known: &Remembered) {
         let record = UploadExtent::of(subject, known);
         let mut line = serde_json::to_vec(&record).expect("texts and numbers");
@@ -309,7 +316,7 @@ impl JournalEntry {
         let _ = tokio::task::spawn_blocking(move || inner.append(&line)).await;
     }
 
-    /// There is nothing to go on with.
+    /// Removes the file because the upload cannot be resumed.
     pub(crate) fn forget(&self) {
         let _ = fs::remove_file(&self.0.path);
     }
@@ -317,7 +324,8 @@ impl JournalEntry {
 
 impl Drop for EntryFile {
     fn drop(&mut self) {
-        // A program that is being started at this moment has the file open until it runs, and with it the lock.
+        // A child process that is being started holds the open file, and with it the lock, until it calls `exec`. An
+        // explicit unlock releases the lock immediately.
         let _ = self.file.unlock();
     }
 }
@@ -342,7 +350,7 @@ mod tests {
 
     use super::*;
 
-    /// An upload of which so many bytes were acknowledged.
+    /// An upload of which this number of bytes was acknowledged.
     fn known(acknowledged: u64) -> Remembered {
         let location = "http://127.0.0.1:5000/v2/app/blobs/uploads/1";
         Remembered {
@@ -375,7 +383,7 @@ mod tests {
         assert!(before.is_none());
         entry.remember(&subject, &known(1)).await;
         drop(entry);
-        // A whole record but for its end.
+        // A complete record without its line feed.
         let record = serde_json::to_vec(&UploadExtent::of(&subject, &known(2))).unwrap();
         let path = journal().path(&subject);
         let file = OpenOptions::new().append(true).open(path);

@@ -1,5 +1,5 @@
-//! JSON whose objects keep their order, so that a file in which one thing is changed stays the same elsewhere. A key that
-//! stands twice is refused: readers differ in which one counts.
+//! JSON values whose objects keep the order of their keys, so that changing one value leaves the rest of a file as it
+//! was. Duplicate keys are refused, because readers differ in which one they use.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor}
 use serde::ser::{Serialize, Serializer};
 use serde_json::Number;
 
-/// A value.
+/// A JSON value.
 pub(crate) enum Json {
     Null,
     Bool(bool),
@@ -18,12 +18,13 @@ pub(crate) enum Json {
     Object(JsonObject),
 }
 
-/// An object's keys and values, in their order.
+/// The entries of an object, in order.
 #[derive(Default)]
 pub(crate) struct JsonObject(pub(crate) Vec<(String, Json)>);
 
 impl JsonObject {
-    /// The object under this key, which is made at the end if there is none.
+    /// Returns the object under this key, which is appended if the key is missing. Returns `None` if the value is not
+    /// an object.
     pub(crate) fn object(&mut self, key: &str) -> Option<&mut JsonObject> {
         let at = self.0.iter().position(|(name, _)| name == key);
         let at = at.unwrap_or_else(|| {

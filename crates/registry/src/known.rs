@@ -1,4 +1,5 @@
-//! Facts that are known of a registry before a push: whoever plans has asked for them, and the push asks nothing twice.
+//! The content of a registry that is known before a push. The survey for a plan collects it in [`KnownContent`], so
+//! that the push does not request it again.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -10,14 +11,14 @@ use crate::address::{Reference, RepositoryPath};
 use crate::blobs::Presence;
 use crate::open_upload::OpenUpload;
 
-/// The answer of a registry that was asked for a manifest.
+/// The registry's answer to a request for a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FoundManifest {
-    /// The registry says that there is none.
+    /// The registry reports that the manifest does not exist.
     Absent,
-    /// The registry refuses to show it. There may be none.
+    /// The registry refuses to show the manifest, which may not exist.
     Hidden,
-    /// The registry gives a manifest with this digest.
+    /// The registry has a manifest with this digest.
     Present(Digest),
 }
 
@@ -36,11 +37,11 @@ impl From<Option<Digest>> for FoundManifest {
     }
 }
 
-/// The answer of each repository under each reference.
+/// The answers by repository and reference.
 pub(crate) type FoundManifests = HashMap<RepositoryPath, HashMap<Reference, FoundManifest>>;
 
-/// The content that a registry was found to have, and the uploads that were opened to see whether it takes the rest.
-/// Clones share the uploads: each can be used once.
+/// The content that a registry was found to have, and the uploads opened to check whether it accepts the rest. Clones
+/// share the uploads, each of which can be used once.
 #[derive(Clone, Default)]
 pub struct KnownContent {
     pub(crate) blobs: HashMap<Digest, BTreeMap<RepositoryPath, Presence>>,
@@ -49,20 +50,20 @@ pub struct KnownContent {
 }
 
 impl KnownContent {
-    /// Whether a repository was found to hold a blob, and gave its last byte. Never true of an empty blob: it has
-    /// nothing that could prove it.
+    /// Checks whether a repository delivered the last byte of a blob. The answer is always `false` for an empty blob,
+    /// which has no byte to deliver.
     #[must_use]
     pub fn has_blob(&self, repository: &RepositoryPath, digest: &Digest) -> bool {
         self.blob(repository, digest) == Some(Presence::Present)
     }
 
-    /// The digest of the manifest that a repository was found to give under a reference.
+    /// Returns the digest of the manifest that a repository has under a reference.
     #[must_use]
     pub fn manifest(&self, repository: &RepositoryPath, reference: &Reference) -> Option<Digest> {
         self.found(repository, reference)?.digest()
     }
 
-    /// A repository that was found to hold a blob.
+    /// Returns a repository that has a blob.
     #[must_use]
     pub fn holder(&self, digest: &Digest) -> Option<&RepositoryPath> {
         let mut found = self.blobs.get(digest)?.iter();
@@ -70,11 +71,13 @@ impl KnownContent {
         Some(repository)
     }
 
-    /// A blob, and two repositories that were found to hold it: the second has nothing to gain from a mount of it.
+    /// Returns a blob and two repositories that have it. A mount between them has no effect, so it can be tested.
     #[must_use]
     pub fn twice(&self) -> Option<(Digest, &RepositoryPath, &RepositoryPath)> {
         self.blobs.iter().find_map(|(digest, at)| {
-            let present = at.iter().filter(|(_, it)| **it == Presence::Present);
+            let present = at
+                .iter()
+                .filter(|(_, presence)| **presence == Presence::Present);
             let mut holders = present.map(|(repository, _)| repository);
             Some((*digest, holders.next()?, holders.next()?))
         })
@@ -84,7 +87,7 @@ impl KnownContent {
         self.blobs.get(digest)?.get(repository).copied()
     }
 
-    /// Returns what a repository answered under a reference, if it was asked.
+    /// Returns the answer of a repository for a reference, if it was requested.
     pub(crate) fn found(
         &self,
         repository: &RepositoryPath,
@@ -93,7 +96,7 @@ impl KnownContent {
         self.manifests.get(repository)?.get(reference).copied()
     }
 
-    /// The upload that is open in a repository, for one who uses it.
+    /// Takes the open upload of a repository, so that it is used once.
     pub(crate) fn take_upload(&self, repository: &RepositoryPath) -> Option<OpenUpload> {
         self.uploads().remove(repository)
     }
@@ -103,7 +106,7 @@ impl KnownContent {
     }
 }
 
-/// Shows no uploads, whose locations are permissions to write.
+/// Omits the uploads, whose locations are permissions to write.
 impl fmt::Debug for KnownContent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Known")

@@ -1,14 +1,15 @@
-//! The OCI distribution protocol, verified while sent: a client that pushes images from a source that is read once,
-//! hashes every byte on the way, and holds back the end of each blob until its digest is right; and that pulls them,
-//! going on where a download broke and believing no byte before its digest is right.
+//! A client of the OCI distribution protocol. It verifies all content in transit:
 //!
-//! Container engines are asked here too, and web sites for single files: what they hold comes over HTTP as well.
+//! - A push reads the source once, hashes every byte, and withholds the end of each blob until its digest matches.
+//! - A pull resumes interrupted downloads and accepts a blob only after its digest matches.
 //!
-//! This crate knows registries, repositories, blobs and manifests. It must not know archives or Kubernetes, and it
-//! reads no environment variable: logins and certificates are given by the caller as bytes.
+//! The crate also accesses container engines and single files of web sites, because their content arrives over HTTP as
+//! well.
 //!
-//! Open `push.rs` first, then `upload.rs`, the way of one blob; `transport.rs` has what login and
-//! redirects make of a request.
+//! It knows registries, repositories, blobs and manifests. It must not depend on archives or Kubernetes, and it reads
+//! no environment variables: the caller passes logins and certificates as bytes.
+//!
+//! Start with `push.rs`, then read `upload.rs` for the upload of one blob. `transport.rs` handles logins and redirects.
 
 mod activity;
 mod address;

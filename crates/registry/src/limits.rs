@@ -1,145 +1,153 @@
-//! The named limits of everything a registry answers or is asked, each with its reason.
+//! The limits for requests to a registry and for its answers, with the reason for each.
 
 use std::time::Duration;
 
-/// Bytes of one read from the source. At 64 KiB the calls cost more than the copying; beyond this only memory grows.
+/// The size of one read from the source in bytes. Below 64 KiB, the calls cost more than the copying; above this size,
+/// only memory use grows.
 pub const BUFFER: usize = 256 * 1024;
-/// Buffers between the reading thread and the connection: some are sent while the next is read.
+/// The number of buffers between the reading thread and the connection: some are sent while the next one is read.
 pub const BUFFERS_AHEAD: usize = 2;
-/// Connections on which a request goes out that never got as far as being written.
+/// The number of connections that are tried for a request if each is closed before any of it was written.
 pub const UNSENT: usize = 5;
-/// Connections that are never too many for a registry, nor for a line: those that docker and podman have.
+/// The number of connections that never overloads a registry or a line. Docker and podman use as many.
 pub const HARMLESS: usize = 6;
-/// Bytes after which the speed of a push is known, if they took at least [`WINDOW_SHORTEST`].
+/// The number of bytes after which the speed of a push is known, if they took at least [`WINDOW_SHORTEST`].
 pub const WINDOW_BYTES: u64 = 8 * 1024 * 1024;
-/// The shortest time that says something of a speed: registries write in bursts.
+/// The shortest meaningful interval for measuring speed, because registries write in bursts.
 pub const WINDOW_SHORTEST: Duration = Duration::from_millis(100);
-/// The time after which the speed is looked at, even if little got through: a medium that jumps loses all of it.
+/// The interval after which the speed is measured even if few bytes were transferred, as on a disk that seeks between
+/// readers.
 pub const WINDOW: Duration = Duration::from_millis(250);
-/// The part of the speed below which a medium is taken for one that jumps. Disks with heads keep less than half of it
-/// with two readers, others nearly all.
+/// The fraction of the speed below which a source counts as a seeking disk. With two readers, such a disk drops below
+/// half of its speed, and other media keep almost all of it.
 pub const TRIAL_LOSS: f64 = 0.6;
-/// The factor by which twice as many connections must be faster, beyond [`HARMLESS`].
+/// The factor by which doubling the connections must increase the speed, above [`HARMLESS`].
 pub const TRIAL_GAIN: f64 = 1.2;
-/// Times that more connections may bring nothing before no more are tried.
+/// The number of trials without a gain after which no more connections are tried.
 pub const TRIALS: u32 = 3;
-/// Windows between two trials.
+/// The number of windows between two trials.
 pub const TRIAL_REST: u32 = 8;
-/// Time for which a blob that is being sent may wait for its turn: peers give up after a minute without a byte.
+/// The time for which a blob that is being sent may wait for its turn to read. Peers close a connection after a minute
+/// without a byte.
 pub const PAUSE: Duration = Duration::from_secs(20);
-/// Bytes between two remembered hash states, so that a resumed upload reads at most this much twice.
+/// The distance in bytes between stored hash states. A resumed upload reads at most this much twice.
 pub const CHECKPOINT: u64 = 16 * 1024 * 1024;
-/// Bytes of one `PATCH` where a registry or a proxy refuses whole blobs: 1 MiB chunks cost twice the time.
+/// The size of one `PATCH` in bytes if a registry or a proxy refuses whole blobs. Chunks of 1 MiB take twice the time.
 pub const CHUNK: u64 = 16 * 1024 * 1024;
-/// The smallest `PATCH` tried after refusals for size: the default body limit of nginx.
+/// The smallest `PATCH` that is tried after refusals for size: the default body limit of nginx.
 pub const CHUNK_SMALLEST: u64 = 1024 * 1024;
-/// Bytes of one `PATCH` of a blob that is sent in parts so that it can be resumed: what a break costs at most where the
-/// registry keeps complete requests only, as most do. Each part ends with a flush to the registry's disk, and parts of
-/// 16 MiB take a tenth longer than one request.
+/// The size of one `PATCH` in bytes for a blob that is sent in parts to be resumable. It is the maximum loss when the
+/// connection breaks, as most registries keep complete requests only. The registry flushes each part to disk, and parts
+/// of 16 MiB take a tenth longer than one request.
 pub const PART: u64 = 64 * 1024 * 1024;
-/// Blobs of no more bytes go in one request: to send them again costs less than the requests of a resumed upload.
+/// The size in bytes up to which a blob is sent in one request. Sending it again costs less than the requests of a
+/// resumed upload.
 pub const PARTS_ABOVE: u64 = 2 * PART;
-/// Bytes of the file that remembers one upload: four of the longest upload locations.
+/// The size of a journal file in bytes: four records with the longest upload location.
 pub const JOURNAL_FILE: u64 = 4 * (LOCATION as u64 + 4096);
-/// Files of remembered uploads. An import has as many as connections; of more, from imports that never ended, the oldest go.
+/// The number of journal files. An import has one per connection; the oldest surplus files, left by aborted imports,
+/// are removed.
 pub const JOURNAL_FILES: usize = 256;
-/// The age at which a remembered upload is forgotten: registries purge abandoned uploads after a week (distribution's
+/// The age at which a journal file is removed. Registries purge abandoned uploads after a week (distribution's
 /// `uploadpurging`).
 pub const JOURNAL_AGE: Duration = Duration::from_hours(7 * 24);
-/// The largest chunk that a registry may demand (`OCI-Chunk-Min-Length`).
+/// The largest chunk size that a registry may demand (`OCI-Chunk-Min-Length`).
 pub const CHUNK_LARGEST: u64 = 1024 * 1024 * 1024;
-/// Requests under way at a time: questions, mounts, manifests, small blobs. What they wait for is the distance and the
-/// registry's disk, not bandwidth: at 20 ms each way, three hundred questions are answered within half a second. And as
-/// many large blobs may be sent at a time, where that is worth it: through 50 ms with one packet of a hundred lost, one
-/// connection carries three megabits a second. Memory is that of their buffers.
+/// The number of concurrent requests for checks, mounts, manifests and small blobs. Their time depends on latency and
+/// on the registry's disk, not on bandwidth: with a latency of 20 ms, three hundred checks take half a second. As many
+/// large blobs may be sent at a time if it increases the speed: with 50 ms and 1 % packet loss, one connection reaches
+/// three megabits per second. The memory use is that of their buffers.
 pub const REQUESTS: usize = 24;
-/// Bytes read of an error answer, or of what a registry says of itself.
+/// The number of bytes read of an error answer, or of a registry's description of itself.
 pub const ERROR_BODY: usize = 64 * 1024;
-/// Bytes read of a manifest or index: what registries accept (distribution specification, "Pushing manifests").
+/// The number of bytes read of a manifest or index: the size that registries accept (distribution specification,
+/// "Pushing manifests").
 pub const MANIFEST_BODY: usize = 4 * 1024 * 1024;
-/// Names asked for in one page of a list: what most registries give at most.
+/// The number of names requested per page of a list: the maximum of most registries.
 pub const PAGE: usize = 1000;
-/// Bytes read of one page of a list: [`PAGE`] names of [`REPOSITORY`] characters, or a registry that knows no pages and
-/// gives everything.
+/// The number of bytes read of one page of a list. It allows for [`PAGE`] names of [`REPOSITORY`] characters, or for a
+/// registry that ignores paging and returns everything.
 pub const PAGE_BODY: usize = 16 * 1024 * 1024;
-/// Names of one list: a hundred thousand tags or repositories are more than sites have.
+/// The number of names in one list. Sites have fewer than a hundred thousand tags or repositories.
 pub const LISTED: usize = 100_000;
-/// Manifests that refer to one: an image that is signed and scanned each night for a year has fewer, and what lists them all
-/// is an index like others.
+/// The number of referrers of a manifest. An image that is signed and scanned each night for a year has fewer, and the
+/// list of them is an index of ordinary size.
 pub const REFERRERS: usize = 500;
-/// Bytes read of a token answer: tokens with long scope lists have some 10 KiB.
+/// The number of bytes read of a token answer. Tokens with long scope lists have about 10 KiB.
 pub const TOKEN_BODY: usize = 1024 * 1024;
-/// Manifests and indexes read of an image to learn which blobs can be mounted from it: an index and those of the
-/// platforms that people build for. Of more, the rest is uploaded.
+/// The number of manifests and indexes of an image that are read to find blobs to mount: an index and its manifests for
+/// the common platforms. The blobs of further manifests are uploaded.
 pub const SHARING_DOCUMENTS: usize = 16;
-/// Characters shown of a registry's own words.
+/// The number of characters shown of a registry's message.
 pub const MESSAGE: usize = 300;
-/// Redirects followed for one `GET` or `HEAD`: registries use one, to their storage.
+/// The number of redirects followed for a `GET` or `HEAD`. Registries use one, to their storage.
 pub const REDIRECTS: usize = 5;
-/// Characters of an upload location. Signed states have about 500.
+/// The number of characters of an upload location. Signed states have about 500.
 pub const LOCATION: usize = 16 * 1024;
-/// Characters of a repository name with its host, as distribution itself limits it.
+/// The number of characters of a repository name with its host, the limit of distribution.
 pub const REPOSITORY: usize = 255;
-/// Pieces of an answer that wait to be written, each of up to 408 KiB, as a connection reads them: it goes on while the
-/// disk is busy, and memory stays small.
+/// The number of chunks of an answer that wait to be written, each of up to 408 KiB. The connection continues while the
+/// disk is busy, and memory use stays small.
 pub const PIECES_AHEAD: usize = 4;
-/// Bytes handed to a connection at a time: what is known of its speed is known in steps of so many.
+/// The number of bytes passed to a connection at a time. It is the granularity at which the speed is measured.
 pub const PIECE: usize = 64 * 1024;
-/// Bytes that a blob must get further for its failures to be forgotten: a peer that gives or takes a few bytes for each
-/// request is not making progress.
+/// The number of bytes of a blob that must be transferred before its failures are forgotten. A peer that sends or
+/// accepts a few bytes per request does not make progress.
 pub const PROGRESS: u64 = 256 * 1024;
-/// Bytes that must come or go in [`LEAST_BYTES_WITHIN`] over all connections. The slowest line that somebody waits for, a
-/// modem of 9600 bit/s, brings five times as many.
+/// The number of bytes that must be transferred within [`LEAST_BYTES_WITHIN`] over all connections. A modem with 9600
+/// bit/s, the slowest line in use, transfers five times as many.
 pub const LEAST_BYTES: u64 = 64 * 1024;
-/// The time for [`LEAST_BYTES`]: a registry or a line may be busy with something else for some minutes.
+/// The time for [`LEAST_BYTES`]. A registry or a line may be busy with other work for some minutes.
 pub const LEAST_BYTES_WITHIN: Duration = Duration::from_mins(5);
-/// The number of times that a registry is asked for what it has just taken and does not give, before that is an error.
+/// The number of requests for content that a registry has just stored but does not deliver, before that is an error.
 pub const LOOKS: u32 = 3;
-/// Bytes of a docker `config.json` or podman `auth.json`.
+/// The size in bytes of a docker `config.json` or podman `auth.json`.
 pub const CREDENTIALS_FILE: usize = 4 * 1024 * 1024;
-/// Bytes of a password or token that somebody logs in with: servers take some 8 KiB of a request's header, and a pipe
-/// takes it whole.
+/// The size of a password or token in bytes. Servers accept about 8 KiB of a request's header, and it fits into the
+/// buffer of a pipe.
 pub const PASSWORD: usize = 8 * 1024;
-/// Bytes of a user name: the longest that token servers and directories give.
+/// The size of a user name in bytes: the longest that token servers and directories use.
 pub const USERNAME: usize = 256;
-/// Bytes read of what a credential helper answers: a token of 16 KiB and what stands around it.
+/// The number of bytes read from a credential helper: a token of 16 KiB and the JSON around it.
 pub const HELPER_ANSWER: u64 = 64 * 1024;
-/// Time for a credential helper: some ask a person to unlock the store, or a cloud for a token.
+/// The time for a credential helper. Some ask a user to unlock the store, or a cloud for a token.
 pub const HELPER_TIMEOUT: Duration = Duration::from_mins(1);
-/// Time to connect, TLS included.
+/// The time to connect, including the TLS handshake.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// Time for a server of this machine to answer in TLS before it is also asked in plain HTTP: some HTTP servers wait for
-/// the end of a line, which a TLS handshake need not have.
+/// The time for a server on this machine to answer in TLS before it is also tried in plain HTTP. Some HTTP servers wait
+/// for the end of a line, which a TLS handshake does not contain.
 pub const TLS_FIRST: Duration = Duration::from_secs(1);
-/// Time without a byte on a connection, in either direction.
+/// The time without a byte on a connection, in either direction.
 pub const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
-/// Time from the last byte of a blob to the answer: registries hash and copy the whole blob once more.
+/// The time from the last byte of a blob to the answer. Registries hash and copy the entire blob again.
 pub const COMMIT_TIMEOUT: Duration = Duration::from_mins(15);
-/// Attempts that may end with a connection that does not come about or breaks: half a minute, in which a registry starts
-/// again. One that is gone is to be known soon.
+/// The number of attempts that may fail without a connection or with a broken one. They take half a minute, enough for
+/// a registry to restart, and a registry that is down is reported soon.
 pub const CONNECTION_ATTEMPTS: u32 = 6;
-/// Attempts that may end with 5xx: as long, for proxies answer so while the registry behind them starts.
+/// The number of attempts that may fail with 5xx. It is the same because proxies answer like this while the registry
+/// restarts.
 pub const SERVER_ATTEMPTS: u32 = 6;
-/// Blobs and manifests that a registry fails to store (500), each after all its attempts and without storing anything else
-/// meanwhile, before a push ends: one failure can be about that content alone, three are about the registry.
+/// The number of blobs and manifests that a registry fails to store (500), each after all attempts and with nothing
+/// else stored in between, before the push ends. One failure can have its cause in the content, but three are a problem
+/// of the registry.
 pub const NOT_STORED: usize = 3;
-/// Attempts that may end with 429 or `Retry-After`: the registry is there and says that it goes on, and limits are often
-/// counted per minute or per hour. Nearly ten minutes, if it does not say how long to wait.
+/// The number of attempts that may fail with 429 or `Retry-After`. The registry is available, and its rate limits often
+/// apply per minute or per hour. If it does not state a pause, the attempts take nearly ten minutes.
 pub const PAUSE_ATTEMPTS: u32 = 24;
-/// Attempts that may end with silence: each has waited for [`IDLE_TIMEOUT`] or longer.
+/// The number of attempts that may time out. Each of them has waited for [`IDLE_TIMEOUT`] or longer.
 pub const STALL_ATTEMPTS: u32 = 3;
-/// The longest wait that a registry can impose with `Retry-After`.
+/// The longest pause that a registry can request with `Retry-After`.
 pub const RETRY_AFTER: Duration = Duration::from_mins(2);
-/// Bytes read of what an engine says of an image: histories of some hundred steps have 200 KiB.
+/// The number of bytes read of an engine's description of an image. Histories of some hundred steps have 200 KiB.
 pub const ENGINE_ANSWER: usize = 4 * 1024 * 1024;
-/// Time without a byte from an engine: some write a whole image to their disk before they send its beginning.
+/// The time without a byte from an engine. Some write an entire image to their disk before they send its first byte.
 pub const ENGINE_TIMEOUT: Duration = Duration::from_mins(15);
-/// The interval at which a wait looks whether the push is to stop: sooner than anybody notices.
+/// The interval at which a wait checks whether the push must stop. It is too short to be noticed.
 pub const STOP_LOOK: Duration = Duration::from_millis(50);
-/// Lifetime of a token that states none (distribution's token specification).
+/// The lifetime of a token without a stated lifetime (distribution's token specification).
 pub const TOKEN_LIFETIME: Duration = Duration::from_mins(1);
-/// Bytes of request bodies that a registry, or a proxy before it, is asked whether it would take, the largest first: what
-/// proxies are configured to by their own or by others' habits, down to a chunk, and to what nginx takes by itself.
+/// The body sizes in bytes that are tested against the limit of a registry or a proxy, the largest first: the usual
+/// limits in proxy configurations, the size of a chunk, and the default of nginx.
 pub const BODIES: [u64; 6] = [
     10 * 1024 * 1024 * 1024,
     1024 * 1024 * 1024,
@@ -148,5 +156,5 @@ pub const BODIES: [u64; 6] = [
     CHUNK,
     CHUNK_SMALLEST,
 ];
-/// Time for saying no to a body of which only the length is known yet: whoever has said nothing waits for the body.
+/// The time to refuse a body by its length alone. A server that does not answer in this time waits for the body.
 pub const BODY_WAIT: Duration = Duration::from_secs(2);

@@ -1,9 +1,12 @@
-//! Lists of a registry: the tags of a repository, and its repositories. Both come in pages, of which the next one is
-//! asked for by the last name of the one before: no address that an answer gives is followed.
+//! Lists of a registry: the tags of a repository and the repositories. Both are paged. The next page is requested by
+//! the last name of the previous one, so no address from an answer is followed.
 //!
-//! Known attacks and where they stop: pages without end: [`limits::LISTED`]; a page that comes again and again: a page
-//! that brings no new name is the last one, and of repositories, where whoever deletes needs all of them, an error; names
-//! outside the grammar: passed over, since nothing of ours has one.
+//! Known attacks, and the code that stops each of them:
+//!
+//! - Endless pages: [`limits::LISTED`].
+//! - A page that repeats: a page without a new name is the last one. In the list of repositories it is an error,
+//!   because callers that delete content need the complete list.
+//! - Names outside the grammar: they are skipped, because this program never creates such names.
 
 use std::collections::BTreeSet;
 
@@ -20,24 +23,24 @@ use crate::error::{Error, Operation, RegistryVerb};
 use crate::limits;
 use crate::transport::Ask;
 
-/// One page of names; the other kind of names is missing.
+/// One page of either list; the field of the other list is missing.
 #[derive(Deserialize)]
 struct NamePage {
     tags: Option<Vec<String>>,
     repositories: Option<Vec<String>>,
 }
 
-/// The way in which a list ended.
+/// The reason why the list ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
     /// The last page was reached.
     Reached,
-    /// A page that was there before came again, though there was to be more.
+    /// A page had no new name, although the registry announced more.
     Again,
 }
 
 impl Client {
-    /// The tags of a repository ("Listing Tags"), sorted; none if there is no such repository.
+    /// Returns the tags of a repository ("Listing Tags"), sorted. The list is empty if the repository does not exist.
     pub async fn tags(&self, repository: &RepositoryPath) -> Result<Vec<Tag>, Error> {
         let operation = self.operation(RegistryVerb::ListTags, Some(repository));
         let path = format!("{repository}/tags/list");
@@ -47,8 +50,8 @@ impl Client {
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// The repositories of the whole registry (distribution, "Catalog"; the specification has no such list), sorted, as far
-    /// as the login may see them. [`Error::NoCatalog`] where the registry does not say.
+    /// Returns the repositories of the registry that the login may see, sorted (distribution, "Catalog"; the OCI
+    /// specification has no such list). Fails with [`Error::NoCatalog`] if the registry does not provide the list.
     pub async fn repositories(&self) -> Result<Vec<RepositoryPath>, Error> {
         let operation = self.operation(RegistryVerb::ListRepositories, None);
         let no_catalog = |source: Option<Error>| Error::NoCatalog {
@@ -71,7 +74,7 @@ impl Client {
         Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// All names; none if there is no such list.
+    /// Returns all names, or `None` if the list does not exist.
     async fn pages(
         &self,
         operation: &Operation,
@@ -100,7 +103,7 @@ impl Client {
         }
     }
 
-    /// The names after `last`, and whether there are more after them; none if there is no such list.
+    /// Returns the names after `last` and whether there are more, or `None` if the list does not exist.
     async fn page(
         &self,
         operation: &Operation,
@@ -124,7 +127,7 @@ impl Client {
         let body = answer.body(operation, limits::PAGE_BODY).await?;
         let page: NamePage = serde_json::from_slice(&body)
             .map_err(|_| bad(operation, "its answer is not a list of names"))?;
-        // A repository that lost its last tag has `null`.
+        // Registries answer `null` for a repository whose last tag was deleted.
         let names = page.tags.or(page.repositories).unwrap_or_default();
         Ok(Some((names, more)))
     }
@@ -135,7 +138,7 @@ mod tests {
     use super::*;
     use crate::scripted;
 
-    /// The answer with a page, and whether it says that there is another.
+    /// Returns the head and body of a page; the head has a `Link` if another page follows.
     fn page((body, more): &(&str, bool)) -> (String, String) {
         let link = "\r\nLink: <http://elsewhere.example/>; rel=\"next\"";
         let head = format!("200 OK{}", if *more { link } else { "" });

@@ -1,9 +1,9 @@
-//! A login file that is to be changed: docker's `config.json` or podman's `auth.json`, in which everything else stays as
-//! it is and where it is.
+//! Changes to a login file, docker's `config.json` or podman's `auth.json`. The rest of the file keeps its content and
+//! order. The entry point is [`LoginDocument`].
 //!
-//! A login goes to the credential helper that the file names for the registry, as docker and podman do it, else into the
-//! file itself. Each registry has one entry: others in another spelling of the same name go, since which of them counts
-//! is not the same everywhere.
+//! If the file names a credential helper for the registry, the login is stored there, as docker and podman do, else in
+//! the file. Each registry has one entry: entries with another spelling of its name are removed, because programs
+//! differ in which one they use.
 
 use std::fmt;
 
@@ -18,26 +18,26 @@ use crate::helper::Helper;
 use crate::json::{Json, JsonObject};
 use crate::logins::{self, Logins, file_key, is_for};
 
-/// The field with the logins that stand in the file.
+/// The field with the logins stored in the file.
 const AUTHS: &str = "auths";
 
-/// The keeper of a login.
+/// The place where a login is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoginKeeper {
     /// The file itself.
     File,
-    /// The credential helper of this name.
+    /// The credential helper with this name.
     Helper(String),
 }
 
-/// The contents of a login file.
+/// The content of a login file.
 pub struct LoginDocument {
     fields: JsonObject,
-    /// The logins as they were read, which tell the helpers.
+    /// The logins of the file, which determine the credential helpers.
     read: Logins,
 }
 
-/// Shows nothing of what it holds.
+/// Omits the content, which includes secrets.
 impl fmt::Debug for LoginDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("LoginDocument").finish_non_exhaustive()
@@ -51,14 +51,14 @@ impl Default for LoginDocument {
 }
 
 impl LoginDocument {
-    /// Reads a file. One that cannot be understood as a whole is refused: it would not be the same afterwards.
+    /// Reads a file. A file that is not fully understood is refused, because writing it could lose data.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, CredentialsError> {
         let read = Logins::from_slice(bytes)?;
         let fields = serde_json::from_slice(bytes).map_err(logins::malformed)?;
         Ok(Self { fields, read })
     }
 
-    /// Keeps a login in place of what was there for this registry. May run a credential helper and wait for it.
+    /// Stores a login, replacing the one for this registry. May run a credential helper and wait for it.
     pub fn keep(
         &mut self,
         address: &RegistryAddress,
@@ -68,7 +68,7 @@ impl LoginDocument {
         if let Some((helper, key)) = self.read.helper(address)? {
             helper.store(key, username, password)?;
             let keeper = LoginKeeper::Helper(helper.program().to_owned());
-            // Otherwise the password would stay there, and could count instead.
+            // An entry in the file would still contain a password and could take precedence over the helper.
             self.remove(address);
             return Ok(keeper);
         }
@@ -76,8 +76,8 @@ impl LoginDocument {
         Ok(LoginKeeper::File)
     }
 
-    /// Forgets the login of this registry, and says who kept it, if there was one. May run a credential helper and wait
-    /// for it.
+    /// Removes the login for this registry. Returns where it was stored, or `None` if there was none. May run a
+    /// credential helper and wait for it.
     pub fn forget(
         &mut self,
         address: &RegistryAddress,
@@ -94,7 +94,7 @@ impl LoginDocument {
         Ok(keeper)
     }
 
-    /// Forgets all logins, and says whose they were: the keys of the file. May run credential helpers and wait for them.
+    /// Removes all logins and returns their keys. May run credential helpers and wait for them.
     pub fn forget_all(&mut self) -> Result<Vec<String>, CredentialsError> {
         let mut gone = Vec::new();
         for (name, key) in self.read.helpers() {
@@ -108,19 +108,19 @@ impl LoginDocument {
         Ok(gone)
     }
 
-    /// Whether a login for this registry stands in the file itself.
+    /// Checks whether the file itself has a login for this registry.
     #[must_use]
     pub fn holds(&self, address: &RegistryAddress) -> bool {
         self.keys().any(|key| is_for(key, address))
     }
 
-    /// Whether any login stands in the file itself.
+    /// Checks whether the file itself has any login.
     #[must_use]
     pub fn holds_any(&self) -> bool {
         self.keys().next().is_some()
     }
 
-    /// The file's new bytes, laid out as docker and podman do.
+    /// Returns the new content of the file, formatted as docker and podman do.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -138,6 +138,7 @@ impl LoginDocument {
         let auths = &mut self.auths().0;
         let before = auths.iter().position(|(key, _)| is_for(key, address));
         auths.retain(|(key, _)| !is_for(key, address));
+        // The entry takes the position of the first one that it replaces.
         let at = before.unwrap_or(auths.len());
         auths.insert(at, (file_key(address), entry));
     }
@@ -187,7 +188,7 @@ mod tests {
         LoginDocument::from_slice(text.as_bytes()).unwrap()
     }
 
-    /// A login file as docker lays it out.
+    /// A login file as docker formats it.
     const FILE: &str = "{\n\t\"psFormat\": \"x\",\n\t\"auths\": {\n\t\t\"z.example\": {\n\t\t\t\"auth\": \"bmFtZTpwYXNz\",\n\t\t\t\"email\": \"a\"\n\t\t},\n\t\t\"a.example\": {}\n\t},\n\t\"credHelpers\": {\n\t\t\"h.example\": \"h\"\n\t},\n\t\"aliases\": [\n\t\t1.5,\n\t\tnull\n\t]\n}";
 
     #[test]

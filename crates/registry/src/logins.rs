@@ -1,8 +1,9 @@
-//! Login files, as docker's `config.json` and podman's `auth.json` are read.
+//! Login files: docker's `config.json` and podman's `auth.json`. [`Logins::find`] returns the credentials for a
+//! registry.
 //!
-//! The caller says which file; nothing is looked for. Entries are matched by the longest key that is the registry's
-//! address or a path prefix of it, as podman does (containers-auth.json(5)); a credential helper named for the host
-//! wins over an entry, as docker does.
+//! The caller chooses the file; this module searches no default locations. As in podman, the entry with the longest key
+//! applies that is the registry's address or a path prefix of it (containers-auth.json(5)). As in docker, a credential
+//! helper for the host takes precedence over an entry.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -18,7 +19,7 @@ use crate::credentials::{Credentials, CredentialsError, Secret};
 use crate::helper::Helper;
 use crate::limits;
 
-/// The key of Docker Hub: docker finds it under no other, and podman under this one too.
+/// The key of Docker Hub. It is the only key that docker uses for it, and podman accepts it too.
 const DOCKER_HUB_KEY: &str = "https://index.docker.io/v1/";
 
 #[derive(Deserialize)]
@@ -41,10 +42,10 @@ struct Login {
     registrytoken: Option<String>,
 }
 
-/// A docker `config.json` or podman `auth.json`.
+/// The content of a docker `config.json` or podman `auth.json`.
 pub struct Logins {
     file: LoginFile,
-    /// The answers of helpers, by their name and the key: each is asked once, since it may take its time.
+    /// The answers of helpers by name and key. Each is requested once, because a helper can be slow.
     answers: Mutex<HashMap<(String, String), Option<Credentials>>>,
 }
 
@@ -55,7 +56,7 @@ impl fmt::Debug for Logins {
 }
 
 impl Logins {
-    /// Reads the bytes of such a file.
+    /// Reads the content of a file.
     pub fn from_slice(config: &[u8]) -> Result<Self, CredentialsError> {
         if config.len() > limits::CREDENTIALS_FILE {
             return Err(CredentialsError::TooLong);
@@ -67,7 +68,7 @@ impl Logins {
         })
     }
 
-    /// The credentials for a registry; `None` if the file holds none. May run a credential helper
+    /// Returns the credentials for a registry, or `None` if the file has none. May run a credential helper
     /// (`docker-credential-NAME`) and wait for it.
     pub fn find(&self, address: &RegistryAddress) -> Result<Option<Credentials>, CredentialsError> {
         let file = &self.file;
@@ -76,6 +77,7 @@ impl Logins {
         {
             return Ok(Some(found));
         }
+        // A helper without a login for the host does not hide an entry in the file.
         if let Some((key, entry)) = longest_match(&file.auths, address)
             && let Some(found) = entry.credentials(key)?
         {
@@ -87,13 +89,13 @@ impl Logins {
         }
     }
 
-    /// The helper that keeps the logins of all registries that none is named for.
+    /// Returns the helper for all registries without their own helper.
     fn store(&self) -> Option<&str> {
         let store = self.file.store.as_deref();
         store.filter(|store| !store.is_empty())
     }
 
-    /// The helper that keeps the login of a registry, and its key there.
+    /// Returns the helper that stores the login for a registry, and the key to use with it.
     pub(crate) fn helper<'a>(
         &'a self,
         address: &'a RegistryAddress,
@@ -113,7 +115,7 @@ impl Logins {
         Ok(Some((helper, key)))
     }
 
-    /// Each helper that keeps logins, with the keys of those that the file knows.
+    /// Returns the helpers with the keys that the file lists for them.
     pub(crate) fn helpers(&self) -> impl Iterator<Item = (&str, &str)> {
         let named = self.file.helpers.iter();
         let named = named.map(|(key, name)| (name.as_str(), key.as_str()));
@@ -135,7 +137,7 @@ impl Logins {
     }
 }
 
-/// The JSON library's own message can quote the file, so only the place is kept.
+/// Converts an error of the JSON library. Its message can quote the file, so only the position is kept.
 #[expect(clippy::needless_pass_by_value, reason = "`map_err` gives it away")]
 pub(crate) fn malformed(error: serde_json::Error) -> CredentialsError {
     CredentialsError::Malformed {
@@ -145,8 +147,8 @@ pub(crate) fn malformed(error: serde_json::Error) -> CredentialsError {
 }
 
 impl Credentials {
-    /// The credentials that the bytes of a docker `config.json` or podman `auth.json` hold for a registry; `None`
-    /// if they hold none. May run a credential helper (`docker-credential-NAME`) and wait for it.
+    /// Returns the credentials for a registry from the content of a docker `config.json` or podman `auth.json`, or
+    /// `None` if it has none. May run a credential helper (`docker-credential-NAME`) and wait for it.
     pub fn from_config(
         config: &[u8],
         address: &RegistryAddress,
@@ -155,7 +157,7 @@ impl Credentials {
     }
 }
 
-/// Returns docker's name of a registry for the helper that keeps all logins.
+/// Returns the key that docker uses for a registry with the helper for all registries.
 fn helper_key(address: &RegistryAddress) -> &str {
     match address.host() {
         DOCKER_HUB => DOCKER_HUB_KEY,
@@ -163,7 +165,7 @@ fn helper_key(address: &RegistryAddress) -> &str {
     }
 }
 
-/// Returns the key under which the login of a registry is written down.
+/// Returns the key under which the file stores the login for a registry.
 pub(crate) fn file_key(address: &RegistryAddress) -> String {
     match normal_key(&address.to_string()) {
         hub if hub == DOCKER_HUB => DOCKER_HUB_KEY.to_owned(),
@@ -171,13 +173,13 @@ pub(crate) fn file_key(address: &RegistryAddress) -> String {
     }
 }
 
-/// Whether a key is this registry's, in whatever spelling, and not that of a part of it.
+/// Checks whether a key is for this registry, in any spelling, and not for a part of it.
 pub(crate) fn is_for(key: &str, address: &RegistryAddress) -> bool {
     normal_key(key) == normal_key(&address.to_string())
 }
 
 impl Login {
-    /// `None` for an empty entry: docker leaves one behind when a helper keeps the secret.
+    /// Returns the credentials, or `None` for an empty entry: docker leaves one behind when a helper stores the secret.
     fn credentials(&self, key: &str) -> Result<Option<Credentials>, CredentialsError> {
         let filled = |field: &Option<String>| field.clone().filter(|text| !text.is_empty());
         if let Some(token) = filled(&self.registrytoken) {
@@ -211,12 +213,12 @@ fn decode_auth(text: &str) -> Option<Credentials> {
     let (username, password) = text.split_once(':')?;
     Some(Credentials::Password {
         username: username.to_owned(),
-        // Old dockers padded the password with zero bytes.
+        // Old versions of docker padded the password with zero bytes.
         password: Secret::new(password.trim_end_matches('\0').to_owned()),
     })
 }
 
-/// The entry with the longest key that is the address or a path prefix of it.
+/// Returns the entry with the longest key that is the address or a path prefix of it.
 fn longest_match<'a, T>(
     entries: &'a BTreeMap<String, T>,
     address: &RegistryAddress,
@@ -228,14 +230,15 @@ fn longest_match<'a, T>(
             let key = normal_key(key);
             wanted
                 .strip_prefix(key.as_str())
+                // A prefix ends at a path component: `r.example/a` is not a prefix of `r.example/ab`.
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
         .max_by_key(|(key, _)| normal_key(key).len())
         .map(|(key, entry)| (key.as_str(), entry))
 }
 
-/// Docker also writes keys as URLs, with the API's version as path: `https://registry.example/v1/`; and Docker Hub by
-/// the name of a host that it no longer is.
+/// Returns the canonical form of a key. Docker also writes URLs with the version of the API as path, such as
+/// `https://registry.example/v1/`, and an outdated host name for Docker Hub.
 fn normal_key(key: &str) -> String {
     let bare = match key.split_once("://") {
         None => key.trim_end_matches('/'),

@@ -1,4 +1,5 @@
-//! The requests about manifests and indexes, each sent once.
+//! Requests about manifests and indexes, each sent once: read, push and delete. They follow the OCI distribution
+//! specification.
 
 use bytes::Bytes;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
@@ -13,23 +14,23 @@ use crate::error::{Error, RegistryVerb};
 use crate::limits;
 use crate::transport::{Ask, RequestBody};
 
-/// A manifest or index as a registry holds it.
+/// A manifest or index from a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RegistryManifest {
     /// The exact bytes.
     pub bytes: Bytes,
-    /// The `Content-Type` as answered; empty if missing.
+    /// The `Content-Type` of the answer; empty if missing.
     pub media_type: String,
     /// The digest, computed from the bytes.
     pub digest: Digest,
 }
 
-/// The outcome for a manifest that was to be deleted.
+/// The outcome of deleting a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ManifestDeletion {
-    /// The manifest is gone, with every tag that pointed to it.
+    /// The manifest was deleted, with every tag that pointed to it.
     Done,
-    /// The manifest was not there.
+    /// The manifest did not exist.
     WasAbsent,
 }
 
@@ -38,7 +39,8 @@ pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
 }
 
 impl Client {
-    /// The digest of a manifest. It is read: what a registry says of it without giving it proves nothing.
+    /// Returns the digest of a manifest. The content is read, because a registry's answer to `HEAD` does not prove that
+    /// it has the content.
     pub(crate) async fn find_manifest(
         &self,
         repository: &RepositoryPath,
@@ -73,7 +75,7 @@ impl Client {
         let path = format!("{repository}/manifests/{reference}");
         let url = self.url(&operation, &path).await?;
         let mut ask = Ask::new(Method::GET, url, TokenScope::of(repository, access));
-        // Without the list, old registries answer with a converted schema 1 manifest, which has another digest.
+        // Without this header, old registries answer with a converted schema 1 manifest, which has a different digest.
         let accepted = MediaType::ALL.map(MediaType::as_str).join(", ");
         let accepted = HeaderValue::from_str(&accepted).expect("media types are plain text");
         ask.headers.insert(ACCEPT, accepted);
@@ -102,7 +104,7 @@ impl Client {
         }
     }
 
-    /// Pushes exactly these bytes and compares the digest that the registry answers ("Pushing Manifests").
+    /// Pushes these bytes unchanged and compares the digest in the registry's answer ("Pushing Manifests").
     pub(crate) async fn put_manifest(
         &self,
         repository: &RepositoryPath,
@@ -128,7 +130,7 @@ impl Client {
         let answer = answer.success(&operation).await?;
         match answer.stated_digest() {
             Some(actual) if actual != digest => Err(Error::other_digest(operation, digest, actual)),
-            // 201 by the specification; 202 from some registries.
+            // The specification requires 201; some registries answer 202.
             _ => Ok(()),
         }
     }
@@ -151,7 +153,7 @@ impl Client {
                 answer.pass_over(&operation).await;
                 Ok(ManifestDeletion::WasAbsent)
             }
-            // The specification's word for it; 501 from registries that have no such operation.
+            // The specification requires 405; registries without this operation answer 501.
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_IMPLEMENTED => {
                 answer.pass_over(&operation).await;
                 let operation = Box::new(operation);

@@ -1,12 +1,13 @@
-//! An upload that a registry has opened.
+//! An upload that a registry has opened ([`OpenUpload`]).
 
 use reqwest::Url;
 
-/// An open upload. The location is the registry's own origin (`answer::resolve`, and `journal` for one that an earlier
-/// process has left), so it may be written to and deleted; it is a permission to write and has no text form in errors.
+/// An open upload. Its location has the registry's own origin, so it may be written to and deleted: `answer::resolve`
+/// checks a new one, and `journal` one of an earlier process. The location is a permission to write and never appears
+/// in errors.
 #[derive(Clone)]
 pub(crate) struct OpenUpload {
     pub(crate) location: Url,
-    /// The smallest chunk that the registry takes (`OCI-Chunk-Min-Length`), in bytes.
+    /// The smallest chunk that the registry accepts in bytes (`OCI-Chunk-Min-Length`).
     pub(crate) smallest_chunk: u64,
 }

@@ -1,23 +1,24 @@
-//! Places where a registry may send this client, and what may go there.
+//! Rules for the addresses that a registry names, and for the data that may be exchanged with them.
 //!
-//! A registry names other addresses at will: a token server (`realm`), the storage of a blob (redirects), the place of
-//! an upload (`Location`). Known attacks and the rule that stops each: a login that is asked for by somebody else, and
-//! content that is to be sent to somebody else ([`is_same`]), a login that leaves the machine without TLS because the
-//! registry, being on this machine, has none ([`may_take`]), and a redirect that makes an encrypted download a readable
-//! one ([`may_give`]).
+//! A registry names other addresses freely: a token server (`realm`), the storage of a blob (redirects), an upload
+//! (`Location`). Known attacks, and the rule that stops each of them:
+//!
+//! - A different server requests the login or receives pushed content: [`is_same`].
+//! - A login leaves the machine without TLS because a registry on this machine uses none: [`may_take`].
+//! - A redirect turns an encrypted download into an unencrypted one: [`may_give`].
 
 use reqwest::Url;
 
 use crate::address::is_loopback_host;
 
-/// Whether both have the same scheme, host and port. A registry's own login, and what is
-/// pushed to it, go to its own origin and nowhere else.
+/// Checks whether both have the same scheme, host and port. The login of a registry and pushed content are sent to its
+/// own origin only.
 pub(crate) fn is_same(url: &Url, registry: &Url) -> bool {
     url.origin() == registry.origin()
 }
 
-/// Whether secrets may be sent there: encrypted, or to the registry itself where that has no TLS, or
-/// within this machine where the registry is within it, too.
+/// Checks whether secrets may be sent to a URL. It must use TLS, be the registry itself, or be on this machine like the
+/// registry.
 pub(crate) fn may_take(url: &Url, registry: &Url) -> bool {
     match url.scheme() {
         "https" => true,
@@ -26,8 +27,8 @@ pub(crate) fn may_take(url: &Url, registry: &Url) -> bool {
     }
 }
 
-/// Whether content may come from there: from where it may go to, and from elsewhere without TLS only where the user has
-/// allowed that for a registry which is elsewhere, too. What comes is compared with its digest, and no login goes.
+/// Checks whether content may be downloaded from a URL: if secrets may be sent to it, or over plain HTTP if the user
+/// allows plain HTTP for a registry on another machine. Downloads are verified by their digest and carry no login.
 pub(crate) fn may_give(url: &Url, registry: &Url) -> bool {
     let allowed = is_plain(registry) && !is_here(registry);
     may_take(url, registry) || (allowed && is_plain(url))

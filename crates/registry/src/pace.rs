@@ -1,8 +1,9 @@
-//! The least speed: a peer that gives or takes a byte now and then is never idle, and would keep a job going for years.
+//! The minimum transfer rate. A peer that transfers a byte now and then is never idle and would keep a push running for
+//! years.
 //!
-//! Counted in one place for all connections of a client, so that many slow ones are no slower than a quick one, and
-//! only while bytes are on their way: not while a registry thinks about its answer (which, after the last byte of a
-//! blob, means to hash and store it), not while the source is read, and not between two attempts.
+//! All connections of a client share one [`Pace`], so that many slow connections count like one fast one. Only time
+//! during transfers counts: not while the registry computes its answer (after the last byte of a blob, it hashes and
+//! stores the content), not while the source is read, and not between two attempts.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -11,13 +12,12 @@ use tokio::time::Instant;
 
 use crate::limits;
 
-/// The number of bytes that must come or go within a time, over all connections of a client, while there is something
-/// to come or to go.
+/// The number of bytes that all connections of a client must transfer within a time, while a transfer is under way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LeastRate {
-    /// Bytes.
+    /// The number of bytes.
     pub bytes: u64,
-    /// The time that they may take.
+    /// The time in which they must be transferred.
     pub within: Duration,
 }
 
@@ -30,18 +30,18 @@ impl Default for LeastRate {
     }
 }
 
-/// The bytes that have come and gone lately.
+/// The measured transfer rate of a client.
 #[derive(Debug)]
 pub(crate) struct Pace {
     rate: LeastRate,
     window: Mutex<PaceWindow>,
 }
 
-/// The time since the last [`LeastRate::bytes`] were complete.
+/// The time since the last [`LeastRate::bytes`] were transferred.
 #[derive(Debug)]
 struct PaceWindow {
     bytes: u64,
-    /// Time in which at least one transfer was under way, up to `settled`.
+    /// The time with at least one transfer, up to `settled`.
     waited: Duration,
     settled: Instant,
     transfers: usize,
@@ -71,13 +71,13 @@ impl Pace {
         })
     }
 
-    /// Bytes are on their way on one connection from now on, until the value is dropped.
+    /// Begins a transfer on one connection. It ends when the value is dropped.
     pub(crate) fn transfer(self: &Arc<Self>) -> Transfer {
         self.settled().transfers += 1;
         Transfer(Arc::clone(self))
     }
 
-    /// Counts bytes. Those that are sent or received once more because an attempt failed are for the caller to leave out.
+    /// Counts bytes. The caller must omit bytes that are repeated because an attempt failed.
     pub(crate) fn moved(&self, bytes: u64) {
         let mut window = self.settled();
         window.bytes = window.bytes.saturating_add(bytes);
@@ -94,12 +94,12 @@ impl Pace {
     }
 }
 
-/// A connection on which bytes are on their way.
+/// A transfer on one connection.
 #[derive(Debug)]
 pub(crate) struct Transfer(Arc<Pace>);
 
 impl Transfer {
-    /// Returns when it will have been too slow, unless something moves.
+    /// Returns the time at which the transfer will be too slow if no more bytes are transferred.
     pub(crate) fn deadline(&self) -> Deadline {
         let window = self.0.settled();
         let left = self.0.rate.within.saturating_sub(window.waited);
@@ -116,7 +116,7 @@ impl Drop for Transfer {
     }
 }
 
-/// The end of a wait, and the reason for it.
+/// The end of a wait, and its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Deadline {
     pub(crate) at: Instant,
@@ -129,12 +129,12 @@ impl Deadline {
     }
 }
 
-/// The reason why a wait has ended.
+/// The reason why a wait ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Late {
-    /// Nothing has moved on this connection for so long.
+    /// The connection transferred nothing for this time.
     Idle(Duration),
-    /// Too little has moved on all of them.
+    /// All connections together transferred too little.
     Slow(LeastRate),
 }
 
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use crate::activity::{Activity, Moment};
 
-    /// Almost idle.
+    /// Almost the idle timeout.
     const IDLE: Duration = Duration::from_secs(59);
     const RATE: LeastRate = LeastRate {
         bytes: 1000,
@@ -165,7 +165,7 @@ mod tests {
         Ok(())
     }
 
-    /// Receives a byte every two seconds, and says when that was too slow.
+    /// Receives a byte every two seconds, and returns the time after which that was too slow.
     async fn drip(pace: &Arc<Pace>) -> Duration {
         let start = Instant::now();
         loop {

@@ -1,9 +1,11 @@
-//! The abilities of a registry, found out before anything is pushed, and without leaving anything behind.
+//! Tests of a registry's abilities before a push. They leave nothing behind:
 //!
-//! Nothing is stored, so there is nothing to delete: some bytes go into an upload that is cancelled (`probe_upload`), a
-//! blob is mounted where it is already (`probe_mount`), an upload that does not exist is offered more bytes than a proxy
-//! takes, of which none is sent (`probe_body`), and a manifest that cannot exist is to be deleted (`probe_delete`). What
-//! cannot be found out in such a way is unknown, and said to be. docs/decisions has why.
+//! - `probe_upload` sends two bytes to an upload that is then cancelled.
+//! - `probe_mount` mounts a blob in a repository that already has it.
+//! - `probe_body` offers a large body to an upload that does not exist, and sends none of it.
+//! - `probe_delete` deletes a manifest that cannot exist.
+//!
+//! An ability that cannot be tested in this way is reported as unknown. docs/decisions has the reasons.
 
 use bytes::Bytes;
 use futures::stream;
@@ -26,14 +28,14 @@ use crate::open_upload::OpenUpload;
 use crate::session::range_end;
 use crate::transport::{Ask, RequestBody};
 
-/// The repositories and blobs that are tried.
+/// The repositories and blobs used for the tests.
 #[derive(Clone, Copy, Debug)]
 pub struct PushProbe<'a> {
-    /// A repository that takes what is pushed.
+    /// A repository that accepts pushes.
     pub repository: &'a RepositoryPath,
-    /// A blob, and two repositories that hold it, if that is known of any.
+    /// A blob and two repositories that have it, if known.
     pub mountable: Option<(Digest, &'a RepositoryPath, &'a RepositoryPath)>,
-    /// Bytes of the largest blob that is to be pushed, if that is known.
+    /// The size of the largest blob to be pushed in bytes, if known.
     pub largest: Option<u64>,
 }
 
@@ -49,16 +51,16 @@ pub enum Ability {
     Unknown(String),
 }
 
-/// Blobs in parts.
+/// The support for blobs in parts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Chunks {
-    /// Whether they are taken.
+    /// Indicates whether the registry accepts parts.
     pub taken: Ability,
-    /// The smallest that is taken but for the last, in bytes, where the registry states one.
+    /// The smallest part except the last one in bytes, if the registry states it.
     pub smallest: Option<u64>,
-    /// Whether an upload that broke can go on: the registry says how far it got.
+    /// Indicates whether an interrupted upload can be resumed because the registry reports its progress.
     pub resumed: Ability,
-    /// Whether an upload that is not finished can be given back.
+    /// Indicates whether an unfinished upload can be cancelled.
     pub cancelled: Ability,
 }
 
@@ -126,7 +128,7 @@ pub struct Abilities {
 }
 
 impl Client {
-    /// Finds out what the registry can do. Fails where it cannot be asked; what it refuses is an answer.
+    /// Tests the registry's abilities. A refusal is an answer; an error means that the registry could not be tested.
     pub async fn probe(&self, probe: &PushProbe<'_>) -> Result<Abilities, Error> {
         let chunks = self.probe_upload(probe.repository).await?;
         Ok(Abilities {
@@ -144,7 +146,7 @@ impl Client {
             .await?;
         let smallest = Some(upload.smallest_chunk).filter(|smallest| *smallest > 0);
         let (taken, resumed) = match smallest {
-            // It has said so; a shorter one would only show that it means it.
+            // The registry states a minimum, so it supports parts. A shorter part would be refused.
             Some(_) => (Ability::Yes, Ability::Unknown(UNTRIED.to_owned())),
             None => self.probe_chunk(repository, &mut upload).await?,
         };
@@ -156,7 +158,7 @@ impl Client {
         })
     }
 
-    /// Sends two bytes, and asks whether they came.
+    /// Sends two bytes and asks the registry for the progress of the upload.
     async fn probe_chunk(
         &self,
         repository: &RepositoryPath,
@@ -224,9 +226,9 @@ impl Client {
         }
     }
 
-    /// Offers bodies of fewer and fewer bytes to an upload that does not exist. Proxies that have a limit refuse by the
-    /// length alone; the registry says that there is no such upload, and whoever wants the body first says nothing.
-    /// Either way not a byte is sent.
+    /// Offers bodies of decreasing size to an upload that does not exist. A proxy with a limit refuses the request by
+    /// its length. Otherwise the registry answers that the upload does not exist, or does not answer because it waits
+    /// for the body. No byte of the body is sent in either case.
     async fn probe_body(
         &self,
         repository: &RepositoryPath,
@@ -265,7 +267,7 @@ impl Client {
     async fn takes_body(&self, repository: &RepositoryPath, size: u64) -> Result<bool, Error> {
         let operation = self.operation(RegistryVerb::CheckPush, Some(repository));
         let mut upload = [0; 16];
-        // A name that nobody has given: without chance, another one that nobody has either.
+        // The random name cannot be in use. Without randomness, the name of zeros is not in use either.
         let _ = getrandom::fill(&mut upload);
         let upload = u128::from_be_bytes(upload);
         let path = format!("{repository}/blobs/uploads/{upload:032x}");
@@ -287,7 +289,7 @@ impl Client {
         }
     }
 
-    /// Tries to delete a manifest that does not exist: nobody has bytes of a digest that nobody computed.
+    /// Tries to delete a manifest that does not exist: no content has a random digest.
     async fn probe_delete(&self, repository: &RepositoryPath) -> Result<Ability, Error> {
         let mut digest = [0; 32];
         if getrandom::fill(&mut digest).is_err() {
@@ -304,7 +306,7 @@ impl Client {
         }
     }
 
-    /// Returns how much more a repository may hold: known of Harbor, which tells its projects' quotas to their members.
+    /// Returns the free space of a repository. Only Harbor reports the quotas of projects, and only to their members.
     pub async fn space(&self, repository: &RepositoryPath) -> Result<Space, Error> {
         let operation = self.operation(RegistryVerb::AskSpace, None);
         let unknown = |why: &str| {
@@ -315,7 +317,7 @@ impl Client {
             return unknown("the registry has no projects with quotas");
         };
         let path = "/api/v2.0/systeminfo";
-        // The login is shown only once it is known to be Harbor.
+        // The login is sent only after the server was identified as Harbor.
         let about = self.get_beside(&operation, path, Show::Nothing).await?;
         let is_found = about.status() == StatusCode::OK;
         let about = about.error_body(&operation).await;
@@ -342,7 +344,7 @@ impl Client {
         };
         Ok(Space::Known {
             project: project.to_owned(),
-            // No limit is -1.
+            // Harbor reports -1 for no limit.
             limit: u64::try_from(summary.quota.hard.storage).ok(),
             used: u64::try_from(summary.quota.used.storage).unwrap_or(0),
         })
@@ -351,14 +353,14 @@ impl Client {
 
 const UNTRIED: &str = "it was not tested";
 
-/// Harbor's answer to anybody about itself (`GET /systeminfo` of its API 2.0).
+/// Harbor's public description of itself (`GET /systeminfo` of its API 2.0).
 #[derive(Deserialize)]
 struct AboutHarbor {
     #[serde(rename = "auth_mode")]
     _auth_mode: String,
 }
 
-/// Harbor's answer about a project (`GET /projects/NAME/summary` of its API 2.0).
+/// Harbor's summary of a project (`GET /projects/NAME/summary` of its API 2.0).
 #[derive(Deserialize)]
 struct ProjectSummary {
     quota: Quota,
@@ -375,7 +377,8 @@ struct Storage {
     storage: i64,
 }
 
-/// Returns what a refusal says of an ability; an error if there was no answer, or none that is about it.
+/// Converts a refusal to an ability. Returns an error if the registry did not answer, or if the answer is about
+/// something else.
 fn refused(error: Error) -> Result<Ability, Error> {
     if error.is_everywhere() {
         return Err(error);

@@ -1,10 +1,13 @@
-//! Downloads: several blobs at a time, the largest first. Each goes on where it broke, is measured against its
-//! descriptor while it comes, and counts only when its digest is right.
+//! Downloads of blobs, several at a time and the largest first. [`pull`] resumes interrupted downloads, checks each
+//! against its descriptor while it arrives, and accepts it only if its digest matches.
 //!
-//! Known attacks and where they stop: more bytes than the descriptor says: refused by the stated length, else at the
-//! first byte too many (`receive`); other bytes: the digest, after which the blob is fetched once more from its
-//! beginning and then refused; a range that is not the one asked for: `skipped`; a peer that gives a few bytes and breaks
-//! off, for ever: [`limits::PROGRESS`]; a redirect that would carry the login elsewhere: `transport`.
+//! Known attacks, and the code that stops each of them:
+//!
+//! - More bytes than the descriptor says: the stated length is checked, else the first surplus byte (`receive`).
+//! - Different bytes: the digest. The blob is downloaded once more from its beginning, then refused.
+//! - A range that was not requested: `skipped`.
+//! - A peer that sends a few bytes and disconnects, forever: [`limits::PROGRESS`].
+//! - A redirect that would take the login to another server: `transport`.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -28,43 +31,43 @@ use crate::several::Several;
 use crate::transport::Ask;
 use crate::writer::{SinkWriter, blocking};
 
-/// A sink for the bytes of one blob. Called on threads that may wait.
+/// A destination for the bytes of one blob. Methods are called on threads that may block.
 pub trait BlobSink: Send + 'static {
-    /// Bytes that are there, from the blob's beginning: those of an earlier attempt, or of an earlier program.
+    /// Returns the number of bytes already stored, by an earlier attempt or an earlier process.
     fn position(&self) -> u64;
 
-    /// Adds the bytes that come next.
+    /// Appends bytes.
     fn write(&mut self, bytes: &[u8]) -> io::Result<()>;
 
-    /// Forgets all bytes: the next one is the blob's first.
+    /// Discards all bytes and starts again with the first byte of the blob.
     fn restart(&mut self) -> io::Result<()>;
 
-    /// All bytes are there. Keeps the blob if its digest is right; if not, forgets it.
+    /// Completes the blob after its last byte. Discards it if its digest does not match.
     fn finish(&mut self) -> Result<(), SinkRefusal>;
 }
 
-/// The reason why a sink does not keep a blob.
+/// The reason why a sink refuses a blob.
 #[derive(Debug)]
 pub enum SinkRefusal {
-    /// The bytes have this digest instead of the right one.
+    /// The bytes have this digest instead of the expected one.
     Digest(Digest),
     /// The bytes could not be stored.
     Io(io::Error),
 }
 
-/// Opens a sink when its turn has come, on a thread that may wait: what is there already may have to be read. `None` if
-/// the blob is whole by now.
+/// A function that opens a sink when its download starts. It is called on a thread that may block, because existing
+/// bytes may have to be read. It returns `None` if the blob is already complete.
 pub type OpenSink = Box<dyn FnOnce() -> io::Result<Option<Box<dyn BlobSink>>> + Send>;
 
-/// A blob to be fetched.
+/// A blob to download.
 pub struct BlobPull {
-    /// The repository that it is in.
+    /// The repository that has it.
     pub repository: RepositoryPath,
     /// The digest that its bytes must have.
     pub digest: Digest,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// The sink that it goes to.
+    /// The destination.
     pub sink: OpenSink,
 }
 
@@ -78,7 +81,7 @@ impl fmt::Debug for BlobPull {
     }
 }
 
-/// The first blob that could not be had.
+/// The first blob that could not be downloaded.
 #[derive(Debug)]
 pub struct FailedPull {
     /// The digest of the blob.
@@ -87,8 +90,8 @@ pub struct FailedPull {
     pub error: Error,
 }
 
-/// Fetches blobs, each once. Ends with the first that cannot be had; what had come of the others stays in their sinks,
-/// as it does when the future is dropped.
+/// Downloads blobs, each once. Ends with the first failure. The received bytes of the other blobs stay in their sinks,
+/// also if the future is dropped.
 pub async fn pull(
     client: &Client,
     blobs: Vec<BlobPull>,
@@ -133,11 +136,11 @@ struct Download<'a> {
     tell: Tell<'a, Event>,
 }
 
-/// The reason why one attempt did not bring the blob.
+/// The reason why an attempt did not complete the blob.
 enum PullTrouble {
     /// The attempt failed as the error says.
     Failed(Error),
-    /// The bytes are not those of the blob: only all of them anew can help.
+    /// The bytes are wrong. Only a complete download from the beginning can help.
     Wrong(Error),
 }
 
@@ -165,8 +168,8 @@ impl Download<'_> {
                     self.complete();
                     return Ok(());
                 }
-                // The first time, the bytes may have come by several answers that do not fit each other. These were
-                // asked for from the beginning.
+                // The first time, the bytes can come from several answers that do not match. Here they were requested
+                // from the beginning.
                 Err(PullTrouble::Wrong(error)) if anew => return Err(error),
                 Err(PullTrouble::Wrong(error)) => {
                     anew = true;
@@ -195,7 +198,7 @@ impl Download<'_> {
         (self.tell)(Event::BlobComplete { digest, size });
     }
 
-    /// Makes one request at most, and judges the bytes that are there then.
+    /// Sends at most one request, and verifies the blob if it is complete.
     async fn attempt(
         &self,
         sink: Box<dyn BlobSink>,
@@ -205,7 +208,7 @@ impl Download<'_> {
             let error = self.other_size(from);
             return (sink, Err(PullTrouble::Wrong(error)));
         }
-        // An earlier program may have been ended between the last byte and the judgement.
+        // An earlier process may have ended between the last byte and the verification.
         let (mut sink, received) = if from == self.size {
             (sink, Ok(()))
         } else {
@@ -214,7 +217,7 @@ impl Download<'_> {
             let (sink, written) = writer.end().await;
             let written = written
                 .map_err(|source| PullTrouble::Failed(self.not_kept(sink.position(), source)));
-            // A disk that is full also ends the download: its error is the cause.
+            // An error of the sink also ends the download, so it takes precedence as the cause.
             (sink, written.and(received))
         };
         if received.is_err() {
@@ -235,7 +238,7 @@ impl Download<'_> {
         (sink, judged)
     }
 
-    /// Asks for the bytes from `from` on, and hands them to the writer.
+    /// Requests the bytes from `from` and passes them to the writer.
     async fn receive(
         &self,
         from: u64,
@@ -255,7 +258,7 @@ impl Download<'_> {
             skip -= dropped;
             piece = piece.slice(usize::try_from(dropped).expect("at most the piece")..);
             if !piece.is_empty() && !writer.take(piece).await {
-                // The writer has the reason.
+                // The writer has the error.
                 return Ok(());
             }
             let digest = self.digest;
@@ -275,7 +278,7 @@ impl Download<'_> {
         let url = self.client.url(operation, &path).await?;
         let scope = TokenScope::of(&self.repository, TokenAccess::Pull);
         let mut ask = Ask::new(Method::GET, url, scope);
-        // Storage that compresses on the way would send other bytes than those of the digest.
+        // Compression in transit would change the bytes and thus the digest.
         let identity = HeaderValue::from_static("identity");
         ask.headers.insert(ACCEPT_ENCODING, identity);
         if from > 0 {
@@ -288,7 +291,7 @@ impl Download<'_> {
             StatusCode::NOT_FOUND => Err(PullTrouble::Failed(Error::Missing {
                 operation: Box::new(operation.clone()),
             })),
-            // It has fewer bytes than are here, or no ranges at all and says it so.
+            // The registry has fewer bytes than this client, or reports that it does not support ranges.
             StatusCode::RANGE_NOT_SATISFIABLE if from > 0 => {
                 Err(PullTrouble::Wrong(answer.into_error(operation).await.0))
             }
@@ -296,7 +299,7 @@ impl Download<'_> {
         }
     }
 
-    /// Returns how many bytes of the answer are here already, after comparing what it says of its own extent.
+    /// Checks the range of the answer, and returns how many of its bytes are already stored.
     fn skipped(
         &self,
         operation: &Operation,
@@ -305,7 +308,7 @@ impl Download<'_> {
     ) -> Result<u64, PullTrouble> {
         let wrong = |reason| PullTrouble::Wrong(bad(operation, reason));
         let skip = match answer.status() {
-            // A server may ignore the range and send all of it (RFC 9110, clause 14.2).
+            // A server may ignore the range and send the entire content (RFC 9110, section 14.2).
             StatusCode::OK => from,
             StatusCode::PARTIAL_CONTENT => {
                 let (first, total) = answer
@@ -327,7 +330,7 @@ impl Download<'_> {
             .length()
             .map(|length| (from - skip).saturating_add(length));
         match (end, answer.status()) {
-            // Part of the rest is allowed, and the next request asks for what is missing then.
+            // A server may send a part of the requested range. The next request asks for the rest.
             (Some(end), StatusCode::PARTIAL_CONTENT) if end <= self.size => Ok(skip),
             (Some(end), _) if end != self.size => Err(PullTrouble::Wrong(self.other_size(end))),
             _ => Ok(skip),

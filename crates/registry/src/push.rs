@@ -1,6 +1,6 @@
-//! A whole push: blobs, largest first and several at a time; then manifests, children before indexes; then tags. A
-//! manifest is pushed only when everything it needs is in place, so that no reader ever finds half an image, and what
-//! fails takes nothing else with it.
+//! A complete push. [`push`] sends blobs first, the largest first and several at a time, then manifests before the
+//! indexes that refer to them, then tags. A manifest is pushed only when everything it requires is stored, so that
+//! readers never find an incomplete image. A failure affects only content that depends on it.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -24,11 +24,12 @@ use crate::source::BlobSource;
 use crate::turns::ReadTurns;
 use crate::upload::Upload;
 
-/// Puts everything of a job in place, and says what it did. Nothing of it is an error of the whole: each failure is in
-/// the report. Pushing the same job again sends only what is missing. Dropping the future stops the push at once; uploads
-/// that were under way are purged by the registry in its own time. [`ClientOptions::stop`](crate::ClientOptions::stop)
-/// stops it in order: requests under way are finished, the journal has what they brought, and all else has failed with
-/// [`Error::Stopped`].
+/// Pushes a job and reports the result. Failures do not end the push; each is in the report. A repeated push of the
+/// same job sends only what is missing.
+///
+/// Dropping the future aborts the push at once, and the registry purges the unfinished uploads later.
+/// [`ClientOptions::stop`](crate::ClientOptions::stop) stops it in order: running requests are finished, the journal
+/// records their progress, and everything else fails with [`Error::Stopped`].
 pub async fn push(client: &Client, job: PushJob, tell: Tell<'_, Event>) -> PushReport {
     let run = PushRun {
         client,
@@ -41,7 +42,7 @@ pub async fn push(client: &Client, job: PushJob, tell: Tell<'_, Event>) -> PushR
     let mut placed = run.push_blobs(&job.blobs).await;
     let manifests = run.push_manifests(&job.manifests, &mut placed.in_place);
     placed.report.manifests = manifests.await;
-    // Those that no blob has used.
+    // Uploads that the survey opened and no blob has used.
     client.cancel_uploads(&job.known).await;
     placed.report
 }
@@ -53,34 +54,34 @@ pub(crate) struct PushRun<'a> {
     pub(crate) known: &'a KnownContent,
     turns: Arc<ReadTurns>,
     pub(crate) tell: Tell<'a, Event>,
-    /// The error after which nothing more is tried: a registry that is gone, is full or refuses the login would fail every
-    /// blob in turn, each after all its attempts.
+    /// The error that ended the push. If a registry is down, full or refuses the login, every further blob would fail
+    /// after all its attempts.
     stopped: OnceLock<Arc<Error>>,
-    /// The number of blobs and manifests that the registry has failed to store since it last stored one.
+    /// The number of blobs and manifests that the registry failed to store since it last stored one.
     not_stored: AtomicUsize,
 }
 
-/// A blob, and a repository that needs it.
+/// A blob and a repository that requires it.
 #[derive(Clone, Copy)]
 struct Need<'a> {
     blob: &'a BlobPush,
     repository: &'a RepositoryPath,
 }
 
-/// The outcome for the blobs so far.
+/// The state of the blobs so far.
 #[derive(Default)]
 struct PushTally<'a> {
     report: PushReport,
     in_place: PlacedBlobs<'a>,
-    /// The repositories that blobs can be mounted from.
+    /// The repositories from which blobs can be mounted.
     holders: HashMap<Digest, &'a RepositoryPath>,
-    /// The errors for which blobs can be sent nowhere.
+    /// The errors of blobs whose source is unusable.
     unusable: HashMap<Digest, Arc<Error>>,
 }
 
 impl PushRun<'_> {
-    /// Looks for every blob in all its repositories, and brings it where it is missing: to one of them first, and from
-    /// there to the others.
+    /// Stores every blob in all its repositories. A missing blob is uploaded to one repository first and then mounted
+    /// in the others.
     async fn push_blobs<'a>(&self, blobs: &'a [BlobPush]) -> PushTally<'a> {
         let mut placed = PushTally::default();
         let mut missing = self.find_all(blobs, &mut placed).await;
@@ -99,7 +100,7 @@ impl PushRun<'_> {
         placed
     }
 
-    /// Returns the blobs that are missing.
+    /// Checks for all blobs and returns the missing ones.
     async fn find_all<'a>(
         &self,
         blobs: &'a [BlobPush],
@@ -227,8 +228,8 @@ impl PushRun<'_> {
         (need, result)
     }
 
-    /// Mounts from where the blob is known to be, once. A mount that fails costs nothing but the upload it would have
-    /// saved, and one that is refused opens that upload.
+    /// Mounts the blob from a repository that has it, or uploads it. A failed mount is not an error, and the registry
+    /// may answer a mount request by opening an upload.
     async fn mount_or_send(
         &self,
         need: Need<'_>,
@@ -258,11 +259,11 @@ impl PushRun<'_> {
         let turn = self.turns.queue();
         turn.comes().await;
         self.check_stopped()?;
-        // Else one that the survey has opened, to see whether this repository may be pushed to.
+        // The survey may have opened an upload to check whether this repository accepts pushes.
         let opened = opened.or_else(|| self.known.take_upload(repository));
         match upload.run(opened, turn).await {
             Ok(arrival) => Ok(arrival),
-            // Perhaps not by the user, but because of another blob's failure: the cause is that one's.
+            // The upload may have been stopped by the failure of another blob. In that case, its error is the cause.
             Err(Error::Stopped) => match self.check_stopped() {
                 Ok(()) => Err(self.failed(Error::Stopped)),
                 Err(cause) => Err(cause),
@@ -271,7 +272,8 @@ impl PushRun<'_> {
         }
     }
 
-    /// A registry that claimed a blob without giving it may have taken the new bytes for those it has not.
+    /// Checks that the registry delivers a blob that it claimed without having its content. It may have discarded the
+    /// new bytes as a duplicate.
     async fn check_blob(&self, need: Need<'_>) -> Result<(), Arc<Error>> {
         let (blob, at) = (need.blob, need.repository);
         let gives = || async {
@@ -301,12 +303,12 @@ impl PushRun<'_> {
         }
     }
 
-    /// Notes that the registry has stored something.
+    /// Records that the registry has stored something.
     pub(crate) fn stored(&self) {
         self.not_stored.store(0, Ordering::Relaxed);
     }
 
-    /// Returns the cause of a failure: the failure itself, or what has ended the push for everything that is still under way.
+    /// Returns the cause of a failure: the error itself, or the error that has ended the push.
     pub(crate) fn failed(&self, error: Error) -> Arc<Error> {
         let error = Arc::new(error);
         let ends = error.is_everywhere()

@@ -1,4 +1,5 @@
-//! The second half of a push: manifests when everything they need is in place, children before indexes, tags last.
+//! The second half of a push. A manifest is pushed when everything it requires is stored: manifests before the indexes
+//! that refer to them, and tags last.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,9 +32,10 @@ impl PushRun<'_> {
             .filter(|manifest| by_digest(manifest))
             .map(|manifest| (&manifest.repository, manifest.digest))
             .collect();
-        // All digests before any tag: a tag is what readers look for.
+        // All digests come before any tag, because readers look for tags.
         for tags in [false, true] {
             loop {
+                // Each round pushes the manifests whose requirements the previous rounds have stored.
                 let ready: Vec<usize> = (0..manifests.len())
                     .filter(|i| outcomes[*i].is_none() && by_digest(&manifests[*i]) != tags)
                     .filter(|i| unmet(&manifests[*i], &with_digest, in_place).is_empty())
@@ -58,7 +60,7 @@ impl PushRun<'_> {
             .collect()
     }
 
-    /// Pushes manifests that do not wait for each other.
+    /// Pushes manifests that do not depend on each other.
     async fn wave(
         &self,
         manifests: &[ManifestPush],
@@ -114,8 +116,8 @@ impl PushRun<'_> {
         Ok(arrival)
     }
 
-    /// Pushes a tag that the registry does not show, once it is known that this login can read the repository: then
-    /// the tag does not exist. To a login without that right, the tag may be another image's.
+    /// Pushes a tag that the registry does not show. The manifest is pushed by digest first. If this login can read it,
+    /// the tag does not exist. Otherwise, the tag may refer to a different image and is not pushed.
     async fn put_hidden_tag(
         &self,
         tag: &ManifestPush,
@@ -135,7 +137,7 @@ impl PushRun<'_> {
         put.map_err(|error| self.failed(error))
     }
 
-    /// Returns the error for a tag that is not pushed, since what was pushed before it cannot be read.
+    /// Returns the error for a tag that is not pushed because the pushed manifest cannot be read.
     fn hidden(&self, tag: &ManifestPush, error: Error) -> Error {
         if !error.may_be_absence() {
             return error;
@@ -161,7 +163,7 @@ impl PushRun<'_> {
             .map(|()| ManifestArrival::Uploaded)
     }
 
-    /// Pushes a manifest unless the registry has it. Does nothing and returns nothing for a tag that the registry refuses
+    /// Pushes a manifest unless the registry has it. Returns `None` without a push for a tag that the registry refuses
     /// to show.
     async fn put_unless_there(
         &self,
@@ -175,7 +177,7 @@ impl PushRun<'_> {
         let found = match self.known.found(repository, reference) {
             Some(found) => found,
             None => match find.await {
-                // As of a blob (`Client::look_for_blob`): sending it again heals what a full disk left.
+                // As for blobs (`Client::look_for_blob`), sending the manifest again repairs the damage of a full disk.
                 Err(Error::Busy { status: 500, .. })
                     if matches!(reference, Reference::Digest(_)) =>
                 {
@@ -194,7 +196,7 @@ impl PushRun<'_> {
         }
     }
 
-    /// Whether the registry gives a manifest, and not only its digest.
+    /// Checks whether the registry delivers a manifest, not only its digest.
     async fn gives(&self, manifest: &ManifestPush) -> Result<bool, Error> {
         let (repository, reference) = (&manifest.repository, &manifest.reference);
         let read = self
@@ -210,8 +212,8 @@ impl PushRun<'_> {
         }
     }
 
-    /// A registry that remembers a manifest which is gone (distribution, after garbage collection) takes it again with
-    /// a success, and stores nothing.
+    /// Checks that the registry has stored a manifest. After a garbage collection, distribution can still remember a
+    /// deleted manifest, accept it with a success and store nothing.
     async fn check_kept(&self, manifest: &ManifestPush) -> Result<(), Error> {
         if self.client.appears(|| self.gives(manifest)).await? {
             return Ok(());
@@ -223,7 +225,7 @@ impl PushRun<'_> {
         })
     }
 
-    /// Whether the manifest is what it says it is.
+    /// Checks that the manifest has the stated digest and a valid media type.
     fn check(&self, manifest: &ManifestPush) -> Result<HeaderValue, Error> {
         let actual = digest_of(&manifest.bytes);
         let named = match manifest.reference {
@@ -246,7 +248,8 @@ impl PushRun<'_> {
     }
 }
 
-/// The needs of a manifest that are not in place; for a tag also the manifest itself, if it is pushed by digest, too.
+/// Returns the requirements of a manifest that are not stored. For a tag, they include the manifest itself if the job
+/// also pushes it by digest.
 fn unmet(
     manifest: &ManifestPush,
     with_digest: &HashSet<(&RepositoryPath, Digest)>,

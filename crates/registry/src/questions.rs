@@ -1,4 +1,4 @@
-//! Questions that others ask about manifests, and deletions, each tried again where that may help.
+//! Requests about manifests and blobs for callers outside a push, with retries.
 
 use schemas::Digest;
 use watch::Tell;
@@ -14,7 +14,8 @@ use crate::manifests::{ManifestDeletion, RegistryManifest};
 use crate::several::Several;
 
 impl Client {
-    /// A manifest or index, at most [`crate::limits::MANIFEST_BODY`] bytes, its digest computed from the bytes.
+    /// Reads a manifest or index of at most [`crate::limits::MANIFEST_BODY`] bytes. The digest is computed from the
+    /// bytes.
     pub async fn manifest(
         &self,
         repository: &RepositoryPath,
@@ -24,7 +25,8 @@ impl Client {
             .await
     }
 
-    /// Reads several manifests and indexes by digest, each as [`Client::manifest`], in no order.
+    /// Reads manifests and indexes by digest like [`Client::manifest`], concurrently. The result has no particular
+    /// order.
     pub async fn manifests(
         &self,
         wanted: Vec<(RepositoryPath, Digest)>,
@@ -43,9 +45,8 @@ impl Client {
         Ok(found)
     }
 
-    /// Returns what a repository has of a blob. A registry that fails at this one question may have been left by a full
-    /// disk with half of what it remembers of the blob (distribution: an empty `link`), and fails at it until somebody
-    /// sends the blob again.
+    /// Returns the state of a blob in a repository. A 500 counts as claimed: a full disk can damage the registry's data
+    /// about a blob (distribution: an empty `link` file), and this request fails until the blob is sent again.
     pub(crate) async fn look_for_blob(
         &self,
         repository: &RepositoryPath,
@@ -61,7 +62,7 @@ impl Client {
         }
     }
 
-    /// Whether a repository says that it has a blob.
+    /// Checks whether a repository claims to have a blob.
     pub async fn has_blob(
         &self,
         repository: &RepositoryPath,
@@ -73,8 +74,8 @@ impl Client {
         Ok(!matches!(presence.await?, Presence::Absent))
     }
 
-    /// Deletes a manifest or index, and with it every tag that points to it. Blobs stay until the registry's own garbage
-    /// collector finds that nothing names them. [`Error::KeepsAll`] if the registry allows no deleting.
+    /// Deletes a manifest or index and every tag that points to it. Its blobs remain until the registry's garbage
+    /// collector removes unreferenced blobs. Fails with [`Error::KeepsAll`] if the registry does not allow deleting.
     pub async fn delete_manifest(
         &self,
         repository: &RepositoryPath,
@@ -84,7 +85,7 @@ impl Client {
             .await
     }
 
-    /// Reads a manifest as [`Client::manifest`] does, but fails where there is none.
+    /// Reads a manifest like [`Client::manifest`], but fails if it does not exist.
     pub async fn existing_manifest(
         &self,
         repository: &RepositoryPath,
@@ -93,7 +94,7 @@ impl Client {
     ) -> Result<RegistryManifest, Error> {
         let read = || self.read_manifest(repository, reference, TokenAccess::Pull);
         let found = match read().await {
-            // Nothing was ever heard from there: the name is wrong more often than the registry is away for moments.
+            // If the server has never answered, a wrong name is more likely than a short outage, so there is no retry.
             Err(error @ Error::Unreachable { .. }) if !self.has_answered() => {
                 return Err(error);
             }

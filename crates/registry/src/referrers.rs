@@ -1,10 +1,12 @@
-//! Referrers of a manifest, as a registry lists them ("Listing Referrers"). A registry without this list is no error:
-//! what it has then stands under a tag, which is asked for as any other.
+//! Referrers of a manifest, as a registry lists them ("Listing Referrers"). A registry without this list is not an
+//! error: it keeps the referrers under a tag, which callers read like any other.
 //!
-//! Known attacks and where they stop: a list without end, and pages without end: [`limits::REFERRERS`] and
-//! [`limits::MANIFEST_BODY`] for each; a page that comes again and again: one that brings nothing new is the last; a next
-//! page elsewhere: of its address only the query is used. What is listed is not believed: only digests are taken, and who
-//! uses them reads each manifest and compares.
+//! Known attacks, and the code that stops each of them:
+//!
+//! - Endless lists and pages: [`limits::REFERRERS`], and [`limits::MANIFEST_BODY`] per page.
+//! - A page that repeats: a page without a new digest is the last one.
+//! - A next page at a different server: only the query of its address is used.
+//! - False entries: only the digests are used, and callers verify each manifest that they read.
 
 use std::collections::BTreeSet;
 
@@ -35,8 +37,8 @@ struct ReferrerDescriptor {
 }
 
 impl Client {
-    /// The digests of what refers to a manifest; none at all where the registry has no such list. Digests of other
-    /// algorithms than archives have are refused.
+    /// Returns the digests of the referrers of a manifest, or `None` if the registry does not have the list. Fails for
+    /// digests of algorithms that archives do not use.
     pub async fn referrers(
         &self,
         repository: &RepositoryPath,
@@ -75,7 +77,7 @@ impl Client {
         }
     }
 
-    /// Reads one page, and the query of the next one; none if this is no such list.
+    /// Reads one page and the query of the next one. Returns `None` if the registry does not have the list.
     async fn referrers_page(
         &self,
         operation: &Operation,
@@ -93,7 +95,7 @@ impl Client {
         }
         let answer = answer.success(operation).await?;
         let media_type = answer.header(CONTENT_TYPE.as_str()).unwrap_or_default();
-        // Some servers answer all that they do not know with a page for people.
+        // Some servers answer unknown paths with an HTML page.
         if media_type.split(';').next().unwrap_or_default().trim() != index {
             answer.pass_over(operation).await;
             return Ok(None);
@@ -105,8 +107,8 @@ impl Client {
     }
 }
 
-/// Whether this is an answer of registries from before the list: not found by the specification, others find the path
-/// or the type wrong.
+/// Checks whether a registry without this list answered. The specification requires 404; other registries report an
+/// error in the path or the type.
 fn is_unknown(status: StatusCode) -> bool {
     [
         StatusCode::NOT_FOUND,
@@ -117,7 +119,7 @@ fn is_unknown(status: StatusCode) -> bool {
     .contains(&status)
 }
 
-/// The query of `<ADDRESS>; rel="next"`.
+/// Returns the query of `<ADDRESS>; rel="next"`.
 fn next_query(here: &Url, link: &str) -> Option<String> {
     let (address, relation) = link.trim().strip_prefix('<')?.split_once('>')?;
     if address.len() > limits::LOCATION || !relation.contains("next") {
@@ -162,7 +164,7 @@ mod tests {
         assert_eq!(found.unwrap().unwrap().len(), 3);
         let own = format!("/v2/app/referrers/{}", digest(0));
         assert_eq!(paths, [own.clone(), format!("{own}?last=2&n=2")]);
-        // A page that comes again.
+        // A page that repeats.
         let (found, paths) = referrers(vec![(first, page(1..3))]).await;
         assert_eq!((found.unwrap().unwrap().len(), paths.len()), (2, 2));
     }

@@ -1,4 +1,4 @@
-//! Limits on how often and how soon something is tried again.
+//! Retries of failed requests. [`RetryPolicy`] determines their number and the waits between them.
 
 use std::time::Duration;
 
@@ -8,28 +8,29 @@ use crate::error::Error;
 use crate::events::Event;
 use crate::limits;
 
-/// The policy for giving up. Attempts count from the last progress: an upload that gets further each time goes on.
+/// The policy for retries. Attempts count from the last progress, so an upload that progresses each time continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
     /// The number of attempts for each kind of failure.
     pub attempts: Attempts,
-    /// The wait after the first failure of a kind; doubled after each further one.
+    /// The wait after the first failure of a kind. It doubles after each further one.
     pub first_wait: Duration,
-    /// The longest wait, unless the registry asks for a longer one.
+    /// The longest wait, unless the registry requests a longer one.
     pub longest_wait: Duration,
 }
 
-/// Attempts in all, the first included, that may end in each kind of failure; at least one is made. Each kind is counted
-/// for itself: a registry that asks for patience has not used up that of a line that breaks.
+/// The number of attempts, including the first, for each kind of failure. At least one attempt is made. Each kind has
+/// its own count: failures of the connection, for example, do not reduce the number of pauses that a registry may
+/// request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attempts {
-    /// No connection came about, or it broke.
+    /// Attempts that fail without a connection or with a broken one.
     pub connection: u32,
-    /// The registry asks for a pause (429, or `Retry-After`).
+    /// Attempts that end with a request to pause (429, or `Retry-After`).
     pub pause: u32,
-    /// The registry or a proxy fails (5xx).
+    /// Attempts that fail because of the registry or a proxy (5xx).
     pub server: u32,
-    /// Attempts after nothing moved for too long.
+    /// Attempts that time out.
     pub stall: u32,
 }
 
@@ -61,12 +62,12 @@ impl Default for RetryPolicy {
     }
 }
 
-/// Failures since the last progress, of each kind.
+/// The failures of each kind since the last progress.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Failed(Attempts);
 
 impl Failed {
-    /// Counts a failure; how many there are of its kind, and how many there may be.
+    /// Counts a failure. Returns the number of failures of its kind and the maximum.
     fn count(&mut self, attempts: &Attempts, error: &Error) -> (u32, u32) {
         let Self(failed) = self;
         let asked = error.retry_after().is_some();
@@ -83,7 +84,7 @@ impl Failed {
 }
 
 impl RetryPolicy {
-    /// The wait after another failure, or `None` to give up.
+    /// Returns the wait after another failure, or `None` to give up.
     pub(crate) fn after(&self, failed: &mut Failed, error: &Error) -> Option<Duration> {
         let (failures, most) = failed.count(&self.attempts, error);
         if failures >= most {
@@ -93,8 +94,8 @@ impl RetryPolicy {
         Some(error.retry_after().map_or(wait, |asked| asked.max(wait)))
     }
 
-    /// The wait after this many failures (from 1). Between half and all of the doubled wait, so that connections that
-    /// failed together do not come back together.
+    /// Returns the wait after this number of failures (from 1). It is random between half and all of the doubled wait,
+    /// so that connections that failed together are not retried together.
     pub(crate) fn pause(&self, failures: u32) -> Duration {
         let doubled = 1_u32
             .checked_shl(failures.saturating_sub(1))
@@ -103,13 +104,13 @@ impl RetryPolicy {
             .first_wait
             .saturating_mul(doubled)
             .min(self.longest_wait);
-        // Without randomness the longest wait is right, too.
+        // Without randomness, the longest wait is used.
         let random = getrandom::u32().unwrap_or(u32::MAX);
         wait.mul_f64(0.5 + 0.5 * f64::from(random) / f64::from(u32::MAX))
     }
 }
 
-/// Does something until it succeeds, fails for good, or the policy gives up.
+/// Repeats a step until it succeeds, fails permanently, or the policy gives up.
 pub(crate) async fn retrying<T, F>(
     policy: RetryPolicy,
     step: impl Fn() -> F,
@@ -131,7 +132,7 @@ where
     }
 }
 
-/// Tells what failed and is tried again, and waits until then.
+/// Reports the failure and waits for the next attempt.
 pub(crate) async fn pause(tell: Tell<'_, Event>, error: &Error, wait: Duration) {
     let reason = error.to_string();
     tell(Event::Retrying { reason, wait });
@@ -202,7 +203,7 @@ mod tests {
             let tried = (1..100).find(|_| POLICY.after(&mut failed, error).is_none());
             assert_eq!(tried, Some(*most), "{error}");
         }
-        // None of them uses up what another one has.
+        // No kind reduces the attempts of another.
         let mut failed = Failed::default();
         let mut others = kinds.iter().filter(|(_, most)| *most > 1);
         assert!(others.all(|(error, _)| POLICY.after(&mut failed, error).is_some()));

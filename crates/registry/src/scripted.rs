@@ -1,4 +1,4 @@
-//! A registry for tests that gives the answers of a script, whatever is asked.
+//! A registry for tests that answers every request from a script.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -6,8 +6,8 @@ use std::sync::mpsc;
 
 use crate::{Client, ClientOptions, PlainHttp};
 
-/// Answers one request after the other with these statuses (and headers) and bodies, the last again and again. What came of
-/// it, and the paths that were asked for.
+/// Answers requests in order with these heads (status and headers) and bodies; the last one repeats. Returns the result
+/// of `ask` and the requested paths.
 pub(crate) async fn asked<T>(
     answers: Vec<(String, String)>,
     ask: impl AsyncFnOnce(Client) -> T,
@@ -28,7 +28,7 @@ pub(crate) async fn asked<T>(
             }
             let length = body.len();
             let common = format!("Content-Length: {length}\r\nConnection: close");
-            // Whoever has read enough leaves.
+            // The client may close the connection early.
             let _ = write!(connection, "HTTP/1.1 {head}\r\n{common}\r\n\r\n{body}");
         }
     });

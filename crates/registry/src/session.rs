@@ -1,4 +1,4 @@
-//! The state of one upload, and what a registry's answers mean for it.
+//! The state of an upload ([`UploadSession`]), and the meaning of a registry's answers for it.
 
 use reqwest::{StatusCode, Url};
 use schemas::Digest;
@@ -9,18 +9,18 @@ use crate::journal::Remembered;
 use crate::limits;
 use crate::open_upload::OpenUpload;
 
-/// An upload and how far it got.
+/// An upload and its progress.
 pub(crate) struct UploadSession {
     pub(crate) upload: OpenUpload,
-    /// Bytes that the registry has acknowledged.
+    /// The number of bytes that the registry has acknowledged.
     pub(crate) acknowledged: u64,
-    /// Bytes that were handed to a connection: no registry can have more.
+    /// The number of bytes passed to a connection. The registry cannot have more.
     pub(crate) sent: Sender<u64>,
-    /// A request was under way when something broke, so that `acknowledged` may be behind.
+    /// Indicates whether a request failed, so that `acknowledged` may be too low.
     pub(crate) broken: bool,
-    /// The bytes that an earlier process may have handed to a connection: no registry can have more of it.
+    /// The number of bytes that an earlier process may have sent.
     handed: u64,
-    /// The offset at which the upload of an earlier process is gone on with.
+    /// The offset from which the upload of an earlier process was continued.
     pub(crate) resumed: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ impl UploadSession {
         }
     }
 
-    /// An upload of an earlier process. How far it got is to be asked.
+    /// Creates a session for an upload of an earlier process. The registry has to be asked for its progress.
     pub(crate) fn remembered(remembered: Remembered) -> Self {
         Self {
             acknowledged: remembered.acknowledged,
@@ -46,26 +46,26 @@ impl UploadSession {
         }
     }
 
-    /// Whether it is an upload of an earlier process that the registry has not been asked about.
+    /// Checks whether this is an upload of an earlier process whose progress is not known yet.
     pub(crate) fn is_remembered(&self) -> bool {
         self.handed > 0 && self.resumed.is_none()
     }
 
-    /// Whether the registry says how far an upload of an earlier process got, and takes nothing more of it: what it keeps
-    /// beside the bytes may have been damaged when that process or the registry was killed. Only a new upload helps, and
-    /// to leave this one to the next process would help nobody.
+    /// Checks whether the registry reports the progress of an earlier process's upload but accepts no more bytes of it.
+    /// The registry's state of the upload may have been damaged when the process or the registry was killed. Only a new
+    /// upload helps, so the upload is not kept for the next process.
     pub(crate) fn is_stuck(&self) -> bool {
         let nothing = |from: u64| self.acknowledged < from.saturating_add(limits::PROGRESS);
         !self.broken && self.resumed.is_some_and(nothing)
     }
 
-    /// The end of what can have come to the registry.
+    /// Returns the largest number of bytes that the registry can have.
     pub(crate) fn reach(&self) -> u64 {
         self.handed.max(*self.sent.borrow())
     }
 
-    /// The location that commits the upload. The digest is added to the text of the query as it is: parsing and
-    /// writing a signed query again could change its spelling.
+    /// Returns the URL that commits the upload. The digest is appended to the text of the query, because parsing and
+    /// rewriting a signed query could change its spelling.
     pub(crate) fn committing(&self, digest: Digest) -> Url {
         let mut url = self.upload.location.clone();
         let query = match url.query() {
@@ -77,25 +77,25 @@ impl UploadSession {
     }
 }
 
-/// The reason why one attempt did not finish the upload.
+/// The reason why an attempt did not finish the upload.
 pub(crate) enum UploadTrouble {
     /// The attempt failed as the error says.
     Failed(Error),
-    /// The registry no longer knows the upload, or holds other bytes: only a new one helps.
+    /// The registry no longer knows the upload or has different bytes. Only a new upload helps.
     Lost(Error),
-    /// The registry or a proxy does not take requests of this kind or size.
+    /// The registry or a proxy does not accept requests of this kind or size.
     Refused(Smaller),
 }
 
-/// The smaller request that may be taken instead.
+/// A kind of request that may be accepted instead.
 pub(crate) enum Smaller {
-    /// Chunks of this many bytes, by every blob from now on.
+    /// Chunks of this size for all blobs from now on.
     Chunks(u64),
-    /// Chunks for this blob: the reason of the refusal is not clear.
+    /// Chunks for this blob only, because the reason for the refusal is not clear.
     OnlyHere,
-    /// One request for this blob: it went in parts by choice, and those are refused.
+    /// One request for this blob. It was sent in parts by choice, and the parts are refused.
     Whole,
-    /// One request for every blob from now on.
+    /// One request for each blob from now on.
     WholeEverywhere,
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn position(session: Option<&UploadSession>) -> u64 {
     session.map_or(0, |session| session.acknowledged)
 }
 
-/// The next smaller request to try after one of this size was too large.
+/// Returns the next smaller request size after one of this size was refused as too large.
 pub(crate) fn smaller(size: u64) -> Option<u64> {
     match size {
         size if size > limits::CHUNK => Some(limits::CHUNK),
@@ -118,7 +118,7 @@ pub(crate) fn smaller(size: u64) -> Option<u64> {
     }
 }
 
-/// Returns what an answer to a part of an upload means: the registry has forgotten it, or has other bytes than ours.
+/// Converts the refusal of a part: the registry may have lost the upload, or have different bytes.
 pub(crate) fn refused(status: StatusCode, error: Error) -> UploadTrouble {
     match status.as_u16() {
         400 | 404 | 409 | 416 => UploadTrouble::Lost(error),
@@ -126,7 +126,7 @@ pub(crate) fn refused(status: StatusCode, error: Error) -> UploadTrouble {
     }
 }
 
-/// The number of bytes that `Range: 0-N` stands for.
+/// Returns the number of bytes in `Range: 0-N`.
 pub(crate) fn range_end(text: &str) -> Option<u64> {
     let text = text.trim();
     let text = text.strip_prefix("bytes=").unwrap_or(text);

@@ -1,10 +1,10 @@
-//! Several futures under way at a time: requests, within a limit.
+//! A limited number of concurrent futures ([`Several`]).
 
 use futures::StreamExt as _;
 use futures::stream::{FuturesUnordered, Next};
 
-/// Futures that are started in order, each when one before it has ended. Not `buffer_unordered`: its closures over
-/// borrowed blobs make the future around them unfit for other threads.
+/// Futures that are started in order, as many at a time as the limit allows. `buffer_unordered` is not used: its
+/// closures over borrowed blobs would make the surrounding future not `Send`.
 pub(crate) struct Several<I, F> {
     limit: usize,
     waiting: I,
@@ -20,7 +20,7 @@ impl<I: Iterator, F: Future> Several<I, F> {
         }
     }
 
-    /// Starts what there is room for. What came of the next one that ends; `None` after the last.
+    /// Starts futures up to the limit. Returns the result of the next one that ends, or `None` after the last one.
     pub(crate) fn next(&mut self, start: impl Fn(I::Item) -> F) -> Next<'_, FuturesUnordered<F>> {
         let free = self.limit.saturating_sub(self.running.len());
         let started = self.waiting.by_ref().take(free).map(start);

@@ -1,8 +1,11 @@
-//! Files of web sites, such as repositories of charts have: read within a limit, with the login of the site and no other.
+//! Files of web sites, such as chart repositories. [`WebSite`] reads them within a limit and with the login of this
+//! site only.
 //!
-//! Known attacks and where each is stopped: a file named at an address without TLS, or by another scheme
-//! ([`WebSite::resolve`]); redirects, answers without end and peers that stop talking, as everywhere (`transport`); a login
-//! that is asked for by another host (`transport`) or for another one, by a token server's name (`Auth::basic_only`).
+//! Known attacks, and the code that stops each of them:
+//!
+//! - An address without TLS or with another scheme: [`WebSite::resolve`].
+//! - Redirects, endless answers and silent peers: `transport`, as for registries.
+//! - A request for the login by another host: `transport`; or through a token server: `Auth::basic_only`.
 
 use std::str::FromStr;
 
@@ -22,7 +25,7 @@ use crate::transport::{Ask, Transport};
 use crate::wire::ClientWire;
 use crate::{limits, origin};
 
-/// The address of a web site, `https://HOST[:PORT][/PATH]`, or `http://…` where that is allowed.
+/// The address of a web site, `https://HOST[:PORT][/PATH]`, or `http://…` if that is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SiteAddress {
     url: Url,
@@ -30,7 +33,7 @@ pub struct SiteAddress {
 }
 
 impl SiteAddress {
-    /// Returns the address that a login is looked up with.
+    /// Returns the address for which to look up a login.
     #[must_use]
     pub fn login(&self) -> &RegistryAddress {
         &self.login
@@ -53,7 +56,7 @@ impl FromStr for SiteAddress {
             url.set_path(&path);
         }
         let host = host(&url);
-        // A path that no repository has needs no login of its own.
+        // If the path does not match the grammar of repositories, the login is that of the host.
         let login = format!("{host}{}", url.path()).parse();
         let login = login.or_else(|_| host.parse())?;
         Ok(Self { url, login })
@@ -68,7 +71,7 @@ fn host(url: &Url) -> String {
     }
 }
 
-/// A web site, and its login.
+/// A web site and the login for it.
 pub struct WebSite {
     transport: Transport,
     base: Url,
@@ -84,7 +87,7 @@ impl std::fmt::Debug for WebSite {
 }
 
 impl WebSite {
-    /// The site at this address. Nothing is sent yet.
+    /// Creates a client for the site at this address. Sends nothing yet.
     pub fn new(address: &SiteAddress, options: ClientOptions) -> Result<Self, Error> {
         let allowed = match options.plain_http {
             PlainHttp::Never => false,
@@ -106,7 +109,7 @@ impl WebSite {
         })
     }
 
-    /// A file of at most `limit` bytes; `file` is a path below the site's address, or an address of its own.
+    /// Reads a file of at most `limit` bytes. `file` is a path below the site's address, or a full URL.
     pub async fn read(
         &self,
         file: &str,
@@ -117,7 +120,7 @@ impl WebSite {
         let operation = operation(url.path(), host(&url));
         let read = || self.ask(&operation, &url, limit);
         match read().await {
-            // Nothing was ever heard from there: the name is wrong more often than the server is away for moments.
+            // If the server has never answered, a wrong name is more likely than a short outage, so there is no retry.
             Err(error @ Error::Unreachable { .. }) if !self.transport.wire.has_answered() => {
                 Err(error)
             }
@@ -126,7 +129,7 @@ impl WebSite {
         }
     }
 
-    /// Returns the URL of a file. The names in a list of the site are the site's word only.
+    /// Returns the URL of a file. File names come from an index of the site and are not trusted.
     fn resolve(&self, file: &str) -> Result<Url, Error> {
         let operation = operation(file, host(&self.base));
         let url = self.base.join(file).ok();
@@ -145,14 +148,14 @@ impl WebSite {
 
     async fn ask(&self, operation: &Operation, url: &Url, limit: usize) -> Result<Bytes, Error> {
         let mut ask = Ask::new(Method::GET, url.clone(), TokenScope::none());
-        // Compressed on the way, they would be other bytes than those of the digest.
+        // Compression in transit would change the bytes and thus the digest.
         let identity = HeaderValue::from_static("identity");
         ask.headers.insert(ACCEPT_ENCODING, identity);
         let answer = self.transport.send(operation, &self.base, ask).await?;
         let boxed = || Box::new(operation.clone());
         match answer.status() {
             StatusCode::NOT_FOUND | StatusCode::GONE => Err(Error::Missing { operation: boxed() }),
-            // The site's own login was not sent there.
+            // `transport` sends the login to the site's own origin only.
             StatusCode::UNAUTHORIZED => Err(Error::LoginRequired { operation: boxed() }),
             _ => {
                 let answer = answer.success(operation).await?;

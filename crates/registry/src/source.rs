@@ -1,7 +1,8 @@
-//! A blob read once, hashed while it is read, and handed on only as far as that is safe.
+//! The source of a blob, hashed while it is read. [`BlobContent`] is the interface to the storage, and [`BlobSource`]
+//! reads it once.
 //!
-//! The buffer that completes a blob is released after size and SHA-256 have matched. A registry therefore never gets
-//! all bytes of a blob that is not what it should be, whatever it does with them.
+//! The buffer that completes a blob is released only after its size and SHA-256 have matched. A registry therefore
+//! never receives all bytes of a damaged blob.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -21,9 +22,9 @@ use crate::limits;
 use crate::pace::Pace;
 use crate::turns::ReadTurn;
 
-/// A source of the bytes of a blob. Called on threads that may wait.
+/// A source of the bytes of a blob. Methods are called on threads that may block.
 pub trait BlobContent: Send + Sync + 'static {
-    /// Fills the buffer with the bytes from `offset` (from the blob's beginning) on, or fails.
+    /// Fills the buffer with the bytes at `offset` from the blob's beginning, or fails.
     fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<()>;
 }
 
@@ -41,12 +42,12 @@ impl BlobContent for Bytes {
     }
 }
 
-/// A blob that is about to be sent.
+/// A blob to be sent.
 pub(crate) struct BlobSource {
     digest: Digest,
     size: u64,
     content: Arc<dyn BlobContent>,
-    // The hash of everything before an offset, at multiples of `limits::CHECKPOINT`.
+    // The hash state of all bytes before an offset, at multiples of `limits::CHECKPOINT`.
     states: Mutex<BTreeMap<u64, Sha256>>,
 }
 
@@ -68,8 +69,8 @@ impl BlobSource {
         self.size
     }
 
-    /// Starts reading the bytes `from..to` on a thread of its own, and waits until the first buffer is there: what
-    /// cannot be read is known before anything is asked of the registry, and a blob of one buffer is known to be good.
+    /// Starts reading the bytes `from..to` on a separate thread, and waits for the first buffer. Read errors are thus
+    /// known before any request to the registry, and a blob of one buffer is already verified.
     pub(crate) async fn read(
         self: &Arc<Self>,
         from: u64,
@@ -127,7 +128,7 @@ impl BlobSource {
     }
 }
 
-/// The thread that reads a source.
+/// A thread that reads a source.
 struct SourceReader {
     source: Arc<BlobSource>,
     turn: Arc<ReadTurn>,
@@ -136,16 +137,16 @@ struct SourceReader {
 }
 
 impl SourceReader {
-    /// Reads from the last remembered hash state before `from`, and sends what lies in the range.
+    /// Reads from the last stored hash state before `from`, and sends the bytes in the range.
     fn read(&self, from: u64, to: u64) -> Result<(), Error> {
         let source = &self.source;
         let (mut position, mut hash) = source.state_before(from);
         if source.size == 0 {
-            // There is no last buffer that could be held back.
+            // An empty blob has no last buffer to withhold.
             return source.check(&hash);
         }
         while position < to {
-            // Never across a checkpoint, so that each one is met.
+            // Reads end at checkpoints, so that the state at each of them is stored.
             let boundary = (position / limits::CHECKPOINT + 1).saturating_mul(limits::CHECKPOINT);
             let length = (to.min(boundary) - position).min(limits::BUFFER as u64);
             let length = usize::try_from(length).expect("at most a buffer");
@@ -169,7 +170,7 @@ impl SourceReader {
                 source.remember(position, &hash);
             }
             if position == source.size {
-                // The medium is done with this blob: others may read.
+                // This blob no longer needs the medium, so others may read.
                 self.turn.has_read();
                 source.check(&hash)?;
             }
@@ -185,7 +186,8 @@ impl SourceReader {
         Ok(())
     }
 
-    /// Hands on what ends at this position. Whether anybody still listens: nobody does once the request has failed.
+    /// Sends the bytes that end at this position. Returns `false` if the receiver is gone because the request has
+    /// failed.
     fn give(&self, position: u64, piece: Result<Bytes, Error>) -> bool {
         self.activity.ready(position);
         self.pieces.blocking_send(piece).is_ok()
@@ -194,7 +196,7 @@ impl SourceReader {
 
 /// The bytes of a range, in order.
 pub(crate) struct RangePieces {
-    /// The bytes that come before the rest.
+    /// The next bytes, before those in `rest`.
     first: Option<Bytes>,
     rest: mpsc::Receiver<Result<Bytes, Error>>,
     activity: Activity,
@@ -202,19 +204,19 @@ pub(crate) struct RangePieces {
     end: u64,
 }
 
-/// The reason why a stream ended early, for the caller: the HTTP client only knows that it did.
+/// The error that ended a stream early. The HTTP client only learns that the stream failed.
 pub(crate) type StreamFault = Arc<Mutex<Option<Error>>>;
 
-/// A function that is called with the offset up to which bytes have been handed to the connection.
+/// A function that is called with the offset up to which bytes were passed to the connection.
 pub(crate) type OnSent = Box<dyn FnMut(u64) + Send + Sync>;
 
 impl RangePieces {
-    /// Returns where the range begins and ends, before anything of it was taken.
+    /// Returns the remaining range.
     pub(crate) fn range(&self) -> (u64, u64) {
         (self.position, self.end)
     }
 
-    /// The body of a request, what tells its idleness, and where the source's error will be.
+    /// Returns the body of a request, its activity, and the place of the source's error.
     pub(crate) fn into_body(self, on_sent: OnSent) -> (reqwest::Body, Activity, StreamFault) {
         let activity = self.activity.clone();
         let fault = StreamFault::default();
@@ -233,7 +235,7 @@ struct PieceStream {
     on_sent: OnSent,
 }
 
-/// The error that breaks off a request. The real error is in the [`StreamFault`].
+/// The error that aborts a request. The [`StreamFault`] has the actual error.
 #[derive(Debug, thiserror::Error)]
 #[error("the source of the upload failed")]
 struct SourceFailed;

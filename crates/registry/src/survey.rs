@@ -1,5 +1,6 @@
-//! The questions before a push: what a registry has of a job, where else blobs may be, and whether it takes the rest.
-//! Small requests, several at a time, each answer for the push to use.
+//! The survey before a push: [`Client::survey`] checks which content of a job the registry has, [`Client::find_blobs`]
+//! finds blobs in other repositories, and [`Client::open_uploads`] checks whether the registry accepts the rest. The
+//! requests are small and concurrent, and the push uses their answers.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -15,12 +16,12 @@ use crate::known::{FoundManifest, FoundManifests, KnownContent};
 use crate::limits;
 use crate::several::Several;
 
-/// What it means that a registry refuses to show something.
+/// The meaning of a registry's refusal to show content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hidden {
-    /// Nothing is there, as far as can be known: a push finds out, and moves no tag unless the login can read.
+    /// The content counts as absent. The push will show whether it is, and moves a tag only if the login can read it.
     Absent,
-    /// It could not be found out.
+    /// It is unknown whether the content exists.
     Unknown,
 }
 
@@ -31,9 +32,8 @@ impl Hidden {
 }
 
 impl Client {
-    /// Asks for everything that a job has to put in place: one request for each manifest, and one for each blob in each
-    /// repository. What the registry refuses to show is taken to be absent: whether it can be pushed is to be asked next
-    /// ([`Client::open_uploads`]).
+    /// Checks for all content of a job, with one request per manifest and one per blob and repository. Content that the
+    /// registry refuses to show counts as absent: [`Client::open_uploads`] then checks whether it can be pushed.
     pub async fn survey(&self, job: &PushJob) -> Result<KnownContent, Error> {
         let manifests = self.survey_manifests(job, Hidden::Absent).await?;
         let mut known = self.survey_blobs(job, Hidden::Absent).await?;
@@ -41,7 +41,7 @@ impl Client {
         Ok(known)
     }
 
-    /// Finds the manifest under each reference of a job.
+    /// Looks up the manifest under each reference of a job.
     pub(crate) async fn survey_manifests(
         &self,
         job: &PushJob,
@@ -54,7 +54,8 @@ impl Client {
                 let (repository, reference) = (&manifest.repository, &manifest.reference);
                 let find = || self.find_manifest(repository, reference, TokenAccess::Pull);
                 let found = match self.retrying(find).await {
-                    // As of a blob (`Client::look_for_blob`). Not of a tag: one that cannot be read may be another image's.
+                    // As for blobs (`Client::look_for_blob`). This does not apply to tags, because a tag that cannot be
+                    // read may refer to a different image.
                     Err(Error::Busy { status: 500, .. })
                         if matches!(reference, Reference::Digest(_)) =>
                     {
@@ -74,7 +75,7 @@ impl Client {
         Ok(all)
     }
 
-    /// Finds what the repositories of each blob have of it.
+    /// Checks for each blob in all its repositories.
     pub(crate) async fn survey_blobs(
         &self,
         job: &PushJob,
@@ -90,7 +91,7 @@ impl Client {
         Ok(known)
     }
 
-    /// Asks for blobs of so many bytes, one request for each, and adds the answers to what is known.
+    /// Checks for blobs of known sizes, one request each, and adds the answers to the known content.
     pub async fn find_blobs(
         &self,
         known: &mut KnownContent,
@@ -124,8 +125,8 @@ impl Client {
         Ok(())
     }
 
-    /// Looks for the blobs of a job that nobody is known to hold in images that may share some of them, as their manifests
-    /// say: they can be mounted from there. Manifests that cannot be read cost uploads, and nothing else.
+    /// Checks images that may share blobs with the job for blobs without a known holder, by their manifests: such blobs
+    /// can be mounted. A manifest that cannot be read only means that its blobs are uploaded.
     pub async fn find_in_images(
         &self,
         job: &mut PushJob,
@@ -148,7 +149,7 @@ impl Client {
         {
             let found = digests.into_iter();
             named.extend(found.filter_map(|digest| {
-                // One holder is enough to mount from.
+                // One holder is enough for mounts.
                 let size = wanted.remove(&digest)?;
                 Some((repository, digest, size))
             }));
@@ -156,7 +157,7 @@ impl Client {
         self.find_blobs(&mut job.known, &named).await
     }
 
-    /// The blobs that an image names, as far as it can be read.
+    /// Returns the blobs of an image, as far as its manifests can be read.
     async fn named(&self, repository: &RepositoryPath, root: Digest) -> Vec<Digest> {
         let mut waiting = vec![root];
         let mut named = Vec::new();
@@ -182,8 +183,8 @@ impl Client {
         named
     }
 
-    /// Opens an upload in each of these repositories, which proves the right to push. The push uses them; whoever does
-    /// not push gives them back with [`Client::cancel_uploads`]. Returns the refusals.
+    /// Opens an upload in each of these repositories, which proves the permission to push. A push uses the uploads;
+    /// other callers must cancel them with [`Client::cancel_uploads`]. Returns the refusals.
     pub async fn open_uploads(
         &self,
         known: &KnownContent,
@@ -213,7 +214,7 @@ impl Client {
         Ok(refused.into_values().collect())
     }
 
-    /// Gives back the uploads that nobody has used.
+    /// Cancels the uploads that were not used.
     pub async fn cancel_uploads(&self, known: &KnownContent) {
         let uploads = std::mem::take(&mut *known.uploads());
         let mut cancelling = Several::new(limits::REQUESTS, uploads.into_iter());

@@ -1,5 +1,5 @@
-//! TLS: one provider (ring), the system's certificate authorities and those that the caller gives, and who one is where
-//! a server asks for a client certificate.
+//! The TLS configuration: the crypto provider (ring), the trusted certificate authorities, and the client certificate.
+//! [`CertificateAuthority`] holds authorities that are trusted in addition to the system's.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use rustls::{ClientConfig, ConfigBuilder, RootCertStore};
 use crate::error::Error;
 use crate::identity::ClientIdentity;
 
-/// Whether the certificate authorities of the system count.
+/// The trust in the system's certificate authorities.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SystemRoots {
-    /// The system's authorities are trusted, beside those given.
+    /// The system's authorities are trusted in addition to the configured ones.
     #[default]
     Trusted,
-    /// Only the authorities given count.
+    /// Only the configured authorities are trusted.
     Ignored,
 }
 
-/// Files in which the distributions keep all authorities; the first that exists is used.
+/// The files in which Linux distributions store all authorities. The first existing file is used.
 const SYSTEM_BUNDLES: [&str; 5] = [
     "/etc/ssl/certs/ca-certificates.crt",
     "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
@@ -50,19 +50,19 @@ pub(crate) fn client_config(
 }
 
 impl ClientIdentity {
-    /// Whether both belong together, and can be used.
+    /// Checks that the certificate and the key belong together and are supported.
     pub fn check(&self) -> Result<(), ::tls::IdentityError> {
         self.apply(trusting(RootCertStore::empty())).map(drop)
     }
 }
 
-/// Returns a configuration for a connection that never speaks TLS: the HTTP client wants to have it.
+/// Returns a configuration for connections without TLS, which the HTTP client requires nevertheless.
 pub(crate) fn unused() -> ClientConfig {
     trusting(RootCertStore::empty()).with_no_client_auth()
 }
 
 fn trusting(roots: RootCertStore) -> ConfigBuilder<ClientConfig, WantsClientCert> {
-    // The provider is named here and never taken from the process: whoever else links rustls cannot change it.
+    // An explicit provider is independent of other users of rustls in the process, which could set a different default.
     let provider = Arc::new(::tls::provider());
     ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
@@ -70,8 +70,8 @@ fn trusting(roots: RootCertStore) -> ConfigBuilder<ClientConfig, WantsClientCert
         .with_root_certificates(roots)
 }
 
-/// A machine without authorities, or with one broken among hundreds, can still reach registries whose authority is
-/// given: what cannot be read is left out, as every TLS client does.
+/// Adds the system's authorities. Missing files and unparsable certificates are skipped, as TLS clients usually do:
+/// registries with a configured authority must stay reachable.
 fn add_system_roots(roots: &mut RootCertStore) {
     let Some(bundle) = SYSTEM_BUNDLES
         .iter()
@@ -89,17 +89,17 @@ pub struct CertificateAuthority {
     anchors: Vec<TrustAnchor<'static>>,
 }
 
-/// An error of a text that is to have certificates of authorities.
+/// The error for a file of authorities without a usable certificate.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{origin} holds no certificate (PEM) that can be used")]
 pub struct AuthorityError {
-    /// Where the text is from.
+    /// The source of the text.
     origin: String,
 }
 
 impl CertificateAuthority {
-    /// Returns the authorities of a text, from the place that an error names. All its certificates must be good: leaving
-    /// one out would be a silent no to the user who named the place.
+    /// Reads the authorities from a text; `origin` names its source in an error. Every certificate must be valid,
+    /// because skipping one would silently ignore the user's choice.
     pub fn new(origin: impl fmt::Display, pem: Vec<u8>) -> Result<Self, AuthorityError> {
         match anchors(&pem) {
             Some(anchors) => Ok(Self { pem, anchors }),
@@ -109,7 +109,7 @@ impl CertificateAuthority {
         }
     }
 
-    /// Returns the texts of several, in one.
+    /// Returns the texts of all authorities, joined.
     #[must_use]
     pub fn join(all: &[Self]) -> String {
         let all: Vec<&[u8]> = all

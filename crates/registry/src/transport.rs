@@ -1,8 +1,13 @@
-//! One request and its answer: login and redirects.
+//! One request and its answer, including login and redirects. The entry point is [`Transport::send`].
 //!
-//! Known attacks and where each is stopped: redirects that never end, change to plain HTTP or carry the login away
-//! (`follow`, `auth_header`), answers without end (`answer`), a peer that stops talking (`Activity`) or hardly talks
-//! (`Pace`), an upload location elsewhere (`answer::resolve`). Which addresses are good for what: `origin`.
+//! Known attacks, and the code that stops each of them:
+//!
+//! - Redirects that never end, change to plain HTTP or take the login to another server: `follow`, `auth_header`.
+//! - Endless answers: `answer`.
+//! - A silent peer: `Activity`; a very slow one: `Pace`.
+//! - An upload location at a different server: `answer::resolve`.
+//!
+//! `origin` has the rules for addresses.
 
 use std::time::Duration;
 
@@ -23,7 +28,7 @@ use crate::{limits, origin};
 pub(crate) enum RequestBody {
     Empty,
     Bytes(Bytes),
-    /// A stream and the number of its bytes. Cannot be sent twice.
+    /// A stream and its length in bytes. It cannot be sent twice.
     Stream {
         body: reqwest::Body,
         size: u64,
@@ -59,8 +64,8 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    /// Sends a request to the registry whose API is at `registry`, logs in when asked to, and follows redirects of
-    /// `GET` and `HEAD`. Every status but 401 and redirects is an answer.
+    /// Sends a request to the registry whose API is at `registry`. Logs in if the registry requires it, and follows
+    /// redirects of `GET` and `HEAD`. Any status except 401 and redirects is returned as an answer.
     pub(crate) async fn send(
         &self,
         operation: &Operation,
@@ -68,13 +73,13 @@ impl Transport {
         ask: Ask,
     ) -> Result<RegistryAnswer, Error> {
         let mut ask = ask;
-        // The first request may be the one that learns from its 401 what the registry wants.
+        // The first request may return the 401 whose challenge names the authentication method.
         for attempt in 0..2 {
             let login = self.auth_header(operation, registry, &ask.url, &ask.scope);
             let sent = login.await?;
             let (request, again) = self.request(&mut ask, sent.as_ref());
             let answer = self.wire.watched(operation, request.0, request.1).await?;
-            // A challenge of anybody else is not for this login.
+            // A challenge of another server does not apply to this login.
             if answer.status() != StatusCode::UNAUTHORIZED || !origin::is_same(&ask.url, registry) {
                 if sent.is_some() {
                     self.auth.note_accepted();
@@ -86,7 +91,7 @@ impl Transport {
                 .auth
                 .learn(operation, challenge, sent.as_ref(), &ask.scope, registry)
                 .await?;
-            // A stream went with the request. What was learned serves the next one, which its owner makes.
+            // A streamed body cannot be repeated. The caller retries and then uses the new login.
             if !again {
                 return Err(expired(operation));
             }
@@ -97,7 +102,7 @@ impl Transport {
         unreachable!("the second attempt returns")
     }
 
-    /// Returns the header with the login, which only the registry itself gets.
+    /// Returns the header with the login, or `None` for a URL outside the registry's own origin.
     async fn auth_header(
         &self,
         operation: &Operation,
@@ -111,7 +116,7 @@ impl Transport {
         self.auth.header(&self.wire, operation, scope).await
     }
 
-    /// The request, and whether it can be made a second time.
+    /// Builds the request, and returns whether it can be repeated.
     fn request(&self, ask: &mut Ask, login: Option<&HeaderValue>) -> ((Request, Activity), bool) {
         let mut request = Request::new(ask.method.clone(), ask.url.clone());
         *request.headers_mut() = ask.headers.clone();
@@ -124,7 +129,7 @@ impl Transport {
         };
         match std::mem::replace(&mut ask.body, RequestBody::Empty) {
             RequestBody::Empty => {
-                // RFC 9110, clause 8.6: where the method expects a content, its length is said even if it is zero.
+                // RFC 9110, section 8.6: if the method anticipates content, the length is sent even if it is zero.
                 if !matches!(ask.method, Method::GET | Method::HEAD | Method::DELETE) {
                     length(&mut request, 0);
                 }
@@ -182,13 +187,13 @@ impl Transport {
         answer: RegistryAnswer,
     ) -> Error {
         let boxed = || Box::new(operation.clone());
-        // Where no login was ever asked for, none helps: it is this repository that the registry refuses.
+        // If the registry never requested a login, a login would not help: it refuses this repository.
         let is_open = operation.repository().is_some() && !self.auth.is_wanted().await;
         if self.auth.is_anonymous() && !is_open {
             return Error::LoginRequired { operation: boxed() };
         }
-        // A token that was earned with the password and is refused nevertheless lacks the right, and so does a password that
-        // was accepted elsewhere.
+        // If a token obtained with the password is refused, the login lacks the permission. The same applies to a
+        // password that was accepted before.
         let bearer = answer
             .header_texts(&WWW_AUTHENTICATE)
             .any(|text| text.to_ascii_lowercase().starts_with("bearer"));
@@ -200,7 +205,8 @@ impl Transport {
     }
 }
 
-/// A token can end between two requests. A streamed body is gone then, so the caller has to begin the step again.
+/// Returns the error for a token that expired between two requests. The streamed body is consumed, so the caller must
+/// repeat the step.
 fn expired(operation: &Operation) -> Error {
     Error::Busy {
         operation: Box::new(operation.clone()),

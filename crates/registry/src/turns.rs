@@ -1,9 +1,10 @@
-//! Turns at reading the source, and with that the number of connections that send.
+//! Turns for reading the source, which also limit the number of sending connections. [`ReadTurns`] grants them in the
+//! order of the queue.
 //!
-//! Nothing says beforehand how many are good. A disk with heads loses by every jump from one blob to another, and one
-//! connection through a long line carries a fraction of it; but most virtual disks claim to rotate, and some fast ones
-//! are slow elsewhere. So what happens decides: one blob is read at first, from its beginning to its end; more are
-//! tried, and kept while more bytes get through. Blobs have their turn in the order in which they came.
+//! The best number is not known in advance. A disk with heads loses time by every seek between blobs, and a single
+//! connection over a long line uses a fraction of its bandwidth. The kind of disk is no indication: most virtual disks
+//! claim to rotate, and some fast disks are slow elsewhere. The number is therefore measured: one blob is read at
+//! first, then more are tried and kept if the throughput increases.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
@@ -18,25 +19,25 @@ use crate::limits;
 /// The number of blobs that are read from the source at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadConcurrency {
-    /// One blob at first, and more while more gets through.
+    /// One blob at first, and more while the throughput increases.
     #[default]
     Adapted,
-    /// One blob, from its beginning to its end: a disc in a drive loses more by seeking than anything gains.
+    /// One blob at a time, from its beginning to its end. An optical disc loses more by seeking than concurrency gains.
     One,
 }
 
-/// The turns of readers, and the buffers that they read into.
+/// The queue of readers, and the buffers that they use.
 pub(crate) struct ReadTurns {
     state: Mutex<TurnsState>,
-    /// The signal for threads in the middle of a blob.
+    /// The signal for threads that have started to read a blob.
     changed: Condvar,
-    /// The signal for readers that have not begun.
+    /// The signal for readers that have not started.
     comes: Notify,
     buffers: Arc<Buffers>,
 }
 
 struct TurnsState {
-    /// The tickets of those who read, or wait to; the earliest first.
+    /// The tickets of all readers in the queue, in order.
     tickets: BTreeSet<u64>,
     next: u64,
     climb: Climb,
@@ -61,7 +62,7 @@ impl ReadTurns {
         })
     }
 
-    /// A place behind all the others.
+    /// Appends a reader to the queue.
     pub(crate) fn queue(self: &Arc<Self>) -> ReadTurn {
         let mut state = self.state();
         let ticket = state.next;
@@ -73,7 +74,7 @@ impl ReadTurns {
         }
     }
 
-    /// Bytes have been handed to connections.
+    /// Counts bytes that were passed to connections.
     pub(crate) fn moved(&self, bytes: u64) {
         let mut state = self.state();
         let queued = state.tickets.len();
@@ -83,7 +84,7 @@ impl ReadTurns {
         }
     }
 
-    /// The registry has asked for fewer requests.
+    /// Records that the registry has requested fewer requests.
     pub(crate) fn refused(&self) {
         self.state().climb.refused(Instant::now());
     }
@@ -98,14 +99,14 @@ impl ReadTurns {
     }
 }
 
-/// A place in the queue of those who read, until it is dropped.
+/// A place in the queue of readers. It is released when the value is dropped.
 pub(crate) struct ReadTurn {
     turns: Arc<ReadTurns>,
     ticket: u64,
 }
 
 impl ReadTurn {
-    /// Waits until it comes.
+    /// Waits for the turn.
     pub(crate) async fn comes(&self) {
         loop {
             let woken = self.turns.comes.notified();
@@ -116,8 +117,8 @@ impl ReadTurn {
         }
     }
 
-    /// Waits on this thread until it may read the next buffer. Whoever has begun reads a little nevertheless now and
-    /// then: the connection that waits for it would be closed.
+    /// Blocks this thread until it may read the next buffer, at most [`limits::PAUSE`]. A reader that has started must
+    /// read from time to time, or its connection would be closed.
     pub(crate) fn wait(&self) {
         let waits = |state: &mut TurnsState| !state.may_read(self.ticket);
         let changed = &self.turns.changed;
@@ -130,12 +131,13 @@ impl ReadTurn {
         self.turns.buffers.take(length)
     }
 
-    /// Notes how long the medium took to give a buffer.
+    /// Records the time that the medium took to fill a buffer.
     pub(crate) fn waited(&self, took: Duration) {
         self.turns.state().climb.waited(took);
     }
 
-    /// Lets others read, unless the registry has asked for fewer requests: then only when the request has ended.
+    /// Gives the turn to the next reader. If the registry has requested fewer requests, the turn ends with the request
+    /// instead.
     pub(crate) fn has_read(&self) {
         let mut state = self.turns.state();
         if state.climb.careful {
@@ -164,37 +166,37 @@ impl TurnsState {
     }
 }
 
-/// The number of readers that are allowed, and the speed seen with each number.
+/// The allowed number of readers, and the measurement that determines it.
 struct Climb {
     allowed: usize,
     most: usize,
-    /// Whether the registry has asked for fewer requests.
+    /// Indicates whether the registry has requested fewer requests.
     careful: bool,
     purpose: WindowPurpose,
-    /// Trials that brought nothing.
+    /// The number of trials without a gain.
     failed: u32,
-    /// The window that runs, from the first bytes on: before them it was the registry that was waited for.
+    /// The current window. It starts with the first bytes: until then, the registry was the cause of the wait.
     window: Option<SpeedWindow>,
 }
 
-/// A time in which the speed is measured.
+/// An interval in which the speed is measured.
 struct SpeedWindow {
     since: Instant,
     bytes: u64,
-    /// The time that readers together waited for the medium.
+    /// The time that all readers together waited for the medium.
     reading: Duration,
 }
 
-/// The purpose of the window that runs now.
+/// The purpose of the current window.
 #[derive(Clone, Copy)]
 enum WindowPurpose {
-    /// The speed with as many as there are is measured, after this many windows.
+    /// Measures the speed with the current number of readers after this number of windows.
     Measure(u32),
-    /// The trial of more readers than the number `before`, which had this speed.
+    /// Tries more readers than `before`, which had this speed.
     Trial {
         before: usize,
         rate: f64,
-        /// Whether those that are new have found their way.
+        /// Indicates whether the additional readers have started.
         begun: bool,
     },
 }
@@ -221,14 +223,14 @@ impl Climb {
         }
     }
 
-    /// Counts time for which a reader waited for the medium.
+    /// Adds time for which a reader waited for the medium.
     fn waited(&mut self, took: Duration) {
         if let Some(window) = &mut self.window {
             window.reading += took;
         }
     }
 
-    /// Counts bytes. Whether another number may read now.
+    /// Counts bytes. Returns whether the allowed number has changed.
     fn moved(&mut self, now: Instant, bytes: u64, queued: usize) -> bool {
         let is_cheap = self.is_cheap();
         let Some(window) = &mut self.window else {
@@ -241,7 +243,7 @@ impl Climb {
         let jumps = window.reading > took / 2;
         let over = match self.purpose {
             _ if !is_cheap => took >= 2 * limits::WINDOW,
-            // The beginning of a blob, where every medium jumps, says nothing of the rest.
+            // The beginning of a blob, where every medium seeks, is not representative.
             WindowPurpose::Measure(_) if jumps => seen,
             _ => seen || took >= limits::WINDOW,
         };
@@ -256,7 +258,8 @@ impl Climb {
         self.allowed != allowed
     }
 
-    /// Whether it is only asked if the medium jumps: what many connections are worth is a finer question.
+    /// Checks whether the window only tests if the medium seeks. The benefit of more connections requires a longer
+    /// measurement.
     fn is_cheap(&self) -> bool {
         match self.purpose {
             WindowPurpose::Measure(_) => self.allowed < limits::HARMLESS,
@@ -271,8 +274,9 @@ impl Climb {
             WindowPurpose::Trial {
                 before, rate: was, ..
             } if self.is_cheap() => {
-                // What readers wait for then is the medium. On a line, speeds vary.
+                // The medium is the cause only if readers wait for it, because the speed of a line varies.
                 if jumps && rate < was * limits::TRIAL_LOSS {
+                    // Each further trial would make the medium seek again.
                     self.failed = limits::TRIALS;
                     self.go_back(before);
                 } else if self.allowed == limits::HARMLESS {
@@ -286,6 +290,7 @@ impl Climb {
                 rate,
                 begun: false,
             } => {
+                // The first window includes the start of the additional readers.
                 self.purpose = WindowPurpose::Trial {
                     before,
                     rate,
@@ -305,7 +310,7 @@ impl Climb {
         }
     }
 
-    /// Lets more read, if there are more.
+    /// Allows more readers, if more are queued.
     fn try_more(&mut self, rate: f64, queued: usize) {
         let before = self.allowed;
         self.purpose = WindowPurpose::Measure(0);
@@ -327,11 +332,12 @@ impl Climb {
     fn refused(&mut self, now: Instant) {
         self.careful = true;
         self.go_back((self.allowed / 2).max(1));
+        // The running window was measured with more readers.
         self.window = Some(SpeedWindow::new(now));
     }
 }
 
-/// The next number to try. [`limits::HARMLESS`] is one of them.
+/// Returns the next number to try. [`limits::HARMLESS`] is one of them.
 fn more(allowed: usize) -> usize {
     let doubled = allowed * 2;
     if allowed < limits::HARMLESS {
@@ -347,8 +353,9 @@ mod tests {
 
     use super::*;
 
-    /// A push of many blobs for a minute, whose first byte the registry takes after five seconds: what gets through in a
-    /// second with so many readers, and whether they wait for the medium. How many read at the end, and at most.
+    /// Simulates a push of many blobs for a minute, whose first byte the registry accepts after five seconds. `rate` is
+    /// the throughput per second for a number of readers, and `waits` is whether they wait for the medium. Returns the
+    /// number of readers at the end and the largest number.
     fn climb(rate: impl Fn(usize) -> u64, waits: bool) -> (usize, usize) {
         let (start, tick) = (Instant::now(), Duration::from_millis(10));
         let mut climb = Climb::new(limits::REQUESTS);
@@ -369,9 +376,9 @@ mod tests {
         let line = |connections: usize| connections.min(20) as u64 * 400_000;
         let all = (limits::REQUESTS, limits::REQUESTS);
         assert_eq!(climb(line, false), all);
-        // Who has all it can do has no more than are harmless, but for trials.
+        // If one reader reaches the full speed, there are no more than the harmless number, except for trials.
         assert_eq!(climb(|_| 300_000_000, false).0, limits::HARMLESS);
-        // So has a line that is slower by chance: the medium does not jump.
+        // The same applies to a line that happens to be slower: the medium does not seek.
         let slower = |connections: usize| 10_000_000 / connections as u64;
         assert_eq!(climb(slower, false).0, limits::HARMLESS);
     }
@@ -380,7 +387,7 @@ mod tests {
     fn a_medium_that_jumps_is_read_by_one_after_one_trial() {
         let jumping = |readers: usize| if readers == 1 { 100_000_000 } else { 2_000_000 };
         assert_eq!(climb(jumping, true), (1, 2));
-        // A slow one that does not is read by several.
+        // A slow medium that does not seek is read by several readers.
         assert_eq!(climb(|_| 100_000_000, true).0, limits::HARMLESS);
     }
 
@@ -404,7 +411,7 @@ mod tests {
         first.has_read();
         assert!(may_read(&second));
 
-        // Where the registry has asked for fewer requests, not before it has answered.
+        // If the registry has requested fewer requests, a turn ends with the answer.
         turns.refused();
         let third = turns.queue();
         second.has_read();

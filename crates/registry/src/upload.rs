@@ -1,6 +1,6 @@
-//! Uploads of one blob into one repository: in one request, or in parts if it is large; in chunks where that is
-//! refused, and in one request where parts are; resumed where the registry says how far it got, also after this process
-//! was ended; and given back when it cannot be finished.
+//! The upload of one blob into one repository ([`Upload::run`]). A small blob is sent in one request, a large one in
+//! parts. If the registry refuses one form, the other is tried. An upload is resumed if the registry reports its
+//! progress, also by a later process, and cancelled if it cannot be completed.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
@@ -26,7 +26,7 @@ pub(crate) struct Upload<'a> {
     pub(crate) source: &'a Arc<BlobSource>,
     pub(crate) tell: Tell<'a, Event>,
     pub(crate) turns: &'a Arc<ReadTurns>,
-    /// The failure that has ended the whole push, of this upload or of another.
+    /// The failure of this or another upload that has ended the push.
     pub(crate) stopped: &'a OnceLock<Arc<Error>>,
 }
 
@@ -34,29 +34,30 @@ pub(crate) struct Upload<'a> {
 #[derive(Default)]
 struct Failures {
     failed: Failed,
-    /// Bytes acknowledged when the failures were last forgotten. Only [`limits::PROGRESS`] more count as progress: a
-    /// registry that forgets bytes and takes them again, or takes a few, would otherwise keep the push going for ever.
+    /// The number of acknowledged bytes when the failures were last reset. Progress requires [`limits::PROGRESS`] more
+    /// bytes: otherwise, a registry that repeatedly loses or accepts a few bytes would keep the push running forever.
     counted: u64,
-    /// Breaks of a whole upload: some proxies cut large bodies off without a word.
+    /// The number of interruptions of a request with the whole blob: some proxies close the connection on large bodies
+    /// without an answer.
     breaks: u32,
-    /// Bytes per chunk, for this blob only.
+    /// The size of a chunk in bytes, for this blob only.
     chunk: Option<u64>,
-    /// Whether parts of this blob were refused.
+    /// Indicates whether the registry refused parts of this blob.
     whole: bool,
 }
 
 /// The state of an upload.
 struct UploadState<'a> {
     session: Option<UploadSession>,
-    /// An upload that is open and not used yet.
+    /// An open upload that is not used yet.
     spare: Option<OpenUpload>,
     failures: Failures,
-    /// The entry where another process will find it.
+    /// The journal entry from which another process can resume.
     entry: Option<(JournalEntry, UploadSubject<'a>)>,
 }
 
 impl Upload<'_> {
-    /// Uploads the blob, whose turn it is. `opened` is an upload that a refused mount or a plan has left open.
+    /// Uploads the blob. `turn` must have come. `opened` is an upload that a refused mount or the survey has opened.
     pub(crate) async fn run(
         &self,
         opened: Option<OpenUpload>,
@@ -66,7 +67,7 @@ impl Upload<'_> {
         let mut turn = Arc::new(turn);
         loop {
             let attempt = self.attempt(&mut state, &turn).await;
-            // Others may read while this blob waits for its next attempt.
+            // Other blobs may be read while this one waits for its next attempt.
             drop(turn);
             let Err(trouble) = attempt else {
                 return Ok(self.end_well(state).await);
@@ -86,7 +87,7 @@ impl Upload<'_> {
         }
     }
 
-    /// Looks for an upload of the blob that an earlier process has left.
+    /// Loads the upload of the blob that an earlier process has left, if any.
     async fn begin(&self, opened: Option<OpenUpload>) -> UploadState<'_> {
         let mut state = UploadState {
             session: opened.map(UploadSession::new),
@@ -95,7 +96,8 @@ impl Upload<'_> {
             entry: None,
         };
         let (digest, size) = (self.source.digest(), self.source.size());
-        // Of a broken request most registries keep nothing, so that a blob of one request has nothing to go on with.
+        // Most registries discard the data of an aborted request, so there is nothing to resume for a blob that is sent
+        // in one request.
         let in_parts = self.client.part(size).is_some();
         let Some(journal) = self.client.journal().filter(|_| in_parts) else {
             return state;
@@ -115,7 +117,7 @@ impl Upload<'_> {
         };
         if let Some((entry, remembered)) = journal.entry(&subject, &ignored) {
             if let Some(remembered) = remembered {
-                // The registry may have forgotten the earlier upload: then the open one is needed after all.
+                // If the registry no longer knows the earlier upload, the open one is used.
                 let opened = state.session.replace(UploadSession::remembered(remembered));
                 state.spare = opened.map(|session| session.upload);
             }
@@ -133,16 +135,16 @@ impl Upload<'_> {
         resumed.map_or(Arrival::Uploaded, |from| Arrival::Resumed { from })
     }
 
-    /// Leaves what another run can go on with, and gives back the rest.
+    /// Keeps an upload that another run can resume, and cancels everything else.
     async fn end_badly(&self, state: UploadState<'_>, error: &Error) {
         self.give_back(state.spare.map(UploadSession::new)).await;
-        // An upload that nothing came to leaves nothing to go on with.
+        // An upload without any bytes is not worth resuming.
         let untouched =
             |session: &UploadSession| session.acknowledged == 0 && !session.is_remembered();
-        // A full disk is not helped by what stays on it.
+        // If the disk is full, an upload that stays would take up space.
         let ended_by = self.stopped.get().map_or(error, AsRef::as_ref);
         let later = error.is_retried() && !error.is_storing();
-        // These end the run and say nothing against the upload.
+        // These errors end the push but are not about the upload.
         let later = later || matches!(error, Error::TooSlow { .. } | Error::Stopped);
         let later = later && !ended_by.is_storing();
         match (state.session, state.entry) {
@@ -156,7 +158,7 @@ impl Upload<'_> {
         }
     }
 
-    /// Decides how to go on, and waits.
+    /// Determines the next attempt, and waits for it.
     async fn recover(
         &self,
         trouble: UploadTrouble,
@@ -185,14 +187,14 @@ impl Upload<'_> {
             }
             UploadTrouble::Failed(error) => error,
         };
-        // Too many requests (RFC 6585, clause 4), or too much load (RFC 9110, clause 15.6.4).
+        // Too many requests (RFC 6585, section 4), or too much load (RFC 9110, section 15.6.4).
         let asks_for_fewer = |status: u16| matches!(status, 429 | 503);
         if matches!(&error, Error::Busy { status, .. } if asks_for_fewer(*status)) {
             self.turns.refused();
         }
         let policy = self.client.retry();
         let Some(wait) = policy.after(&mut failures.failed, &error) else {
-            // An upload of an earlier process that takes nothing more goes first, the blob only after a new one.
+            // If the upload of an earlier process accepts no more bytes, a new one is tried before the blob fails.
             if !session.as_ref().is_some_and(UploadSession::is_stuck) {
                 return ControlFlow::Break(error);
             }
@@ -203,7 +205,7 @@ impl Upload<'_> {
         if matches!(error, Error::Interrupted { .. }) {
             failures.breaks += 1;
         }
-        // Twice is hardly chance: some proxies cut large bodies off.
+        // Two interruptions are hardly a coincidence: some proxies close the connection on large bodies.
         if failures.breaks >= 2 && self.source.size() > limits::CHUNK {
             failures.chunk = Some(limits::CHUNK);
         }
@@ -220,7 +222,7 @@ impl Upload<'_> {
         self.client.is_stopped() || self.stopped.get().is_some()
     }
 
-    /// Returns once nothing more is to be tried.
+    /// Returns once the push must stop.
     async fn stops(&self) {
         while !self.is_stopped() {
             tokio::time::sleep(limits::STOP_LOOK).await;
@@ -252,10 +254,10 @@ impl Upload<'_> {
         let size = self.source.size();
         let chunk = self.chunk(failures);
         let from = position(session.as_ref());
-        // Behind what came already, the rest goes as a chunk.
+        // After an offset, the rest is sent as a chunk.
         let whole = from == 0 && chunk.is_none();
-        // Read before anything is asked of the registry: what is unreadable, or small and damaged, opens no upload.
-        // What the registry demands of chunks is not known before an upload is open; it is compared below.
+        // The source is read before any request, so that an unreadable blob, or a damaged blob of one buffer, opens no
+        // upload. The registry's minimum for chunks is not known before an upload is open; it is applied below.
         let smallest = session.as_ref().map_or(0, |s| s.upload.smallest_chunk);
         let mut pieces = self.read(from, chunk, smallest, turn).await?;
         if session.is_none() {
@@ -266,22 +268,21 @@ impl Upload<'_> {
             return self.put_whole(open, pieces).await;
         }
         while open.acknowledged < size {
-            // The registry may want larger chunks than were read: it says so when it opens the upload
+            // The registry can require larger chunks than were read. It states so when it opens the upload
             // (`OCI-Chunk-Min-Length`).
             let end = self.end(open.acknowledged, chunk, open.upload.smallest_chunk);
             if pieces.range() != (open.acknowledged, end) {
                 let smallest = open.upload.smallest_chunk;
                 pieces = self.read(open.acknowledged, chunk, smallest, turn).await?;
             }
-            // Before the part is sent: whoever goes on after a kill believes no registry that claims more than this
-            // end.
+            // The record precedes the part: a later process rejects any claim of the registry beyond the recorded end.
             self.remember(entry.as_ref(), open, end).await;
             let by_choice = self.forced(failures).is_none() && open.resumed.is_none();
             self.patch(open, pieces, by_choice).await?;
             if open.acknowledged == size {
                 break;
             }
-            // There is no next part whose record would have this one's end.
+            // No later record would include the end of this part.
             if self.is_stopped() {
                 self.remember(entry.as_ref(), open, open.acknowledged).await;
             }
@@ -308,14 +309,14 @@ impl Upload<'_> {
         self.client.open_upload(&operation, self.repository).await
     }
 
-    /// Bytes of one request, where one for all is too much.
+    /// Returns the size of one request in bytes, or `None` if the blob is sent in one request.
     fn chunk(&self, failures: &Failures) -> Option<u64> {
         let by_choice = || self.client.part(self.source.size());
         let forced = self.forced(failures);
         forced.or_else(|| by_choice().filter(|_| !failures.whole))
     }
 
-    /// Bytes of one request, where somebody refuses larger ones.
+    /// Returns the size of one request in bytes if the registry or a proxy refuses larger ones.
     fn forced(&self, failures: &Failures) -> Option<u64> {
         match (failures.chunk, self.client.chunk()) {
             (Some(here), Some(everywhere)) => Some(here.min(everywhere)),
@@ -323,7 +324,7 @@ impl Upload<'_> {
         }
     }
 
-    /// Writes down what another process needs to go on, while the bytes up to `end` are on their way.
+    /// Records the state that another process needs to resume, while the bytes up to `end` are sent.
     async fn remember(
         &self,
         entry: Option<&(JournalEntry, UploadSubject<'_>)>,
@@ -340,7 +341,7 @@ impl Upload<'_> {
         }
     }
 
-    /// The end of the chunk that begins at `from`.
+    /// Returns the end of the chunk that begins at `from`.
     fn end(&self, from: u64, chunk: Option<u64>, smallest: u64) -> u64 {
         let size = self.source.size();
         let length = chunk.unwrap_or(size).max(smallest);

@@ -1,4 +1,5 @@
-//! The requests of an upload: sending, asking how far it got, committing it; and what each answer means.
+//! The requests of an upload: send content, query the progress, and commit. Each function interprets the registry's
+//! answer as the OCI distribution specification requires, with the deviations of known registries.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -34,8 +35,8 @@ impl Upload<'_> {
         if matches!(error, Error::Full { .. }) {
             return Err(error.into());
         }
-        // 413 is about the length (RFC 9110, clause 15.5.14). The codes of the second line are about requests of this
-        // kind, whatever they carry. Of 400 and 404 the reason stays unknown, unless the registry says that it was
+        // 413 is about the length (RFC 9110, section 15.5.14). The statuses of the second arm are about this kind of
+        // request, whatever its content. The reason for 400 and 404 is unknown, unless the registry's error code blames
         // the content.
         let smaller = match status.as_u16() {
             413 => smaller(size).map(Smaller::Chunks),
@@ -59,7 +60,7 @@ impl Upload<'_> {
         let (from, to) = pieces.range();
         let operation = self.operation();
         let mut ask = self.ask(Method::PATCH, open.upload.location.clone());
-        // Not as RFC 9110 has it: without a unit and a size, and both ends belong to the chunk (distribution
+        // This header differs from RFC 9110: it has no unit and no size, and both ends are inclusive (distribution
         // specification, "Pushing a blob in chunks").
         let range = HeaderValue::from_str(&format!("{from}-{}", to.saturating_sub(1)));
         let range = range.expect("digits and a hyphen");
@@ -74,7 +75,7 @@ impl Upload<'_> {
             let smaller = smaller(to - from).filter(|next| *next >= open.upload.smallest_chunk);
             return Err(match (smaller, status.as_u16()) {
                 (Some(smaller), 413) => UploadTrouble::Refused(Smaller::Chunks(smaller)),
-                // As for a whole blob; where parts were not chosen freely, there is nothing else to try.
+                // As for a whole blob. If the registry required the parts, there is no alternative.
                 (_, 405 | 411 | 415 | 501) if by_choice => {
                     UploadTrouble::Refused(Smaller::WholeEverywhere)
                 }
@@ -83,7 +84,7 @@ impl Upload<'_> {
             });
         }
         self.take_location(open, &answer).await?;
-        // Registries that do not say how far they got have taken all of it.
+        // A registry that does not report the progress has accepted the entire chunk.
         let end = answer.header("range").and_then(range_end);
         let end = end.filter(|end| *end > 1).unwrap_or(to);
         if end <= from || end > to {
@@ -116,7 +117,7 @@ impl Upload<'_> {
         }
     }
 
-    /// Streams a range. The source's own error comes first: a broken connection is only its consequence.
+    /// Streams a range. An error of the source takes precedence, because the broken connection is its consequence.
     async fn send(
         &self,
         ask: Ask,
@@ -124,8 +125,8 @@ impl Upload<'_> {
         pieces: RangePieces,
     ) -> Result<RegistryAnswer, Error> {
         let (from, to) = pieces.range();
-        // The connection owns the body and may outlive this call, so the body cannot hold `tell`: how far it got
-        // comes through a channel.
+        // The connection owns the body and can outlive this call, so the body cannot borrow `tell`. A channel reports
+        // the progress instead.
         let (body, activity, fault) = pieces.into_body(self.on_sent(open));
         let mut ask = ask;
         ask.body = RequestBody::Stream {
@@ -155,7 +156,7 @@ impl Upload<'_> {
         let turns = Arc::clone(self.turns);
         Box::new(move |position| {
             let before = *sent.borrow();
-            // What this upload had before is no progress.
+            // Bytes that this upload has sent before are not progress.
             let bytes = position.saturating_sub(before);
             pace.moved(bytes);
             turns.moved(bytes);
@@ -163,7 +164,8 @@ impl Upload<'_> {
         })
     }
 
-    /// Asks how far a broken upload got (`GET` on its location). No answer that makes sense means that it is lost.
+    /// Queries the progress of an interrupted upload (`GET` on its location). The upload is lost if there is no usable
+    /// answer.
     pub(crate) async fn find_position(
         &self,
         session: &mut Option<UploadSession>,
@@ -175,16 +177,16 @@ impl Upload<'_> {
         let answer = match self.client.send(&self.operation(), ask).await {
             Ok(answer) => answer,
             Err(error) => {
-                // That the registry cannot be asked says nothing of the upload.
+                // A failed request says nothing about the upload.
                 *session = Some(open);
                 return Err(error);
             }
         };
         let reach = open.reach();
         let end = answer.header("range").and_then(range_end);
-        // `0-0` stands for nothing as well as for one byte, and some registries never say anything else: then what
-        // was acknowledged last is the best guess, and the registry refuses it if it is wrong. Where nothing was, a
-        // new upload costs less than finding out that a whole blob was added to bytes of an earlier attempt.
+        // `0-0` means either no byte or one byte, and some registries never report anything else. The last acknowledged
+        // offset is then the best guess, which the registry refuses if it is wrong. If nothing was acknowledged, a new
+        // upload is cheaper: a wrong guess would append the whole blob to bytes of an earlier attempt.
         let acknowledged = Some(open.acknowledged).filter(|end| *end > 0);
         let end = end.filter(|end| *end > 1).or(acknowledged);
         let end = end.filter(|end| answer.status().is_success() && *end <= reach);
@@ -202,7 +204,7 @@ impl Upload<'_> {
         Ok(())
     }
 
-    /// The registry has these bytes of an earlier process.
+    /// Records that the registry has these bytes of an earlier process.
     fn resume(&self, open: &mut UploadSession, from: u64) {
         open.resumed = Some(from);
         open.sent.send_replace(from);
@@ -219,8 +221,8 @@ impl Upload<'_> {
         open: &mut UploadSession,
         answer: &RegistryAnswer,
     ) -> Result<(), Error> {
-        // Each answer names the place for the next request. Distribution 2.8 signs the offset into it: an older one
-        // is refused.
+        // Each answer contains the location for the next request. Distribution 2.8 signs the offset into it and refuses
+        // an older one.
         if let Some(location) = answer.location() {
             let operation = self.operation();
             let registry = self.client.base(&operation).await?;

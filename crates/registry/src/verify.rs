@@ -1,6 +1,6 @@
-//! Reads back everything that a push puts in place: each blob in each repository that is to have it, to its last byte and
-//! hashed, and each manifest under its reference. What a registry says it has is asked for first, which is cheap; only
-//! what it gives is read.
+//! Verification of pushed content. [`verify`] reads back each blob in each of its repositories to the last byte and
+//! hashes it, and reads each manifest under its reference. Presence is checked first, which is cheap, so that only
+//! existing content is read.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -23,25 +23,25 @@ use crate::pull::{BlobPull, FailedPull, fetch};
 use crate::several::Several;
 use crate::survey::Hidden;
 
-/// The state of a job's content at a registry.
+/// The state of a job's content in a registry.
 #[derive(Debug, Default)]
 pub struct Verified {
     /// The faults found, by repository.
     pub faults: Vec<Faulty>,
-    /// Bytes of blobs that were read and are right.
+    /// The size of the blobs that were read and match, in bytes.
     pub bytes: u64,
-    /// The number of blobs looked at; one counts once for each repository.
+    /// The number of those blobs; a blob counts once per repository.
     pub blobs: usize,
-    /// The blobs and manifests found, as a push can use them: what is damaged is not there.
+    /// The blobs and manifests found, as input for a push. Damaged content counts as absent.
     pub known: KnownContent,
 }
 
-/// A blob or a manifest that is not as it should be.
+/// A blob or a manifest with a fault.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Faulty {
-    /// The repository that it is in.
+    /// The repository.
     pub repository: RepositoryPath,
-    /// The tag or digest that it is asked for by.
+    /// The tag or digest under which it was requested.
     pub reference: Reference,
     /// The kind of fault.
     pub fault: Fault,
@@ -59,7 +59,7 @@ pub enum Fault {
     Other(Digest),
 }
 
-/// Reads all of a job back. An error is that it could not be found out.
+/// Reads back the entire job. An error means that the state could not be determined.
 pub async fn verify(
     client: &Client,
     job: &PushJob,
@@ -76,7 +76,7 @@ pub async fn verify(
             if verified.known.has_blob(repository, &blob.digest) {
                 reading.push((repository, blob.digest, blob.size));
             } else if blob.size > 0 {
-                // An empty one has no byte that could be asked for, so that nothing is known of it.
+                // An empty blob has no byte that could be requested, so its presence is unknown.
                 verified.note(repository, blob.digest.into(), Fault::Missing);
             }
         }
@@ -127,7 +127,7 @@ impl Verified {
         let found = client.survey_manifests(job, Hidden::Unknown).await?;
         for manifest in &job.manifests {
             let (repository, reference) = (&manifest.repository, &manifest.reference);
-            let found = found.get(repository).and_then(|it| it.get(reference));
+            let found = found.get(repository).and_then(|at| at.get(reference));
             match found.and_then(|found| found.digest()) {
                 Some(found) if found == manifest.digest => {}
                 Some(found) => self.note(repository, reference.clone(), Fault::Other(found)),
@@ -139,7 +139,7 @@ impl Verified {
     }
 }
 
-/// The amount that was read back.
+/// The progress of reading back.
 struct ReadProgress<'a> {
     total: u64,
     done: Mutex<HashMap<(RepositoryPath, Digest), u64>>,
@@ -155,7 +155,7 @@ impl<'a> ReadProgress<'a> {
         }
     }
 
-    /// Reads one blob. What is wrong with it; an error if that could not be found out.
+    /// Reads one blob and returns its fault, if any. An error means that the state could not be determined.
     async fn back(
         &self,
         client: &Client,

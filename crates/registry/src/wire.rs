@@ -1,4 +1,5 @@
-//! One request and its answer as they are: time limits, no login, no redirects.
+//! One HTTP request and its answer, with time limits but without login and redirects. [`ClientWire`] also reports each
+//! request to the listener, without secrets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,11 +17,11 @@ use crate::identity::ShownIdentity;
 use crate::limits;
 use crate::pace::Pace;
 
-/// The HTTP client, and how fast all its connections together are.
+/// The HTTP client, and the pace of all its connections.
 pub(crate) struct ClientWire {
     http: reqwest::Client,
     pace: Arc<Pace>,
-    /// Whether anybody has ever answered.
+    /// Indicates whether a server has ever answered.
     answered: AtomicBool,
     listener: Listener,
     shown: Arc<ShownIdentity>,
@@ -42,8 +43,9 @@ impl ClientWire {
         }
     }
 
-    /// Sends exactly this request. If its connection ends before a byte of it is written, it goes out on another one: a
-    /// server that refuses a client certificate (TLS 1.3) may do so at that moment, and then nobody hears why.
+    /// Sends exactly this request. If the connection is closed before any of it was sent, another connection is used. A
+    /// server that refuses a client certificate (TLS 1.3) can close the connection at that moment, and the reason would
+    /// be lost.
     pub(crate) async fn send(
         &self,
         operation: &Operation,
@@ -61,7 +63,7 @@ impl ClientWire {
         self.watched(operation, request, self.activity()).await
     }
 
-    /// Sends a request, where whoever makes the body says what the connection waits for.
+    /// Sends a request with a given activity, which the producer of the body updates.
     pub(crate) async fn watched(
         &self,
         operation: &Operation,
@@ -89,12 +91,12 @@ impl ClientWire {
         }
     }
 
-    /// The time by the clock of TLS.
+    /// Returns the time by the clock of TLS.
     pub(crate) fn now(&self) -> Option<SystemTime> {
         self.shown.now()
     }
 
-    /// Returns the cause of an error where a server refuses the client certificate.
+    /// Adds the cause to a server's refusal of the client certificate.
     pub(crate) fn explain(&self, error: Error) -> Error {
         self.shown.explain(error)
     }
@@ -103,7 +105,7 @@ impl ClientWire {
         Activity::new(&self.pace)
     }
 
-    /// Whether anybody has ever answered.
+    /// Checks whether a server has ever answered.
     pub(crate) fn has_answered(&self) -> bool {
         self.answered.load(Ordering::Relaxed)
     }
@@ -113,23 +115,24 @@ impl ClientWire {
     }
 }
 
-/// The status of an answer, if there is one.
+/// Returns the status of an answer, if there is one.
 fn status<L>(answer: &Result<reqwest::Result<Response>, L>) -> Option<u16> {
     let response = answer.as_ref().ok()?.as_ref().ok()?;
     Some(response.status().as_u16())
 }
 
-/// The parameters whose values say what is asked for. Those of others may be all that somebody else needs to go on with
-/// an upload or to read from a store.
+/// The query parameters that are shown. The values of other parameters can be sufficient to continue an upload or to
+/// read from a storage.
 const PLAIN: [&str; 7] = ["digest", "from", "last", "mount", "n", "scope", "service"];
 
-/// A URL for people: no login, no state of an upload, no signature.
+/// Returns a URL for display, without a login, the state of an upload, or a signature.
 fn without_secrets(url: &Url) -> String {
     let mut shown = url.clone();
-    // Errors are those of URLs without a host, which are never sent.
+    // These calls fail only for URLs without a host, which are never sent.
     let _ = shown.set_username("");
     let _ = shown.set_password(None);
     shown.set_fragment(None);
+    // The rest of the path identifies the upload, which can be sufficient to write to it.
     if let Some((before, _)) = url.path().split_once("/uploads/") {
         shown.set_path(&format!("{before}/uploads/"));
     }

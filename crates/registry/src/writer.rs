@@ -1,4 +1,5 @@
-//! A thread that writes what comes from a connection, so that neither waits for the other longer than it must.
+//! A thread that writes received data to a sink, so that the connection and the disk do not wait for each other
+//! unnecessarily.
 
 use std::io;
 
@@ -8,7 +9,7 @@ use tokio::task::JoinHandle;
 
 use crate::limits;
 
-/// Writes pieces into a sink, which it gives back at the end.
+/// Writes pieces into a sink, which [`SinkWriter::end`] returns.
 pub(crate) struct SinkWriter<S> {
     pieces: mpsc::Sender<Bytes>,
     thread: JoinHandle<(S, io::Result<()>)>,
@@ -29,7 +30,7 @@ impl<S: Send + 'static> SinkWriter<S> {
         Self { pieces, thread }
     }
 
-    /// Whether the writer still takes something. If not, [`SinkWriter::end`] has the reason.
+    /// Passes a piece to the writer. Returns `false` if the writer has failed; [`SinkWriter::end`] has the error.
     pub(crate) async fn take(&mut self, piece: Bytes) -> bool {
         self.pieces.send(piece).await.is_ok()
     }
@@ -41,7 +42,7 @@ impl<S: Send + 'static> SinkWriter<S> {
     }
 }
 
-/// Runs what may wait for the disk beside the connections.
+/// Runs blocking work outside the async threads.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
     joined(tokio::task::spawn_blocking(work)).await
 }

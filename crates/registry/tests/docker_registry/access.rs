@@ -1,4 +1,4 @@
-//! Reaching a registry: every way to fail has its own words and its own next step.
+//! Access to a registry: every kind of failure has its own error.
 
 use registry::{
     Attempts, Client, ClientOptions, Credentials, Error, PlainHttp, Proxies, RetryPolicy, push,
@@ -60,7 +60,7 @@ async fn each_way_to_fail_is_told_apart() {
     .unwrap_err();
     assert!(matches!(error, Error::LoginUnsupported { .. }), "{error:?}");
 
-    // The certificate is for this address and `localhost`, not for others of the same machine.
+    // The certificate is valid for this address and `localhost`, not for other addresses of the machine.
     let free = FreePort::new();
     let other = format!("127.0.0.2:{}", free.number);
     let error = ping(&other, server.options()).await.unwrap_err();
@@ -170,7 +170,7 @@ async fn redirects_are_limited_and_carry_no_login() {
     assert!(registry.count("GET", "/v2/loop/") < 10);
 }
 
-/// A registry that wants a login, and names uploads at another host.
+/// A registry that requires a login and names upload locations at another host.
 fn uploads_at(upstream: u16, elsewhere: &str) -> Proxy {
     let elsewhere: &'static str = elsewhere.to_owned().leak();
     Proxy::start(upstream, move |seen| {
@@ -196,12 +196,12 @@ async fn an_upload_elsewhere_gets_nothing() {
     job.blob(&repository("app"), digest_of(b"some"), &b"some"[..].into());
     assert!(!push(&client, job.job, silent()).await.is_complete());
     assert!(storage.seen().is_empty());
-    // Nor is it where an upload goes on.
+    // An upload does not continue there either.
     let storage = Proxy::start(server.port, |_| Action::Forward);
     let there: &'static str = storage.host().leak();
     let registry = Proxy::start(server.port, move |seen| match seen.method.as_str() {
         "PATCH" => Action::With("host", there),
-        // Only chunks are taken.
+        // Only chunks are accepted.
         "PUT" => Action::Answer("501 Not Implemented", String::new()),
         _ => Action::Forward,
     });
@@ -263,7 +263,7 @@ async fn a_proxy_is_used_for_others_and_never_for_this_machine() {
     assert!(seen[0].headers.contains_key("proxy-authorization"));
     ping(&direct.host(), options.clone()).await.unwrap();
     assert_eq!((proxy.seen().len(), direct.seen().len()), (1, 1));
-    // The name does not exist, and nobody else is asked for it.
+    // The name does not resolve, and only the proxy is asked for it.
     let error = ping("sub.near.test", options).await.unwrap_err();
     assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
     assert_eq!(proxy.seen().len(), 1);

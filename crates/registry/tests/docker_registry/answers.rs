@@ -1,5 +1,4 @@
-//! What the answers of registries mean that cannot be had here: each is given by a fake registry, as others document or
-//! report it.
+//! Answers of registries that are not available here. A fake registry gives each of them as documented or reported.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +14,7 @@ fn answer(head: &'static str, body: &str) -> Action {
     Action::Answer(head, body.to_owned())
 }
 
-/// A registry that has nothing, takes uploads, and answers to their content in this way.
+/// A registry without content that accepts uploads and answers to their content in this way.
 fn storing(content: impl Fn(&Seen) -> Action + Send + Sync + 'static) -> Proxy {
     Proxy::start(0, move |seen| match seen.method.as_str() {
         "POST" => answer("202 Accepted\r\nLocation: /v2/x/blobs/uploads/1", ""),
@@ -29,7 +28,7 @@ fn client(site: &Proxy) -> Client {
     client_for(&site.host(), Credentials::Anonymous)
 }
 
-/// Pushes sixty images, each into a repository of its own.
+/// Pushes sixty images, each into a separate repository.
 async fn push_sixty(site: &Proxy) -> PushReport {
     let mut job = Job::default();
     for number in 0..60 {
@@ -65,7 +64,7 @@ async fn a_registry_without_room_ends_a_push_with_its_first_answer() {
             "{errors:?}"
         );
         assert_eq!(report.failed_blobs.len(), 120, "{head}");
-        // No more than were under way at the time of the first answer.
+        // At most the requests that were under way at the first answer.
         let sent = site.count("PUT", "");
         assert!(sent <= limits::REQUESTS, "{head}: {sent}");
     }
@@ -78,8 +77,8 @@ async fn a_registry_that_stores_nothing_ends_a_push_soon_though_it_does_not_say_
     let errors = report.errors();
     assert!(errors.len() <= limits::NOT_STORED, "{errors:?}");
     assert!(errors.iter().all(|error| error.is_storing()), "{errors:?}");
-    // Each of those under way at that time has had its four attempts. Every failure before the last one has let another
-    // begin, if the others took longer than all attempts of one.
+    // Each request under way at that time made its four attempts. Every failure before the last one may have started
+    // another request, if the others took longer than all attempts of one.
     let mut sent: BTreeMap<String, usize> = BTreeMap::new();
     for seen in site.seen().iter().filter(|seen| seen.is("PUT", "")) {
         *sent.entry(seen.path.clone()).or_default() += 1;
@@ -106,7 +105,7 @@ async fn one_failure_to_store_is_tried_again_and_one_blob_that_is_never_stored_e
     assert_eq!(report.failed_blobs.len(), 1, "{report:?}");
 }
 
-/// The request that a registry gives an answer to.
+/// The request that a registry answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     /// Read a manifest to see whether it has to be pushed.
@@ -132,7 +131,7 @@ enum Meaning {
     TriedAgain,
 }
 
-/// An answer of a registry: to which request, and what it means.
+/// An answer of a registry: the request and the meaning.
 struct Row {
     registry: &'static str,
     asked: Asked,
@@ -141,8 +140,7 @@ struct Row {
     meaning: Meaning,
 }
 
-/// The answers of registries that differ from those of the distribution specification, or that the specification leaves
-/// open.
+/// Answers of registries that deviate from the distribution specification or that it leaves open.
 const ANSWERS: [Row; 25] = [
     Row {
         registry: "Artifactory, a virtual repository (cosign#2973, go-containerregistry#1691)",
@@ -321,7 +319,7 @@ const ANSWERS: [Row; 25] = [
     },
 ];
 
-/// A registry that asks for a password, takes it, and gives one answer of its own.
+/// A registry that requires a password, accepts it, and gives the answer of this row.
 fn giving(row: &'static Row) -> Proxy {
     Proxy::start(0, move |seen| {
         let is_upload = seen.path.contains("/uploads/");
@@ -356,7 +354,7 @@ fn meaning(error: &Error) -> Option<Meaning> {
     }
 }
 
-/// What the answer of a registry comes to.
+/// Returns the meaning that the client derives from an answer.
 async fn found(row: &'static Row) -> Option<Meaning> {
     let site = giving(row);
     let client = client_for(&site.host(), password("correct horse"));
@@ -364,7 +362,8 @@ async fn found(row: &'static Row) -> Option<Meaning> {
     let at = repository("apps/app");
     let mut job = Job::default();
     job.image(&at, Some("1"), &[noise(1, 100)]);
-    // By its tag alone: this registry gives nothing that it took, and a tag waits for what it names.
+    // The image is pushed by its tag only: this registry delivers no stored content, and a tag waits for the content
+    // that it refers to.
     job.job.manifests.truncate(1);
     let known = match client.survey(&job.job).await {
         Ok(known) => known,
@@ -397,7 +396,7 @@ async fn each_answer_of_each_registry_is_taken_for_what_it_means() {
     }
 }
 
-/// Content that was never there is pushed to a registry that answers 403 for it (Artifactory), and is read back.
+/// Content that never existed is pushed to a registry that answers 403 for it (Artifactory), and is read back.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_registry_that_hides_what_it_does_not_have_gets_it() {
     let server = Server::start(&Protection::None);
@@ -418,7 +417,7 @@ async fn a_registry_that_hides_what_it_does_not_have_gets_it() {
     surveyed.known = client.survey(&job.job).await.unwrap();
     let report = push(&client, surveyed, silent()).await;
     assert!(report.is_complete(), "{report:?}");
-    // To be asked for what it has is another question: there, no right is no answer.
+    // Reading content is a different request: there, a missing permission is an error.
     let mut other = Job::default();
     other.image(&repository("app"), Some("2"), &[noise(2, 100)]);
     let error = registry::verify(&client, &other.job, &|_| ())
@@ -427,7 +426,7 @@ async fn a_registry_that_hides_what_it_does_not_have_gets_it() {
     assert!(matches!(error, Error::Denied { .. }), "{error:?}");
 }
 
-/// A login that may push and not read gets the same answer for a tag that exists as for one that does not.
+/// A login that may push but not read gets the same answer for an existing tag as for a missing one.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tag_that_a_login_cannot_read_is_not_moved() {
     let server = Server::start(&Protection::None);
@@ -446,7 +445,7 @@ async fn a_tag_that_a_login_cannot_read_is_not_moved() {
     let client = client_for(&writing.host(), Credentials::Anonymous);
     let mut ours = Job::default();
     ours.image(&app, Some("1"), &[noise(2, 100)]);
-    // By its tag alone, as an image without an index is pushed.
+    // The image is pushed by its tag only, like an image without an index.
     ours.job.manifests.truncate(1);
     let mut surveyed = ours.job.clone();
     surveyed.known = client.survey(&ours.job).await.unwrap();
@@ -462,7 +461,7 @@ async fn a_tag_that_a_login_cannot_read_is_not_moved() {
     }
 }
 
-/// A repository that answers 401 where others take uploads is the one that is refused, not the login.
+/// A 401 from one repository while others accept uploads is a refusal of that repository, not of the login.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_that_is_good_elsewhere_is_not_what_one_repository_refuses() {
     let deep = |seen: &Seen| seen.path.contains("/deep/");

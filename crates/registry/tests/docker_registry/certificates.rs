@@ -1,4 +1,4 @@
-//! Registries that take nobody without a client certificate: who has one gets in, and each way to fail has its own words.
+//! Registries that require a client certificate: a valid one is accepted, and every kind of failure has its own error.
 
 use std::fs;
 use std::path::Path;
@@ -17,14 +17,14 @@ fn identity(directory: &Path, certificate: &str, key: &str) -> ClientIdentity {
     }
 }
 
-/// Certificates for clients in a directory with an authority: a good one, and one that has expired.
+/// Issues client certificates in a directory with an authority: a valid one and an expired one.
 fn issue_clients(directory: &Path) {
     let usage = "extendedKeyUsage=clientAuth\n";
     fs::write(directory.join("usage"), usage).unwrap();
     issue(directory, "client", "-days 2 -extfile usage");
     let past = "-not_before 20200101000000Z -not_after 20200102000000Z -extfile usage";
     if openssl(directory, "version").starts_with(b"OpenSSL 3.0") {
-        // It cannot say when the validity begins; a day that ended before it began is over, too.
+        // openssl cannot set the beginning of the validity; a period that ended a day before it began has expired, too.
         issue(directory, "expired", "-days -1 -extfile usage");
     } else {
         issue(directory, "expired", past);
@@ -36,7 +36,7 @@ async fn ping(host: &str, options: ClientOptions) -> Result<(), Error> {
     client.ping().await
 }
 
-/// Checks the outcome of each certificate at a registry that demands one of this directory's authority.
+/// Checks the outcome for each certificate at a registry that requires one of this directory's authority.
 async fn each_certificate(host: &str, options: ClientOptions, directory: &Path) {
     issue_clients(directory);
     let elsewhere = tempfile::tempdir().unwrap();

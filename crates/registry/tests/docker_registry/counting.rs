@@ -1,4 +1,4 @@
-//! The requests that an import costs: what a plan finds out is handed to the push, and nothing is asked twice.
+//! The number of requests of an import: the push uses the results of the plan and repeats no request.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use crate::images::{Job, in_time, noise, repository, silent};
 use crate::server::{Protection, Server, client_for};
 use fixtures::proxy::{Action, Proxy, Seen};
 
-/// Images of one version. More than there are connections.
+/// The number of images of a version, which exceeds the number of connections.
 const IMAGES: usize = 10;
 
 fn repositories(version: &str) -> Vec<RepositoryPath> {
@@ -21,8 +21,8 @@ fn repositories(version: &str) -> Vec<RepositoryPath> {
     (0..IMAGES).map(name).collect()
 }
 
-/// A version of some images, each with a base that all have, a layer that is its own and the same in all versions, and a
-/// layer that each of these seeds makes anew.
+/// A version of some images. All share a base, and each has its own layer that is the same in all versions, plus a
+/// layer for each of these seeds.
 fn version(version: &str, seed: u64) -> Job {
     let mut job = Job::default();
     for (image, at) in (100..).zip(&repositories(version)) {
@@ -37,7 +37,7 @@ fn version(version: &str, seed: u64) -> Job {
     job
 }
 
-/// Plans as an import does, then pushes what is missing.
+/// Plans like an import, then pushes the missing content.
 async fn import(client: &Client, job: &Job, earlier: &[(RepositoryPath, Digest)]) -> PushReport {
     let mut job = job.job.clone();
     job.known = client.survey(&job).await.unwrap();
@@ -70,7 +70,7 @@ async fn an_import_asks_nothing_twice() {
         seen
     };
     let images = IMAGES;
-    // A blob counts once for each repository: a base, two layers, a configuration.
+    // A blob counts once per repository: a base, two layers, a configuration.
     let blobs = 4 * images;
     let first = version("1.0.0", 3);
 
@@ -79,7 +79,7 @@ async fn an_import_asks_nothing_twice() {
     assert_eq!(count(&seen, "GET", "/blobs/sha256"), blobs);
     assert_eq!(count(&seen, "", "/manifests/"), 3 * images);
     assert_eq!(count(&seen, "POST", "?mount="), images - 1, "the base");
-    // One is opened to prove the right to push, and used.
+    // One upload is opened to prove the permission to push, and then used.
     let sent = blobs - (images - 1);
     assert_eq!(count(&seen, "PUT", "/uploads/"), sent);
     assert_eq!(count(&seen, "POST", "/uploads/"), blobs);
@@ -102,7 +102,7 @@ async fn an_import_asks_nothing_twice() {
     let seen = asked();
     assert!(seen.len() <= 4 * blobs + 4 * images);
     assert_eq!(count(&seen, "DELETE", ""), 0, "no upload is given back");
-    // The base and a layer are named by the manifests before: asked for where those have them, and mounted.
+    // The earlier manifests refer to the base and a layer, which are found there and mounted.
     let (named, mounted, sent) = (images + 1, 2 * images, 2 * images);
     assert_eq!(count(&seen, "GET", "/blobs/sha256"), blobs + named);
     assert_eq!(count(&seen, "POST", "?mount="), mounted);
@@ -117,10 +117,10 @@ fn count(seen: &[Seen], method: &str, part: &str) -> usize {
         .count()
 }
 
-/// The time that a byte takes to a far registry.
+/// The latency of the simulated line.
 const DELAY: Duration = Duration::from_millis(50);
 
-/// A line to a registry that makes it far away, and a client at its near end.
+/// A line that simulates a distant registry, and a client at its near end.
 fn far(server: &Server) -> (FarLine, Client) {
     let upstream = server.host().parse().unwrap();
     let anywhere = "127.0.0.1:0".parse().unwrap();
@@ -147,8 +147,8 @@ async fn requests_share_connections_and_wait_for_a_far_registry_together() {
 
     import(&client, &job, &[]).await;
     import(&client, &job, &[]).await;
-    // As many as there are requests at a time; and the pool below opens one for a request that then finds another free,
-    // as chance has it, so that their number has no exact bound.
+    // As many as there are concurrent requests. The connection pool can open one for a request that then uses another
+    // free connection, so the number has no exact bound.
     let connections = line.connections();
     assert!(connections <= 2 * limits::REQUESTS, "{connections}");
 }

@@ -1,4 +1,4 @@
-//! Content that is not what it should be.
+//! Content that does not match its digest.
 
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ async fn what_a_full_disk_left_is_healed_by_sending_it_again() {
     job.image(&repository("app"), None, std::slice::from_ref(&layer));
     let client = client_for(&server.host(), Credentials::Anonymous);
     assert!(push(&client, job.job.clone(), silent()).await.is_complete());
-    // The registry knows by these files that the repository has the blob and the manifest.
+    // These files tell the registry that the repository has the blob and the manifest.
     let manifest = job.job.manifests[0].digest;
     for link in [
         format!("_layers/sha256/{}/link", digest_of(&layer).hex()),

@@ -1,4 +1,4 @@
-//! Deleting manifests: what goes with one and what stays, and a registry that deletes nothing.
+//! Deletion of manifests: the content that is deleted and kept, and a registry that does not allow deleting.
 
 use registry::{Client, Credentials, Error, ManifestDeletion, Reference, RepositoryPath, push};
 use schemas::{Digest, Tag};
@@ -16,7 +16,7 @@ fn tag(text: &str) -> Reference {
     text.parse::<Tag>().unwrap().into()
 }
 
-/// Pushes the same image into two repositories, into the second under another tag as well.
+/// Pushes the same image into two repositories, into the second under an additional tag.
 async fn pushed(client: &Client) -> (RepositoryPath, RepositoryPath, Digest) {
     let (old, new) = (repository("demo-1.0.0/app"), repository("demo-1.1.0/app"));
     let mut job = Job::default();
@@ -38,7 +38,7 @@ async fn a_manifest_goes_with_its_tags_and_stays_in_other_repositories() {
         assert!(!found(&client, &new, reference).await);
     }
     assert!(found(&client, &old, tag("1")).await);
-    // Blobs go only when no repository needs them.
+    // Blobs are removed only if no repository needs them.
     server.collect_garbage();
     assert!(!server.stored("blobs/sha256").is_empty());
     client.delete_manifest(&old, digest).await.unwrap();

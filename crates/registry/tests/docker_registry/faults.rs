@@ -1,4 +1,4 @@
-//! Everything between here and the registry breaks once.
+//! Faults on the way to the registry, each injected once.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use crate::images::{Job, MIB, digest_of, noise, repository, silent};
 use crate::server::{Protection, Server, client_for};
 use fixtures::proxy::{Action, Proxy, Seen};
 
-/// A well-formed digest that nothing has.
+/// A valid digest without content.
 const OTHER: &str = "sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
-/// Pushes one image of these layers through the proxy.
+/// Pushes an image of these layers through the proxy.
 async fn push_layers(proxy: &Proxy, layers: &[bytes::Bytes]) -> (PushReport, Job) {
     let mut job = Job::default();
     job.image(&repository("app"), Some("1"), layers);
@@ -22,13 +22,13 @@ async fn push_layers(proxy: &Proxy, layers: &[bytes::Bytes]) -> (PushReport, Job
     (report, job)
 }
 
-/// Whether the registry behind the proxy has a blob with the right bytes.
+/// Checks whether the registry behind the proxy has a blob with these bytes.
 fn holds(server: &Server, content: &[u8]) -> bool {
     let file = server.blob(&digest_of(content).hex());
     file.is_some_and(|file| std::fs::read(file).unwrap() == content)
 }
 
-/// A rule's condition that holds a few times only.
+/// A condition of a rule that holds a limited number of times.
 pub(crate) struct Times(AtomicU32);
 
 impl Times {
@@ -96,7 +96,7 @@ async fn an_upload_goes_on_where_the_registry_says() {
         format!("{kept}-{}", layer.len() - 1)
     );
     assert_eq!(resumed[0].length(), layer.len() as u64 - kept);
-    // What was read a second time begins at the checkpoint at 32 MiB, not at the beginning.
+    // The second read begins at the checkpoint at 32 MiB, not at the beginning.
     let twice = job.bytes_read() - job.bytes();
     assert!(twice <= 8 * MIB as u64 + 9, "{twice}");
 }
@@ -379,7 +379,7 @@ async fn answers_that_are_cut_off_or_lie_are_errors() {
     run.manifests
         .retain(|manifest| matches!(manifest.reference, Reference::Digest(_)));
     run.manifests[0].needs.clear();
-    // The blobs by the straight way: this is about the manifest's answer.
+    // The blobs are pushed directly, because this test is about the answer for the manifest.
     let mut blobs = job.job.clone();
     blobs.manifests.clear();
     let straight = client_for(&straight.host(), Credentials::Anonymous);
@@ -430,7 +430,7 @@ async fn an_upload_that_is_never_finished_ends() {
         matches!(**error, Error::Refused { status: 400, .. }),
         "{error:?}"
     );
-    // Each attempt gets as far as the one before, and no further.
+    // Each attempt gets as far as the previous one, and no further.
     let finishing = |seen: &&Seen| seen.is("PUT", "/uploads/") && !large(seen);
     assert_eq!(proxy.seen().iter().filter(finishing).count(), 4);
 }
@@ -444,7 +444,8 @@ async fn an_upload_that_a_refused_mount_opens_is_used() {
     let blobs = job.job.blobs.iter();
     let sizes: Vec<(String, u64)> = blobs.map(|b| (b.digest.to_string(), b.size)).collect();
     let proxy = Proxy::start(server.port, move |seen| {
-        // Says that another repository has everything, which the registry, asked to mount, does not find there.
+        // The proxy claims that another repository has everything, and the registry does not find it there when it
+        // mounts.
         let ghost = seen.path.strip_prefix("/v2/ghost/blobs/");
         match sizes.iter().find(|(digest, _)| ghost == Some(digest)) {
             Some((_, size)) => {
@@ -500,7 +501,7 @@ async fn a_registry_that_goes_away_ends_the_push_soon() {
     let client = registry::Client::new(&address, options).unwrap();
     let report = push(&client, job.job.clone(), silent()).await;
     assert_eq!(report.failed_blobs.len(), job.job.blobs.len());
-    // The requests under way fail each for themselves, everything else for the first of their reasons.
+    // The requests under way fail individually, all others with the first error.
     let errors = report.errors().len();
     assert!(errors <= registry::limits::REQUESTS, "{errors}");
     assert!(

@@ -1,4 +1,4 @@
-//! Images made of noise, and the jobs that push them.
+//! Images of random data, and the jobs that push them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) fn digest_of(bytes: &[u8]) -> Digest {
     Digest::new(Sha256::digest(bytes).into())
 }
 
-/// Bytes that nothing compresses or repeats, the same for the same seed.
+/// Returns incompressible bytes without repetition. The same seed returns the same bytes.
 pub(crate) fn noise(seed: u64, size: usize) -> Bytes {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut bytes = Vec::with_capacity(size + 8);
@@ -36,8 +36,8 @@ pub(crate) fn noise(seed: u64, size: usize) -> Bytes {
     bytes.into()
 }
 
-/// Asserts that something takes less than so long at one of three times, of which it is told the number. A machine that
-/// does something else for a while is not slow three times in a row.
+/// Asserts that a measurement is below a limit in at least one of three attempts, whose number it receives. A machine
+/// that is busy for a while is not slow three times in a row.
 pub(crate) async fn in_time(longest: Duration, mut measure: impl AsyncFnMut(u32) -> Duration) {
     let mut times = Vec::new();
     for number in 0..3 {
@@ -53,7 +53,7 @@ pub(crate) fn repository(text: &str) -> RepositoryPath {
     text.parse().unwrap()
 }
 
-/// Whether a repository gives a blob of so many bytes.
+/// Checks whether a repository delivers a blob of this size.
 pub(crate) async fn has_blob(
     client: &Client,
     at: &RepositoryPath,
@@ -67,7 +67,7 @@ pub(crate) async fn has_blob(
     Ok(known.has_blob(at, digest))
 }
 
-/// Whether an upload can be opened in a repository; it is given back.
+/// Checks whether an upload can be opened in a repository, and cancels it.
 pub(crate) async fn may_push(client: &Client, at: &str) -> Result<(), Error> {
     let known = KnownContent::default();
     let refused = client
@@ -77,7 +77,7 @@ pub(crate) async fn may_push(client: &Client, at: &str) -> Result<(), Error> {
     refused.into_iter().next().map_or(Ok(()), Err)
 }
 
-/// Content whose reads are counted.
+/// Content that counts its reads.
 pub(crate) struct Counted {
     bytes: Bytes,
     pub(crate) read: AtomicU64,
@@ -90,7 +90,7 @@ impl BlobContent for Counted {
     }
 }
 
-/// A job, built image by image.
+/// A job that is built image by image.
 #[derive(Default)]
 pub(crate) struct Job {
     pub(crate) job: PushJob,
@@ -98,7 +98,7 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// A content under a digest that need not be its own.
+    /// Adds content under a digest that may differ from its own.
     pub(crate) fn blob(&mut self, repository: &RepositoryPath, digest: Digest, bytes: &Bytes) {
         let known = self.job.blobs.iter_mut().find(|blob| blob.digest == digest);
         if let Some(known) = known {
@@ -118,7 +118,7 @@ impl Job {
         });
     }
 
-    /// An image of these layers; pushed by digest, and by tag if there is one.
+    /// Adds an image of these layers. It is pushed by digest, and by tag if there is one.
     pub(crate) fn image(
         &mut self,
         at: &RepositoryPath,
@@ -196,7 +196,7 @@ impl Job {
             digest,
             needs: needs.to_vec(),
         };
-        // The tag first, to see that the order of a job does not matter.
+        // The tag comes first, to test that the order in a job does not matter.
         if let Some(tag) = tag {
             let reference = tag.parse::<schemas::Tag>().unwrap().into();
             let tagged = ManifestPush {
@@ -209,7 +209,7 @@ impl Job {
         digest
     }
 
-    /// Lets the blobs be looked for in other repositories, too, to be mounted from there.
+    /// Looks for the blobs in other repositories, to mount them from there.
     pub(crate) async fn mount_from(&mut self, client: &Client, repositories: &[RepositoryPath]) {
         let blobs: Vec<_> = self
             .job
@@ -224,7 +224,7 @@ impl Job {
         found.unwrap();
     }
 
-    /// Bytes read of all contents since the job was built.
+    /// Returns the number of bytes read of all content since the job was built.
     pub(crate) fn bytes_read(&self) -> u64 {
         self.contents
             .iter()
@@ -237,11 +237,11 @@ impl Job {
     }
 }
 
-/// Bytes of one part of what [`seeded`] makes.
+/// The size of one part of the blobs of [`seeded`] in bytes.
 pub(crate) const PART: u64 = 512 * 1024;
 
-/// Three images of a seed: each with a layer of its own, one that two of them share, and all with their tags. Beside the
-/// job, each content.
+/// Builds three images from a seed, with tags: each has its own layer, and two of them share one. Returns the job and
+/// the content of all layers.
 pub(crate) fn seeded(seed: u64) -> (Job, Vec<Bytes>) {
     let mut numbers = fixtures::faults::Numbers::new(seed);
     let mut layer = |number: u64| {
@@ -264,7 +264,7 @@ pub(crate) fn seeded(seed: u64) -> (Job, Vec<Bytes>) {
     (job, layers)
 }
 
-/// Tells nobody.
+/// A progress sink that ignores all events.
 pub(crate) fn silent() -> Tell<'static, Event> {
     &|_| ()
 }

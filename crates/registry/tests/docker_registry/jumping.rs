@@ -1,5 +1,5 @@
-//! A medium that loses a tenth of a second by every jump, as a FUSE file: it says nothing about itself, and is read by
-//! one reader nevertheless.
+//! A medium that loses a tenth of a second by every seek, as a FUSE file. It has no property that reveals this, and the
+//! push still ends up with one reader.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -38,7 +38,7 @@ struct Medium {
 }
 
 impl Medium {
-    /// Mounts it, until the session ends.
+    /// Mounts it until the session ends.
     fn mount(bytes: Vec<u8>, at: &Path) -> (BackgroundSession, Arc<Mutex<Heads>>) {
         let heads = Arc::default();
         let medium = Self {
@@ -101,7 +101,7 @@ impl Filesystem for Medium {
         let mut heads = self.heads.lock().unwrap();
         if heads.position != offset {
             heads.jumps += 1;
-            // The time that a jump takes is what this medium is for.
+            // The sleep simulates the time of a seek.
             std::thread::sleep(JUMP);
         }
         let from = usize::try_from(offset).unwrap().min(self.bytes.len());
@@ -111,7 +111,7 @@ impl Filesystem for Medium {
     }
 }
 
-/// A blob on the medium, from this byte on.
+/// A blob on the medium, at this offset.
 struct Extent {
     file: Arc<File>,
     from: u64,

@@ -1,4 +1,4 @@
-//! Bearer tokens: the proxy plays the registry's side of it, and a token server of its own gives the tokens.
+//! Bearer tokens: the proxy plays the registry, and a separate token server issues the tokens.
 
 use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
@@ -11,7 +11,8 @@ use crate::pulling::{Memory, blob};
 use crate::server::{PASSWORD, Protection, Server, USER, client_for, options, password};
 use fixtures::proxy::{Action, Proxy, Seen};
 
-/// Gives a token that names its scopes and a number, for `USER` and `PASSWORD` or the refresh token `r3fresh`.
+/// A token server that issues tokens with their scopes and a number, for `USER` and `PASSWORD` or the refresh token
+/// `r3fresh`.
 fn token_server() -> Proxy {
     Proxy::start(0, |seen| {
         let basic = base64::Engine::encode(
@@ -35,7 +36,7 @@ fn token_server() -> Proxy {
     })
 }
 
-/// A registry that takes tokens of the right scope, and each for `uses` requests only.
+/// A registry that accepts tokens of the right scope, each for `uses` requests only.
 fn registry(server: &Server, tokens: &str, lifetime: usize) -> Proxy {
     let challenge: &'static str = format!(
         "401 Unauthorized\r\nWWW-Authenticate: Bearer realm=\"http://{tokens}/token\",service=\"test\",scope=\"x\""
@@ -144,7 +145,7 @@ async fn a_long_upload_outlives_its_tokens() {
     let mut job = Job::default();
     let layer = noise(1, 100 * MIB);
     job.image(&repository("demo"), Some("1"), std::slice::from_ref(&layer));
-    // One connection: another one could use up each new token before the upload that waits for it.
+    // One connection only: a second one could use up each new token before the upload that waits for it.
     let options = ClientOptions {
         credentials: password(PASSWORD),
         connections: NonZeroUsize::MIN,
@@ -179,7 +180,7 @@ async fn each_repository_gets_one_token_and_waits_for_no_other() {
         let at = repository(&format!("demo/{number}"));
         job.image(&at, Some("1"), &[noise(1, 10), noise(2, 10)]);
     }
-    // Each takes a connection and an answer, four of the delay.
+    // Each requires a connection and an answer, four times the delay.
     let one_by_one = 10 * 4 * delay;
     in_time(one_by_one / 2, async |_| {
         let client = client_for(&registry.host(), password(PASSWORD));
@@ -233,7 +234,7 @@ async fn an_identity_token_is_exchanged() {
     );
 }
 
-/// A registry that has no token that is good enough, and names this token server.
+/// A registry that accepts no token and names this token server.
 fn naming(realm: &str) -> Proxy {
     let head = challenge(realm);
     Proxy::start(0, move |_| Action::Answer(head, String::new()))
@@ -249,7 +250,7 @@ async fn a_password_never_goes_to_a_token_server_without_tls() {
     let here = tokens.host();
     for realm in [
         &format!("ftp://{here}/token"),
-        // The registry is this machine; its token server is not.
+        // The registry is on this machine; its token server is not.
         "http://tokens.test/token",
         &format!("http://{here}@tokens.test/token"),
         &format!("http://user:word@{here}/token"),
@@ -386,7 +387,7 @@ async fn public_images_need_a_token_and_no_login() {
     let client = client_for(&server.host(), Credentials::Anonymous);
     assert!(push(&client, job.job, silent()).await.is_complete());
 
-    // As Docker Hub and quay.io do it: whoever asks for the right to pull gets it.
+    // Docker Hub and quay.io issue pull tokens to everyone.
     let tokens = Proxy::start(0, |seen| {
         assert!(!seen.headers.contains_key("authorization"));
         let mut parts = seen.path.split(['?', '&']);

@@ -1,5 +1,5 @@
-//! The client against Debian's docker-registry with TLS and login, with faults injected on the way, and judged by
-//! skopeo. Needs the packages docker-registry, skopeo and openssl; fails without them.
+//! Tests of the client against Debian's docker-registry with TLS and login. Faults are injected on the way, and skopeo
+//! verifies the result. They require the packages docker-registry, skopeo and openssl, and fail without them.
 
 #![expect(
     clippy::unwrap_used,

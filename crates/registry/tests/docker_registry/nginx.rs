@@ -1,4 +1,4 @@
-//! An nginx of the test's own, as it stands in front of registries: on loopback, ended with the value.
+//! An nginx as a reverse proxy of a registry. It runs on loopback and ends when the value is dropped.
 
 use std::fs;
 use std::net::TcpStream;
@@ -17,13 +17,14 @@ pub(crate) struct Nginx {
 }
 
 impl Nginx {
-    /// TLS, for whoever has a certificate of its authority. It answers `/v2/` as a registry without a login.
+    /// Starts nginx with TLS, for clients with a certificate of its authority. It answers `/v2/` like a registry
+    /// without a login.
     pub(crate) fn demanding_certificates() -> Self {
         let server = "ssl_client_certificate ca.crt; ssl_verify_client on; location = /v2/ { return 200 '{}'; }";
         Self::start(server)
     }
 
-    /// TLS, in front of a registry on this port, for requests of at most so many bytes (`1m`).
+    /// Starts nginx with TLS in front of a registry on this port, with a limit for request bodies (`1m`).
     pub(crate) fn before(registry: u16, most: &str) -> Self {
         Self::start(&format!(
             "client_max_body_size {most}; location / {{ proxy_pass http://127.0.0.1:{registry}; proxy_set_header Host $http_host; proxy_set_header X-Forwarded-Proto https; }}"

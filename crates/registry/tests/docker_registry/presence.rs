@@ -1,5 +1,5 @@
-//! Registries that say they have what they do not give: of a real one after its garbage collector ran, and of others
-//! what a real one does not do.
+//! Registries that claim content that they do not deliver: a real one after its garbage collection, and simulated ones
+//! for other cases.
 
 use registry::{Credentials, Error, ManifestOutcome, Reference, pull, push};
 use schemas::Tag;
@@ -27,7 +27,7 @@ async fn what_was_collected_is_pushed_again_and_what_that_cannot_heal_needs_a_re
     server.collect_garbage();
     assert!(server.stored("blobs/sha256").is_empty());
 
-    // Its cache still answers for the blobs, and takes the manifest for one that is stored already.
+    // Its cache still answers for the blobs and treats the manifest as already stored.
     let (content, size) = (digest_of(&layer), layer.len() as u64);
     assert!(!has_blob(&client, &app, &content, size).await.unwrap());
     let report = push(&client, job.job.clone(), silent()).await;
@@ -41,7 +41,7 @@ async fn what_was_collected_is_pushed_again_and_what_that_cannot_heal_needs_a_re
     server.restart();
     let report = push(&client, job.job, silent()).await;
     assert!(report.is_complete(), "{report:?}");
-    // The empty blob cannot be proven, so it is sent.
+    // The presence of the empty blob cannot be proven, so it is sent.
     assert_eq!((report.uploaded.count, report.present.count), (1, 2));
     let sink = Memory::of(&layer);
     let wanted = vec![blob(&app, &layer, &sink)];
@@ -76,7 +76,7 @@ async fn what_was_collected_is_mounted_from_nowhere() {
 async fn a_blob_that_is_claimed_and_sent_and_still_not_given_is_an_error() {
     let server = Server::start(&Protection::None);
     let proxy = Proxy::start(server.port, |seen| match seen.method.as_str() {
-        // As after garbage collection: the head of an answer, and no content.
+        // As after a garbage collection: the head of an answer without content.
         "GET" if seen.path.contains("/blobs/") => Action::Answer(
             "206 Partial Content\r\nContent-Range: bytes 3-3/4",
             String::new(),
@@ -114,7 +114,7 @@ async fn a_registry_without_ranges_is_believed_after_the_first_byte() {
         if seen.headers.contains_key("range") {
             Action::Answer("416 Range Not Satisfiable", String::new())
         } else if seen.is("GET", "/blobs/") {
-            // Whoever wants more than a byte waits for ever.
+            // A client that reads more than one byte would wait forever.
             Action::Hold(1)
         } else {
             Action::Forward

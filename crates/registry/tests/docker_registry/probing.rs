@@ -1,5 +1,5 @@
-//! The abilities of a registry are found out before a push, of real registries and of what others are documented to
-//! answer, and nothing is left behind.
+//! Tests of a registry's abilities before a push, with real registries and with documented answers of others. Nothing
+//! is left behind.
 
 use registry::{
     Abilities, Ability, BodyLimit, Client, Credentials, Error, KnownContent, PushProbe, Refusal,
@@ -24,7 +24,7 @@ async fn probe(client: &Client, known: &KnownContent, largest: Option<u64>) -> A
     client.probe(&asked).await.unwrap()
 }
 
-/// An image in two repositories, and what is known of them.
+/// Pushes an image to two repositories, and returns the known content.
 async fn push_twice(client: &Client) -> KnownContent {
     let mut job = Job::default();
     for at in ["apps/a", "apps/b"] {
@@ -35,7 +35,7 @@ async fn push_twice(client: &Client) -> KnownContent {
     client.survey(&job.job).await.unwrap()
 }
 
-/// A registry that can do everything says so, and has afterwards what it had before.
+/// Checks that a registry with all abilities reports them, and that its content is unchanged.
 async fn does_everything(server: &Server, client: &Client) {
     let before = server.content();
     let found = probe(client, &KnownContent::default(), None).await;
@@ -124,7 +124,7 @@ async fn the_limit_of_a_proxy_is_found_without_sending_anything() {
     }
 }
 
-/// A registry that states the smallest chunk that it takes, and takes uploads at once only.
+/// A registry that states the smallest chunk that it accepts, and accepts only whole uploads.
 fn strange(seen: &Seen) -> Action {
     match seen.method.as_str() {
         "POST" => Action::Answer(
@@ -151,13 +151,13 @@ async fn what_a_registry_states_is_not_tried() {
     let asked: Vec<u64> = site
         .seen()
         .iter()
-        .filter(|it| it.method == "PATCH")
+        .filter(|seen| seen.method == "PATCH")
         .map(mib)
         .collect();
     assert_eq!(asked, [10 * 1024]);
 }
 
-/// Returns what one registry answers to a push into repositories, by the path of the request.
+/// Returns the refusals of one registry for pushes into repositories, by the path of the request.
 async fn refusals(
     rule: fn(&Seen) -> Action,
     names: &[&str],
@@ -190,7 +190,8 @@ fn opened() -> Action {
     Action::Answer(head, String::new())
 }
 
-/// Amazon ECR has no repository that was not made first (ECR user guide, "Troubleshooting errors with Docker commands").
+/// Amazon ECR requires that a repository is created first (ECR user guide, "Troubleshooting errors with Docker
+/// commands").
 fn ecr(seen: &Seen) -> Action {
     if seen.path.contains("/made/") {
         return opened();
@@ -212,7 +213,7 @@ async fn repositories_that_must_be_made_first_are_all_named() {
     }
 }
 
-/// Registries with a fixed number of levels answer with `NAME_INVALID` (distribution specification, "Error Codes").
+/// Registries with a fixed number of levels answer `NAME_INVALID` (distribution specification, "Error Codes").
 fn two_levels(seen: &Seen) -> Action {
     let name = seen.path.trim_start_matches("/v2/");
     let name = name.split("/blobs/").next().unwrap_or_default();
@@ -225,8 +226,8 @@ fn two_levels(seen: &Seen) -> Action {
     )
 }
 
-/// Harbor answers so for a project that does not exist, or that one is no member of (goharbor/harbor#966): it tells nobody
-/// which of both it is.
+/// Harbor gives this answer for a project that does not exist, and for one without membership (goharbor/harbor#966), so
+/// the two cases cannot be distinguished.
 fn no_member(_: &Seen) -> Action {
     Action::Answer(
         "403 Forbidden",
@@ -234,7 +235,7 @@ fn no_member(_: &Seen) -> Action {
     )
 }
 
-/// Harbor's answer where a project's quota would be exceeded.
+/// Harbor's answer if the push exceeds the quota of the project.
 fn full(_: &Seen) -> Action {
     Action::Answer(
         "403 Forbidden",
@@ -260,7 +261,7 @@ async fn each_refusal_has_its_own_reason() {
     assert_eq!(refusals(two_levels, &["apps/web"]).await, []);
 }
 
-/// Pushes an image to a registry that does not let tags be moved, and says so in this way.
+/// Pushes an image to a registry that does not allow moving tags and answers in this way.
 async fn move_a_tag(answer: &'static str, body: &'static str) -> Error {
     let server = Server::start(&Protection::None);
     let mut job = Job::default();
@@ -275,7 +276,7 @@ async fn move_a_tag(answer: &'static str, body: &'static str) -> Error {
         }
     });
     let client = client_for(&proxy.host(), Credentials::Anonymous);
-    // The same digest is not pushed, and so not refused.
+    // The same digest is not pushed and thus not refused.
     assert!(push(&client, job.job, silent()).await.is_complete());
     let mut other = Job::default();
     other.image(&repository("app"), Some("1"), &[noise(2, 10)]);
@@ -303,7 +304,7 @@ async fn a_tag_that_must_not_be_moved_is_told_from_other_refusals() {
             "412 Precondition Failed",
             r#"{"errors":[{"code":"PRECONDITION","message":"Failed to process request due to 'app:1' configured as immutable."}]}"#,
         ),
-        // As registries answer that follow ECR (TAG_IMMUTABLE).
+        // Registries that follow ECR (TAG_IMMUTABLE).
         (
             "409 Conflict",
             r#"{"errors":[{"code":"TAG_IMMUTABLE","message":"tag is immutable"}]}"#,
@@ -323,7 +324,7 @@ async fn a_tag_that_must_not_be_moved_is_told_from_other_refusals() {
     );
 }
 
-/// Harbor's API 2.0, as its reference has it: `GET /systeminfo`, `GET /projects/NAME/summary`.
+/// Harbor's API 2.0 by its reference: `GET /systeminfo`, `GET /projects/NAME/summary`.
 fn harbor(seen: &Seen) -> Action {
     let json = |text: &str| Action::Answer("200 OK", text.to_owned());
     let login = seen.headers.get("authorization").map(String::as_str);

@@ -1,4 +1,4 @@
-//! Downloads that break, lie, end early or never, through a proxy before a real registry.
+//! Downloads through a proxy in front of a real registry that are interrupted, wrong, too short or endless.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -17,7 +17,7 @@ use crate::images::{Job, MIB, digest_of, noise, repository, silent};
 use crate::server::{PASSWORD, Protection, Server, client_for, eventually, options, password};
 use fixtures::proxy::{Action, Proxy, Seen, find, replace};
 
-/// The bytes that a sink was given, seen from outside.
+/// The content of a sink, as the test sees it.
 #[derive(Default)]
 struct Kept {
     bytes: Vec<u8>,
@@ -25,12 +25,12 @@ struct Kept {
     restarts: usize,
 }
 
-/// Keeps a blob in memory.
+/// A sink that stores a blob in memory.
 #[derive(Clone, Default)]
 pub(crate) struct Memory {
     kept: Arc<Mutex<Kept>>,
     digest: Option<Digest>,
-    /// Bytes that there is room for.
+    /// The capacity in bytes.
     room: Option<usize>,
 }
 
@@ -132,7 +132,7 @@ async fn fetch(proxy: &Proxy, layer: &[u8], sink: &Memory) -> Result<(), Error> 
     .map_err(|failed| failed.error)
 }
 
-/// The ranges that were asked for, in order; an empty text where there was none.
+/// Returns the requested ranges in order; an empty text for a request without a range.
 fn ranges(proxy: &Proxy) -> Vec<String> {
     let seen = proxy.seen();
     let blobs = seen.iter().filter(|seen| seen.is("GET", "/blobs/"));
@@ -151,7 +151,7 @@ fn flip(mut answer: Vec<u8>) -> Vec<u8> {
     answer
 }
 
-/// Removes the stated length from an answer: it ends where the connection does.
+/// Removes the stated length from an answer, so that it ends with the connection.
 fn without_length(answer: &[u8]) -> Vec<u8> {
     let text = replace(answer, "content-length", "0");
     let at = find(&text, b"content-length: 0\r\n");
@@ -165,7 +165,7 @@ async fn all_blobs_come_once_and_the_largest_first() {
         .collect();
     let server = with_layers(&layers).await;
     let proxy = Proxy::start(server.port, |_| Action::Forward);
-    // One at a time, to see the order.
+    // One at a time, to observe the order.
     let one = registry::ClientOptions {
         connections: NonZeroUsize::MIN,
         ..options()
@@ -209,7 +209,7 @@ async fn as_many_blobs_come_at_a_time_as_there_are_connections() {
     let proxy = Proxy::start(server.port, move |seen| {
         if seen.is("GET", "/blobs/") {
             counted.fetch_add(1, Ordering::SeqCst);
-            // Nobody gets an answer before four have asked.
+            // No request gets an answer before four have arrived.
             eventually("four at a time", || counted.load(Ordering::SeqCst) >= 4);
         }
         Action::Forward
@@ -227,7 +227,7 @@ async fn as_many_blobs_come_at_a_time_as_there_are_connections() {
 async fn a_download_goes_on_where_it_broke() {
     let layer = noise(1, 8 * MIB);
     let server = with_layers(std::slice::from_ref(&layer)).await;
-    // Five breaks are more than the attempts without progress that there are.
+    // Five interruptions exceed the number of attempts without progress.
     let breaks = Times::new(5);
     let proxy = Proxy::start(server.port, move |seen| {
         if seen.is("GET", "/blobs/") && breaks.left() {
@@ -292,7 +292,7 @@ async fn other_bytes_are_fetched_anew_once_and_then_refused() {
     let proxy = Proxy::start(server.port, |_| Action::Rewrite(flip));
     let sink = Memory::of(&layer);
     let client = client_for(&proxy.host(), Credentials::Anonymous);
-    // The question for `/v2/` would be spoilt too.
+    // The rule would also damage the answer for `/v2/`.
     let error = pull(
         &client,
         vec![blob(&repository("app"), &layer, &sink)],
@@ -347,7 +347,7 @@ async fn answers_of_another_length_are_refused_before_they_are_kept() {
         );
         assert_eq!(sink.len(), 0);
     }
-    // Without a stated length it is noticed when the first byte too many comes.
+    // Without a stated length, the error is noticed at the first surplus byte.
     let longer = |answer: Vec<u8>| [&without_length(&answer)[..], b"x"].concat();
     let proxy = Proxy::start(server.port, move |_| Action::Rewrite(longer));
     let sink = Memory::of(&layer);

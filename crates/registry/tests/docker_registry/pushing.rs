@@ -1,4 +1,4 @@
-//! Whole pushes, judged by skopeo.
+//! Complete pushes, verified by skopeo.
 
 use std::process::Command;
 use std::sync::Mutex;
@@ -58,7 +58,7 @@ async fn images_come_back_as_they_were() {
 
     assert!(report.is_complete(), "{report:?}");
     assert_eq!(report.present.count, 0);
-    // The shared base is sent once; each image has a config of its own.
+    // The shared base is sent once; each image has a separate config.
     assert_eq!(report.mounted.count, 1);
     assert_eq!(report.mounted.bytes, base.len() as u64);
     assert_eq!(report.uploaded.count, 4 + 2 + 2);
@@ -147,7 +147,7 @@ async fn a_killed_registry_costs_only_what_was_missing() {
     let layers: Vec<_> = (1..=4).map(|seed| noise(seed, 12 * MIB)).collect();
     let mut job = Job::default();
     job.image(&app, Some("1"), &layers);
-    // One blob at a time, so that some are in place when the registry goes.
+    // One blob at a time, so that some are stored when the registry is killed.
     job.job.reads = registry::ReadConcurrency::One;
     let (pid, killed) = (server.pid(), AtomicBool::new(false));
     let placed = std::sync::atomic::AtomicU32::new(0);
@@ -207,7 +207,7 @@ async fn a_killed_registry_costs_only_what_was_missing() {
 async fn checking_the_right_to_push_leaves_nothing() {
     let server = Server::start(&Protection::TlsAndLogin);
     may_push(&server.client(), "new/app").await.unwrap();
-    // This registry leaves an empty hash state behind when it cancels; what makes it an upload is its start time.
+    // This registry leaves an empty hash state behind when it cancels an upload. A real upload has a start time.
     eventually("the upload's end", || server.stored("startedat").is_empty());
     assert!(server.stored("blobs").is_empty());
 }

@@ -1,5 +1,5 @@
-//! Uploads that outlive the process that began them, proved by the bytes that the proxy counts. A push whose future is
-//! dropped is to the registry what a killed process is; `tests/remote/resuming.rs` kills the program.
+//! Uploads that outlive the process that began them, verified by the bytes that the proxy counts. For the registry,
+//! dropping the future of a push equals killing the process; `tests/remote/resuming.rs` kills the program.
 
 use std::fs::{self, Permissions};
 use std::num::NonZeroU64;
@@ -17,20 +17,20 @@ use crate::images::{Job, MIB, digest_of, noise, repository};
 use crate::server::{Protection, Server, eventually, options};
 
 const PART: u64 = 4 * MIB as u64;
-/// Five parts and a bit.
+/// Five parts and a remainder.
 const SIZE: usize = 21 * MIB + 7;
 
-/// A registry, and what is remembered of uploads to it.
+/// A registry and the journal of uploads to it.
 struct Scene {
     server: Server,
     state: TempDir,
     layer: Bytes,
 }
 
-/// The outcome of a push.
+/// The result of a push.
 struct Pushed {
     report: PushReport,
-    /// Bytes that the registry's side took of it.
+    /// The number of bytes that the registry received.
     taken: u64,
     ignored: Vec<String>,
     resumed: Vec<u64>,
@@ -49,7 +49,7 @@ impl Scene {
         self.state.path().join("solution/uploads")
     }
 
-    /// The files of remembered uploads.
+    /// Returns the journal files.
     fn files(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.uploads()).into_iter().flatten();
         entries.map(|entry| entry.unwrap().path()).collect()
@@ -82,7 +82,7 @@ impl Scene {
         job
     }
 
-    /// Pushes until so many parts are complete and the next one is half sent, and no further.
+    /// Pushes until this number of parts is complete and the next one is half sent.
     async fn cut_off(&self, parts: u64) -> Proxy {
         let proxy = Proxy::start(self.server.port, |_| Action::Buffer);
         self.cut_off_by(&proxy, parts).await;
@@ -107,7 +107,7 @@ impl Scene {
         assert!(pushing.await.unwrap_err().is_cancelled());
     }
 
-    /// Pushes by way of a proxy that now follows another rule. The registry's name is the same.
+    /// Pushes through a proxy that now follows another rule. The name of the registry is the same.
     async fn push_by(
         &self,
         client: &Client,
@@ -142,7 +142,7 @@ impl Scene {
         assert!(fs::read(file.unwrap()).unwrap() == self.layer);
     }
 
-    /// Resumed from there, and no byte before it sent again.
+    /// Asserts that the upload was resumed from this offset and no byte before it was sent again.
     fn assert_resumed(&self, pushed: &Pushed, from: u64) {
         self.assert_complete(pushed);
         assert_eq!(pushed.resumed, [from]);
@@ -155,14 +155,14 @@ impl Scene {
         assert_eq!(self.files(), nothing, "nothing is left to resume");
     }
 
-    /// Sent from the beginning.
+    /// Asserts that the blob was sent from its beginning.
     fn assert_anew(&self, pushed: &Pushed) {
         self.assert_complete(pushed);
         assert_eq!(pushed.report.resumed.count, 0);
         assert!(pushed.taken >= SIZE as u64, "{}", pushed.taken);
     }
 
-    /// Changes what is remembered of the only upload.
+    /// Changes the journal file of the only upload.
     fn change(&self, change: impl Fn(&str) -> String) {
         let [file] = &self.files()[..] else {
             panic!("one upload is remembered")
@@ -172,7 +172,7 @@ impl Scene {
     }
 }
 
-/// Returns where a part begins.
+/// Returns the offset of a part.
 fn start_of(seen: &Seen) -> Option<u64> {
     let range = seen.headers.get("content-range")?;
     range.split_once('-')?.0.parse().ok()
@@ -257,7 +257,11 @@ async fn bytes_of_another_content_are_found_by_the_registry_and_sent_anew() {
     let layer = std::mem::replace(&mut scene.layer, noise(2, SIZE));
     scene.cut_off_by(&proxy, 3).await;
     scene.layer = layer;
-    let wrong = scene.files().into_iter().find(|it| *it != file).unwrap();
+    let wrong = scene
+        .files()
+        .into_iter()
+        .find(|path| *path != file)
+        .unwrap();
     let mine = location_of(&right);
     let theirs = location_of(&fs::read_to_string(&wrong).unwrap());
     fs::write(&file, right.replace(&mine, &theirs)).unwrap();
@@ -284,14 +288,14 @@ async fn an_upload_that_takes_nothing_more_is_given_up_for_a_new_one() {
     assert_eq!(scene.files(), Vec::<PathBuf>::new());
 }
 
-/// The path of the location in the last record, without its query.
+/// Returns the path of the location in the last record, without its query.
 fn path_of(text: &str) -> String {
     let location = location_of(text);
     let (_, path) = location.split_once("/v2/").unwrap();
     format!("/v2/{}", path.split_once('?').unwrap().0)
 }
 
-/// The location in the last record.
+/// Returns the location in the last record.
 fn location_of(text: &str) -> String {
     let line = text.lines().last().unwrap();
     let record: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -318,7 +322,7 @@ async fn what_is_damaged_or_about_something_else_is_ignored() {
         &|_| "no record\n".to_owned(),
         &|text| "x".repeat(text.len()),
         &|text| text.replace("127.0.0.1", "localhost"),
-        // At another origin, though about this registry.
+        // At another origin, although the record is about this registry.
         &|text| {
             let (before, after) = text.split_once("\"location\":\"http://").unwrap();
             let (_, path) = after.split_once('/').unwrap();

@@ -1,8 +1,8 @@
-//! Pushes by a program of its own that is killed at random, through a line that breaks requests at random, to a registry
-//! whose disk is full now and then. Whatever happens: a push that ends well has brought every byte, one that does not
-//! says why, and the next one, when nothing is wrong any more, completes it.
+//! Pushes by a separate process that is killed at random, over a line that breaks requests at random, to a registry
+//! whose disk is sometimes full. A successful push must have stored every byte, a failed one must report the reason,
+//! and the next push without faults must complete it.
 //!
-//! `scripts/faults` runs as many as one likes; here run the first twenty.
+//! `scripts/faults` runs any number of seeds; this test runs the first twenty.
 
 use std::fmt;
 use std::io::{Read as _, Write as _};
@@ -22,28 +22,28 @@ use tempfile::TempDir;
 use crate::images::{self, Job, digest_of};
 use crate::server::{Protection, Server, options, within};
 
-/// The share of requests that are broken: one of so many, or of two or four times as many.
+/// The denominator of the rate of broken requests; two or four times as much for some seeds.
 const ONE_IN: u64 = 8;
-/// The share of registries with a small disk: one of so many.
+/// The denominator of the share of registries with a small disk.
 const SMALL: u64 = 7;
-/// Time for one push.
+/// The time for one push.
 const LONGEST: Duration = Duration::from_mins(2);
 
-/// The exit code of a test that fails.
+/// The exit code of a failing test.
 const FAILED: i32 = 101;
 
-/// The ways in which pushes ended.
+/// The results of the pushes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    /// All was in place the first time.
+    /// The first push was complete.
     complete: u32,
     /// The push was killed.
     killed: u32,
-    /// The push said what is not in place.
+    /// The push reported the missing content.
     reported: u32,
-    /// The second push went on in the middle of blobs, so many in all.
+    /// The number of blobs that the second push resumed in the middle.
     resumed: u32,
-    /// Contents that were read back.
+    /// The number of contents that were read back.
     read: u64,
 }
 
@@ -80,7 +80,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// The seeds that `scripts/faults` asks for, else a few.
+/// Returns the seeds that `scripts/faults` requests, else the default ones.
 fn seeds() -> Range<u64> {
     let Some(text) = variable("SOLUTION_FAULT_SEEDS") else {
         return 0..20;
@@ -103,7 +103,7 @@ fn run(seed: u64, counts: &mut Counts) {
     let proxy = Proxy::start(server.port, seeded(seed, ONE_IN << (seed % 3)));
 
     let child = start(&proxy, state.path(), seed);
-    // Every second one is killed, at any of its bytes.
+    // Every second push is killed, at a random byte.
     let kill_at = (numbers.below(2) == 0).then(|| numbers.below(size));
     let (code, said) = wait(child, || kill_at.is_some_and(|at| proxy.taken() > at));
     match code {
@@ -131,13 +131,13 @@ fn run(seed: u64, counts: &mut Counts) {
     counts.read += read_back(&server, &job, &contents, seed);
 }
 
-/// Says to this test, run once more, what to push: a registry, a directory, and a seed.
+/// The variable with which this test, run as a child process, learns what to push: a registry, a directory, and a seed.
 const PUSH: &str = "SOLUTION_TEST_PUSH";
 
-/// The test that starts itself.
+/// The test that runs itself.
 const ITSELF: &str = "seeded::whatever_breaks_nothing_is_missing_from_a_push_that_ends_well";
 
-/// Starts a push in a process of its own.
+/// Starts a push in a separate process.
 fn start(proxy: &Proxy, state: &Path, seed: u64) -> Child {
     let uploads = state.join("uploads");
     let what = format!("{} {} {seed}", proxy.host(), uploads.display());
@@ -145,13 +145,13 @@ fn start(proxy: &Proxy, state: &Path, seed: u64) -> Child {
         .args(["--exact", ITSELF, "--nocapture"])
         .env(PUSH, what)
         .stdout(Stdio::piped())
-        // What it fails with is on standard output.
+        // Failures are printed on standard output.
         .stderr(Stdio::null())
         .spawn()
         .unwrap()
 }
 
-/// Returns when all is in place, else fails with the reasons.
+/// Returns if everything is stored, else panics with the reasons.
 #[tokio::main]
 #[expect(
     clippy::disallowed_methods,
@@ -186,7 +186,7 @@ async fn push_as_asked(what: &str) {
     assert!(report.is_complete());
 }
 
-/// The exit code, none if it was killed, and what it said.
+/// Returns the exit code, or `None` if the process was killed, and its output.
 fn wait(mut child: Child, kill: impl Fn() -> bool) -> (Option<i32>, String) {
     let mut status = None;
     within(LONGEST, "the end of a push", || {
@@ -201,7 +201,7 @@ fn wait(mut child: Child, kill: impl Fn() -> bool) -> (Option<i32>, String) {
     (status.unwrap().code(), said)
 }
 
-/// Reads everything from the registry itself. How many contents that were.
+/// Reads all content from the registry directly. Returns the number of contents.
 fn read_back(server: &Server, job: &Job, contents: &[bytes::Bytes], seed: u64) -> u64 {
     let mut read = 0;
     for blob in &job.job.blobs {
@@ -221,7 +221,7 @@ fn read_back(server: &Server, job: &Job, contents: &[bytes::Bytes], seed: u64) -
     read
 }
 
-/// The body of an answer that must be good.
+/// Returns the body of an answer, which must be a success.
 fn get(server: &Server, path: &str) -> Vec<u8> {
     let (host, kinds) = (server.host(), "application/vnd.oci.image.manifest.v1+json");
     let ask = format!(

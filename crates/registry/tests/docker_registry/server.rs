@@ -1,4 +1,4 @@
-//! A docker-registry of the test's own: on loopback, with its own storage, ended with the value.
+//! A docker-registry for tests. It runs on loopback with its own storage and ends when the value is dropped.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,18 +19,18 @@ use tempfile::TempDir;
 
 pub(crate) const USER: &str = "pusher";
 pub(crate) const PASSWORD: &str = "correct horse";
-/// The password as the registry's password file has it (cost 5, the lowest: each request pays it).
+/// The password in the form of the registry's password file (cost 5, the lowest, because each request pays it).
 const PASSWORD_BCRYPT: &str = "$2y$05$Wk3q0Zs8uT1nVb6xYc4dOeL1TBBV4nqEQChEVo1xuLP89Ki.lu4/S";
 
-/// Bytes of a small disk.
+/// The size of a small disk in bytes.
 const DISK: u64 = 64 * 1024 * 1024;
 
 pub(crate) enum Protection {
-    /// Plain HTTP, no login.
+    /// Plain HTTP without a login.
     None,
-    /// TLS by a private authority, and a password.
+    /// TLS with a certificate of a private authority, and a password.
     TlsAndLogin,
-    /// The same login, for whoever has a certificate of that authority.
+    /// The same login, for clients with a certificate of that authority.
     ClientCertificates,
 }
 
@@ -47,12 +47,12 @@ impl Server {
         Self::start_with(debian(), protection, "delete: {enabled: true}")
     }
 
-    /// Starts a registry with no word about deleting in its configuration, as it comes.
+    /// Starts a registry with the default configuration, which does not mention deleting.
     pub(crate) fn start_without_deleting() -> Self {
         Self::start_with(debian(), &Protection::None, "delete: {enabled: false}")
     }
 
-    /// Starts a registry with a disk of its own that is full after so many bytes, until [`Server::free_disk`].
+    /// Starts a registry with a disk that is full after this number of bytes, until [`Server::free_disk`].
     pub(crate) fn start_with_small_disk(bytes: u64) -> Self {
         let mut server = Self::start(&Protection::None);
         let _ = server.child.kill();
@@ -80,14 +80,14 @@ impl Server {
         server
     }
 
-    /// Gives a small disk the space that it lacks.
+    /// Frees space on a small disk.
     pub(crate) fn free_disk(&self) {
         let disk = self.directory.path().join("disk/filler");
         let seen_there = format!("/proc/{}/root{}", self.child.id(), disk.display());
         fs::remove_file(seen_there).unwrap();
     }
 
-    /// Version 3 of the same registry, which was built from its module (tests/interop/program).
+    /// Starts version 3 of the same registry, which was built from its module (tests/interop/program).
     pub(crate) fn third(protection: &Protection) -> Self {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
         let mut script = root.map(|folder| folder.join("tests/interop/program"));
@@ -149,13 +149,13 @@ impl Server {
         fs::read(self.directory().join("ca.crt")).unwrap()
     }
 
-    /// Starts it again on the same port and storage.
+    /// Restarts it on the same port and storage.
     pub(crate) fn restart(&mut self) {
         self.restart_after(|_| ());
     }
 
-    /// Starts it again without the uploads it had. It is ended first: a registry writes files of an upload whose client
-    /// went away, and removes others, for a while after that.
+    /// Restarts it without its uploads. It is stopped first, because a registry continues to write and remove files of
+    /// an upload for a while after its client has disconnected.
     pub(crate) fn forget_uploads(&mut self) {
         self.restart_after(|server| {
             let files = server.stored("/_uploads/");
@@ -166,7 +166,7 @@ impl Server {
         });
     }
 
-    /// Ends it, does something to what it stored, and starts it again.
+    /// Stops it, changes its storage, and starts it again.
     fn restart_after(&mut self, change: impl FnOnce(&Self)) {
         let _ = self.child.kill();
         self.child.wait().unwrap();
@@ -174,7 +174,7 @@ impl Server {
         self.child = spawn(&self.program, self.directory.path(), self.port);
     }
 
-    /// Starts it again with deleting allowed.
+    /// Restarts it with deleting allowed.
     pub(crate) fn allow_deleting(&mut self) {
         let config = self.directory().join("config.yml");
         let text = fs::read_to_string(&config).unwrap();
@@ -193,13 +193,13 @@ impl Server {
         assert!(answer.starts_with("HTTP/1.1 202 "), "{answer}");
     }
 
-    /// Removes what no manifest needs, while the registry runs and remembers it.
+    /// Removes unreferenced content while the registry runs and remembers it.
     pub(crate) fn collect_garbage(&self) {
         let config = self.directory().join("config.yml");
         run(command(&self.program).arg("garbage-collect").arg(config));
     }
 
-    /// Every regular file in the storage whose path contains a text.
+    /// Returns every regular file in the storage whose path contains a text.
     pub(crate) fn stored(&self, part: &str) -> Vec<PathBuf> {
         let mut found = Vec::new();
         let mut waiting = vec![self.directory().join("data")];
@@ -216,15 +216,15 @@ impl Server {
         found
     }
 
-    /// Lists everything stored but the state of a hash that the registry keeps of each upload that is cancelled, in
-    /// both versions, whatever came of it: no client can have that removed, and none can see it.
+    /// Lists all stored files except the hash state that both versions keep of each cancelled upload. Clients can
+    /// neither see nor remove it.
     pub(crate) fn content(&self) -> BTreeSet<PathBuf> {
         let mut files = self.stored("");
         files.retain(|file| !file.ends_with("hashstates/sha256/0"));
         files.into_iter().collect()
     }
 
-    /// The file in which it has the bytes of a digest.
+    /// Returns the file with the content of a digest.
     pub(crate) fn blob(&self, digest: &str) -> Option<PathBuf> {
         let hex = digest.strip_prefix("sha256:").unwrap_or(digest);
         self.stored(&format!("/{hex}/data")).into_iter().next()
@@ -279,7 +279,7 @@ pub(crate) fn client_for(host: &str, credentials: Credentials) -> Client {
     Client::new(&host.parse().unwrap(), options).unwrap()
 }
 
-/// Runs a program that must succeed; its standard output.
+/// Runs a program that must succeed, and returns its standard output.
 pub(crate) fn run(command: &mut Command) -> Vec<u8> {
     let output = command
         .output()
@@ -292,23 +292,23 @@ pub(crate) fn run(command: &mut Command) -> Vec<u8> {
     output.stdout
 }
 
-/// Waits until something holds, for a minute at most.
+/// Waits until a condition holds, at most a minute.
 pub(crate) fn eventually(what: &str, holds: impl FnMut() -> bool) {
     within(Duration::from_mins(1), what, holds);
 }
 
-/// Waits until something holds, so long at most.
+/// Waits until a condition holds, at most for this time.
 pub(crate) fn within(longest: Duration, what: &str, mut holds: impl FnMut() -> bool) {
     let deadline = Instant::now() + longest;
     while !holds() {
         assert!(Instant::now() < deadline, "{what} did not happen");
-        // Between two looks, so that what is waited for gets the processor.
+        // A short pause between two checks leaves the processor to the awaited work.
         std::thread::park_timeout(Duration::from_millis(2));
     }
 }
 
-/// A port of loopback that no other program is given as long as the value lives: it is bound, and nobody listens. A
-/// server that is told its number may, since it sets `SO_REUSEADDR` as this does.
+/// A port of loopback that no other program receives while the value exists: it is bound without a listener. A server
+/// that is given its number can bind it too, because both set `SO_REUSEADDR`.
 pub(crate) struct FreePort {
     pub(crate) number: u16,
     _bound: TcpListener,
@@ -332,8 +332,8 @@ fn debian() -> PathBuf {
     PathBuf::from("docker-registry")
 }
 
-/// Returns the command of a registry. It takes variables that begin with `REGISTRY_` for parts of its configuration,
-/// and this one names a login file. Version 3 tells somebody of each request unless it is told not to.
+/// Returns the command of a registry. It reads variables that begin with `REGISTRY_` as parts of its configuration, and
+/// this one names a login file. Version 3 exports traces of requests unless it is told not to.
 fn command(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.env_remove("REGISTRY_AUTH_FILE");
@@ -368,7 +368,7 @@ pub(crate) fn openssl(directory: &Path, arguments: &str) -> Vec<u8> {
     run(command.current_dir(directory).args(arguments))
 }
 
-/// An authority, `ca.crt`, and the key and certificate of a server of this machine that it signed.
+/// Creates an authority, `ca.crt`, and a key and certificate of a server on this machine that it signed.
 pub(crate) fn make_certificates(directory: &Path) {
     openssl(
         directory,
@@ -380,7 +380,7 @@ pub(crate) fn make_certificates(directory: &Path) {
     fs::rename(directory.join("server.crt"), directory.join("server.pem")).unwrap();
 }
 
-/// A key and a certificate of a directory's authority, `NAME.key` and `NAME.crt`.
+/// Creates a key and a certificate of a directory's authority, `NAME.key` and `NAME.crt`.
 pub(crate) fn issue(directory: &Path, name: &str, options: &str) {
     openssl(
         directory,
@@ -396,7 +396,7 @@ pub(crate) fn issue(directory: &Path, name: &str, options: &str) {
     );
 }
 
-/// The authority whose certificate is in a directory.
+/// Returns the authority whose certificate is in a directory.
 pub(crate) fn authority(directory: &Path) -> CertificateAuthority {
     let file = directory.join("ca.crt");
     CertificateAuthority::new(file.display(), fs::read(&file).unwrap()).unwrap()

@@ -1,4 +1,4 @@
-//! Peers that give or take a byte now and then, with a least rate that is over after a second.
+//! Peers that transfer a byte now and then, with a minimum rate that is checked after a second.
 
 use std::time::{Duration, Instant};
 
@@ -75,7 +75,7 @@ async fn a_registry_that_sips_ends_the_push() {
     let mut job = Job::default();
     let content = noise(1, 17 * MIB);
     for from in 0..6 {
-        // More than the buffers on the way take.
+        // More than the buffers on the way can hold.
         let layer = content.slice(from..from + 16 * MIB);
         job.blob(&repository("app"), digest_of(&layer), &layer);
     }
