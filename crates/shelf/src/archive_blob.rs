@@ -1,6 +1,6 @@
-//! A content of an archive, as it is pushed.
+//! The content of an archive as a source for pushes.
 
-/// A blob of an archive, or its head.
+/// A blob or the head of an archive.
 #[derive(Debug)]
 pub(crate) struct ArchiveBlob(pub(crate) archive::Blob);
 

@@ -1,6 +1,6 @@
-//! The head of an archive, the medium's own bytes before the first blob, as an OCI artifact beside the images. With it
-//! and the blobs among the images the archive is at the site without its medium; what comes back goes through the stages
-//! of every archive, judged by its id.
+//! The head of an archive as an OCI artifact ([`HeadArtifact`]). The head consists of the bytes of the ISO before the
+//! first blob. Together with the blobs of the images, it is the complete archive, so a site can read an archive without
+//! its ISO. Content that is read back passes all checks of an archive and is verified against the archive id.
 
 use std::sync::Arc;
 
@@ -25,33 +25,33 @@ use crate::layout::Placement;
 
 /// The artifact type of the manifest.
 const ARTIFACT: &str = "application/vnd.solutions.archive.v1";
-/// The media type of its one layer.
+/// The media type of its only layer.
 const HEAD: &str = "application/vnd.solutions.archive.head.v1";
-/// The annotation with the placement of the version's images, where that is not the default.
+/// The annotation with the placement of the version's images. It is omitted for the default placement.
 const PLACEMENT: &str = "vnd.solutions.placement";
-/// The beginning of its tag, before the archive id.
+/// The prefix of the tag, which is followed by the archive id.
 const TAG: &str = "archive-";
 
-/// The head of an archive as something that registries have.
+/// The head of an archive as an artifact in a registry.
 #[derive(Debug)]
 pub struct HeadArtifact {
     /// The repository, prefix included.
     pub repository: RepositoryPath,
     /// The tag.
     pub reference: Reference,
-    /// The manifest that the tag names.
+    /// The manifest that the tag refers to.
     pub manifest: Arc<Document>,
-    /// The content of its one layer: the bytes of the archive before its first blob.
+    /// The content of its only layer: the bytes of the archive before its first blob.
     pub head: Blob,
     /// The digest of its configuration.
     pub config: Digest,
 }
 
 impl HeadArtifact {
-    /// The bytes of the configuration.
+    /// The content of the configuration.
     pub const CONFIG: &[u8] = EMPTY_CONFIG;
 
-    /// Hashes the head of an archive.
+    /// Reads and hashes the head of an archive.
     pub(crate) fn of(
         accepted: &Accepted,
         registry: &RegistryAddress,
@@ -71,7 +71,8 @@ impl HeadArtifact {
         if placement != Placement::default() {
             manifest["annotations"] = json!({ PLACEMENT: json!(placement).to_string() });
         }
-        // Always the same for one head and placement, keys sorted: by its digest the registry is found to have it.
+        // The bytes depend only on the head and the placement, because the keys are sorted. The digest thus tells
+        // whether the registry has this manifest.
         let bytes = manifest.to_string().into_bytes();
         let (manifest, _) = Document::read(digest_of(&bytes), bytes).expect("a manifest");
         Ok(Self {
@@ -83,21 +84,23 @@ impl HeadArtifact {
         })
     }
 
-    /// Whether a registry was found to give all of it.
+    /// Checks whether a registry has the entire artifact.
     pub(crate) fn is_whole(&self, known: &KnownContent) -> bool {
         let manifest = known.manifest(&self.repository, &self.reference);
         let blobs = [self.head.digest(), self.config];
         manifest == Some(self.manifest.digest)
-            && blobs.iter().all(|it| known.has_blob(&self.repository, it))
+            && blobs
+                .iter()
+                .all(|digest| known.has_blob(&self.repository, digest))
     }
 
-    /// Whether the registry has another head in its place.
+    /// Checks whether the registry has a different manifest under the tag.
     pub(crate) fn differs(&self, known: &KnownContent) -> bool {
         let found = known.manifest(&self.repository, &self.reference);
         found.is_some_and(|found| found != self.manifest.digest)
     }
 
-    /// Adds it to what is pushed.
+    /// Adds the artifact to a push.
     pub(crate) fn add_to(&self, job: &mut PushJob) {
         let blob = |digest, size, content| BlobPush {
             digest,
@@ -117,7 +120,7 @@ impl HeadArtifact {
     }
 }
 
-/// A manifest or index as it is pushed under a name.
+/// Returns the push of a manifest or index under a reference.
 pub(crate) fn manifest_push(
     document: &Document,
     repository: RepositoryPath,
@@ -133,7 +136,7 @@ pub(crate) fn manifest_push(
     }
 }
 
-/// The ids of the archives of a version that a registry keeps the heads of, sorted.
+/// Returns the ids of the archives of a version whose heads a registry has, sorted.
 pub(crate) async fn kept_archives(client: &Client, id: &SolutionId) -> Result<Vec<Digest>, Error> {
     let repository = client.address().repository(&id.to_string())?;
     let tags = client.tags(&repository).await?;
@@ -141,7 +144,7 @@ pub(crate) async fn kept_archives(client: &Client, id: &SolutionId) -> Result<Ve
     Ok(tags.iter().filter_map(of_archive).collect())
 }
 
-/// Returns where the head of an archive lies: in a repository that no image can have.
+/// Returns the place of an archive's head. No image can be in this repository.
 pub(crate) fn place(
     registry: &RegistryAddress,
     id: &str,
@@ -152,7 +155,7 @@ pub(crate) fn place(
     Ok((registry.repository(id)?, Reference::Tag(tag)))
 }
 
-/// The head, as its artifact names it.
+/// Returns the layer with the head, if the manifest is that of a head artifact.
 pub(crate) fn only_layer(manifest: &RegistryManifest) -> Option<Descriptor> {
     match ImageDocument::from_slice(&manifest.bytes).ok()? {
         ImageDocument::Manifest(manifest) => {
@@ -163,7 +166,7 @@ pub(crate) fn only_layer(manifest: &RegistryManifest) -> Option<Descriptor> {
     }
 }
 
-/// The placement of a version's images, as the manifest of its head has it.
+/// Reads the placement of a version's images from the manifest of its head.
 pub(crate) fn placement_in(manifest: &RegistryManifest) -> Result<Placement, Error> {
     let document: Value = serde_json::from_slice(&manifest.bytes).unwrap_or_default();
     let Some(placement) = document["annotations"][PLACEMENT].as_str() else {
@@ -173,7 +176,7 @@ pub(crate) fn placement_in(manifest: &RegistryManifest) -> Result<Placement, Err
     read.map_err(|_| Error::UnknownPlacement(placement.to_owned()))
 }
 
-/// Reads the placement of a version's images from the head of its archive; nothing if the registry has no head.
+/// Returns the placement of a version's images that the registry records, or `None` if it does not have the head.
 pub(crate) async fn recorded_placement(
     client: &Client,
     id: &str,

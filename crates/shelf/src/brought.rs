@@ -1,4 +1,4 @@
-//! The content that an archive brings to a registry that serves it from its file.
+//! The content of an archive in the form that the built-in registry serves: byte ranges of the archive's file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -16,7 +16,7 @@ use crate::artifact::HeadArtifact;
 use crate::error::Error;
 use crate::names::{ArchivePlacement, ImageName};
 
-/// Lists what an archive brings to a registry, under the names that an import gives it.
+/// Lists the content of an archive under the names that an import would use.
 pub(crate) fn brought(
     path: &Path,
     accepted: &Accepted,
@@ -52,7 +52,7 @@ pub(crate) fn brought(
     })
 }
 
-/// The head of an archive, for sites that deploy its version later without the medium.
+/// Returns the head of an archive, from which sites can deploy the version later without the ISO.
 fn head(artifact: &HeadArtifact) -> Result<ServedImage, Error> {
     let config = in_memory(HeadArtifact::CONFIG).map_err(Error::Memory)?;
     let config = Some((Arc::new(config), 0));
@@ -70,7 +70,7 @@ fn head(artifact: &HeadArtifact) -> Result<ServedImage, Error> {
     })
 }
 
-/// Puts bytes of our own into a file that is memory, since only files are served.
+/// Writes bytes to a file in memory, because only files can be served.
 fn in_memory(bytes: &[u8]) -> io::Result<File> {
     let mut file = File::from(memfd_create("solution", MemfdFlags::CLOEXEC)?);
     file.write_all(bytes)?;

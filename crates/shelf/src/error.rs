@@ -1,4 +1,5 @@
-//! Reasons why something could not be done at a registry. An answer of no is a [`RegistryObstacle`] instead.
+//! Errors of operations on archives in a registry. Conditions that block an operation are [`RegistryObstacle`]s
+//! instead.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -9,7 +10,7 @@ use schemas::{Digest, ImagePlace, SolutionId, named};
 use crate::obstacle::RegistryObstacle;
 use crate::pushed::Pushed;
 
-/// The reason why something could not be done at a registry.
+/// The reason why an operation on a registry failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The registry failed, or could not be reached.
@@ -18,10 +19,10 @@ pub enum Error {
     /// A repository's name is too long or outside the registry's grammar.
     #[error("the images would have no valid repository name at the registry")]
     Repository(#[from] registry::AddressError),
-    /// The archive that the site keeps, or the head of the one that is imported.
+    /// The archive in the registry or the imported archive cannot be read.
     #[error("cannot read the archive")]
     Archive(#[from] archive::OpenError),
-    /// The fetched blobs could not be stored.
+    /// The fetched blobs cannot be stored.
     #[error("cannot use a file in `{}`", directory.display())]
     Scratch {
         /// The directory.
@@ -29,16 +30,16 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
-    /// A content that an archive lists is not in its file.
+    /// The content is listed in the archive but is not in its file.
     #[error("{0} is not in it")]
     NotInArchive(Digest),
-    /// The system gives no file in memory.
+    /// The system cannot create a file in memory.
     #[error("cannot create a file in memory")]
     Memory(#[source] std::io::Error),
     /// Some of the images could not be pushed.
     #[error("not all images were pushed")]
     Push(Box<PushFailure>),
-    /// Some manifests of a version could not be deleted at the registry; its record stays.
+    /// Some manifests of a version cannot be deleted from the registry. The version's record is kept.
     #[error("the registry still has {}", named(left.clone()))]
     NotFreed {
         /// Each manifest, as `HOST/REPOSITORY@DIGEST`; never empty.
@@ -46,17 +47,17 @@ pub enum Error {
         /// The cause for the last of them.
         source: Box<registry::Error>,
     },
-    /// A registry keeps more than is compared.
+    /// A registry has more content than this program compares.
     #[error("{registry} has more than {limit} {what}")]
     KeepsMuch {
         /// The registry, with its prefix.
         registry: String,
         /// The limit.
         limit: u64,
-        /// The kind of thing that there is too much of.
+        /// The kind of content that exceeds the limit.
         what: &'static str,
     },
-    /// Nothing is deleted at a registry: it is not known what another version needs of it.
+    /// Nothing is deleted from a registry because the content that another version needs is not known.
     #[error("cannot determine the content of {id} in the registry: {why}")]
     UnreadHead {
         /// The other version.
@@ -64,7 +65,7 @@ pub enum Error {
         /// The reason, in one line.
         why: String,
     },
-    /// A registry keeps no archive of a version.
+    /// A registry has no archive of a version.
     #[error("{registry} has no archive of {id}")]
     KeepsNone {
         /// The registry, with its prefix.
@@ -72,7 +73,7 @@ pub enum Error {
         /// The version.
         id: SolutionId,
     },
-    /// A registry keeps several archives of a version, and nobody said which one is meant.
+    /// A registry has multiple archives of a version, and none was selected.
     #[error("{registry} has {} archives of {id}", archives.len())]
     KeepsSeveral {
         /// The registry, with its prefix.
@@ -82,48 +83,48 @@ pub enum Error {
         /// The ids of the archives.
         archives: Vec<Digest>,
     },
-    /// The archive of this id is another version's.
+    /// The archive with this id belongs to a different version.
     #[error("{archive_id} is the archive of {found}, not of {id}")]
     OtherSolution {
         /// The archive's id.
         archive_id: Digest,
-        /// The version that it is of.
+        /// The version of the archive.
         found: Box<SolutionId>,
-        /// The version that was asked for.
+        /// The requested version.
         id: Box<SolutionId>,
     },
-    /// A registry does not have all that an archive consists of.
+    /// A registry lacks content of an archive.
     #[error("the registry does not have all of the archive")]
     Lacking(Vec<Lacking>),
-    /// A content of an archive could not be had from the registry.
+    /// The registry did not deliver content of an archive.
     #[error(transparent)]
     Unfetched(Box<Unfetched>),
-    /// The archive could not be written again.
+    /// The archive cannot be written.
     #[error(transparent)]
     Write(#[from] archive::WriteError),
-    /// The head of an archive names a placement of its images that this program does not know.
+    /// The head of an archive records a placement that this program does not know.
     #[error(
         "cannot find the images: this program does not know the placement `{0}` that the registry records"
     )]
     UnknownPlacement(String),
-    /// The answer is no.
+    /// A condition blocks the operation.
     #[error(transparent)]
     Refused(#[from] RegistryObstacle),
 }
 
-/// A content of which a registry does not have what the archive has.
+/// Content of an archive that a registry lacks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{digest} of image {image} is not in {repository}")]
 pub struct Lacking {
-    /// The content.
+    /// The digest of the content.
     pub digest: Digest,
-    /// An image that it belongs to.
+    /// An image that contains it.
     pub image: ImagePlace,
     /// The repository of that image, with its host.
     pub repository: String,
 }
 
-/// A content that the registry has, and does not give.
+/// Content that the registry has but does not deliver.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot get {digest} of image {image}")]
 pub struct Unfetched {
@@ -135,29 +136,29 @@ pub struct Unfetched {
     pub source: registry::Error,
 }
 
-/// The images and blobs that were not pushed, and the causes.
+/// The images and blobs that could not be pushed, and the causes.
 #[derive(Debug)]
 pub struct PushFailure {
     /// The registry, with its prefix.
     pub registry: String,
-    /// The images that are not in place under one of their names or more. None where no archive was pushed.
+    /// The images that are missing under at least one of their names. It is empty if no archive was pushed.
     pub images: BTreeSet<ImagePlace>,
-    /// The names under which they are not in place, as `REPOSITORY:TAG`.
+    /// The missing names, as `REPOSITORY:TAG`.
     pub names: Vec<String>,
     /// Every cause, each once.
     pub errors: Vec<Arc<registry::Error>>,
-    /// The outcome for the other blobs; sending again leaves them out.
+    /// The result for the other blobs, which a repeated push skips.
     pub pushed: Pushed,
-    /// The blobs and manifests that were tried and are not in place.
+    /// The blobs and manifests whose push failed.
     pub failed: Vec<Unpushed>,
 }
 
-/// A blob or a manifest that is not where it should be.
+/// A blob or a manifest whose push failed.
 #[derive(Debug)]
 pub struct Unpushed {
     /// The blob's digest, or the manifest's tag or digest.
     pub what: String,
-    /// The repository that it is missing from.
+    /// The repository that does not have it.
     pub repository: String,
     /// The cause.
     pub error: Arc<registry::Error>,

@@ -1,5 +1,6 @@
-//! Writes an archive again from what a registry has: its head, and the contents of its images by digest, from whichever
-//! of its images' repositories gives them. What the images consist of says the list in the head.
+//! Export of an archive from a registry. [`Export::find`] locates the content of all images that the list in the head
+//! names, and [`Export::fetch`] downloads it. Each content is taken from any repository of the version's images that
+//! has it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,14 +18,14 @@ use crate::error::{Error, Lacking, Unfetched};
 use crate::layout::PathLayout;
 use crate::place::own_repository;
 
-/// The documents and blobs of an archive that a registry was found to have: all of them.
+/// The documents and blobs of an archive, all of which a registry has.
 #[derive(Debug)]
 pub struct Export {
     documents: BTreeMap<Digest, Bytes>,
     blobs: BTreeMap<Digest, BlobLocation>,
 }
 
-/// A blob, and where it is.
+/// A blob and its location.
 #[derive(Debug)]
 struct BlobLocation {
     size: u64,
@@ -38,7 +39,7 @@ struct ImageHolder {
     repository: RepositoryPath,
 }
 
-/// A content that is looked for.
+/// Content to be located.
 struct SoughtContent {
     role: ImageRole,
     size: u64,
@@ -46,8 +47,8 @@ struct SoughtContent {
 }
 
 impl Export {
-    /// Looks for everything behind the head, and reads the documents, which are few. [`Error::Lacking`] names what no
-    /// repository of the version gives.
+    /// Locates all content after the head, and reads the documents, which are few. [`Error::Lacking`] lists the content
+    /// that no repository of the version has.
     pub async fn find(client: &Client, id: &SolutionId, listed: &Listed) -> Result<Self, Error> {
         let archive_id = listed.archive_id();
         let placement = recorded_placement(client, &id.to_string(), &archive_id).await?;
@@ -63,7 +64,7 @@ impl Export {
         };
         let (documents, blobs) = wanted
             .into_iter()
-            .partition(|(_, it)| it.role != ImageRole::Blob);
+            .partition(|(_, content)| content.role != ImageRole::Blob);
         check_room(&documents)?;
         let documents = looking.documents(documents).await?;
         let blobs = looking.blobs(blobs).await?;
@@ -73,19 +74,19 @@ impl Export {
         Err(Error::Lacking(looking.lacking))
     }
 
-    /// Bytes that [`Export::fetch`] asks for.
+    /// Returns the number of bytes that [`Export::fetch`] downloads.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.blobs.values().map(|found| found.size).sum()
     }
 
-    /// Returns the number of contents that the images have.
+    /// Returns the number of contents of the images.
     #[must_use]
     pub fn contents(&self) -> usize {
         self.documents.len() + self.blobs.len()
     }
 
-    /// Brings everything to its place, several blobs at a time, each hashed on the way.
+    /// Downloads and writes all content, several blobs at a time, and verifies their digests.
     pub async fn fetch(
         self,
         client: &Client,
@@ -100,7 +101,7 @@ impl Export {
                     offset: 0,
                     source,
                 })?;
-                // Its digest is that of these bytes, or it would not be here.
+                // The digest was computed from these bytes when they were read.
                 let _ = slot.finish();
             }
         }
@@ -124,6 +125,7 @@ impl Export {
     fn unfetched(&self, failed: registry::FailedPull) -> Error {
         let registry::FailedPull { digest, error } = failed;
         match self.blobs.get(&digest) {
+            // A storage error is about the archive to be written, not about the registry.
             Some(found) if !matches!(error, registry::Error::Store { .. }) => {
                 Error::Unfetched(Box::new(Unfetched {
                     digest,
@@ -136,8 +138,8 @@ impl Export {
     }
 }
 
-/// Every content behind the head, with the images that have it. One that is in no image is no part of the version, and
-/// was never pushed; an archive that has one is not whole in the end ([`archive::WriteError::Lacking`]).
+/// Returns all content after the head with the images that contain it. Content outside of images is not pushed. An
+/// archive with such content stays incomplete, which is reported at the end ([`archive::WriteError::Lacking`]).
 fn wanted(
     registry: &RegistryAddress,
     layout: PathLayout,
@@ -165,9 +167,9 @@ fn wanted(
     Ok(wanted)
 }
 
-/// Refuses documents that take too much memory: they are kept there until they are written.
+/// Refuses documents that take too much memory, because they are kept there until they are written.
 fn check_room(documents: &BTreeMap<Digest, SoughtContent>) -> Result<(), Error> {
-    let size = documents.values().map(|it| it.size).sum();
+    let size = documents.values().map(|document| document.size).sum();
     let limit = validator::limits::IMAGE_DOCUMENTS;
     if size <= limit {
         return Ok(());
@@ -176,7 +178,7 @@ fn check_room(documents: &BTreeMap<Digest, SoughtContent>) -> Result<(), Error> 
     Err(archive::OpenError::FileSize { path, size, limit }.into())
 }
 
-/// Asks one repository after the other for what the one before did not have.
+/// The search for content. Each repository is asked only for content that the previous ones did not have.
 struct Looking<'a> {
     client: &'a Client,
     lacking: Vec<Lacking>,
@@ -188,21 +190,22 @@ impl Looking<'_> {
         wanted: BTreeMap<Digest, SoughtContent>,
     ) -> Result<BTreeMap<Digest, Bytes>, Error> {
         let mut found = BTreeMap::new();
-        let rounds = wanted.values().map(|it| it.holders.len()).max();
+        let rounds = wanted.values().map(|content| content.holders.len()).max();
+        // Each round asks the next repository of every document that is still missing.
         for round in 0..rounds.unwrap_or_default() {
             let open = wanted
                 .iter()
                 .filter(|(digest, _)| !found.contains_key(*digest));
-            let ask = open.filter_map(|(digest, it)| {
-                Some((it.holders.get(round)?.repository.clone(), *digest))
+            let ask = open.filter_map(|(digest, content)| {
+                Some((content.holders.get(round)?.repository.clone(), *digest))
             });
             for (_, manifest) in self.client.manifests(ask.collect()).await? {
-                found.extend(manifest.map(|it| (it.digest, it.bytes)));
+                found.extend(manifest.map(|manifest| (manifest.digest, manifest.bytes)));
             }
         }
-        for (digest, it) in &wanted {
+        for (digest, content) in &wanted {
             if !found.contains_key(digest) {
-                self.lacks(*digest, it);
+                self.lacks(*digest, content);
             }
         }
         Ok(found)
@@ -213,13 +216,14 @@ impl Looking<'_> {
         wanted: BTreeMap<Digest, SoughtContent>,
     ) -> Result<BTreeMap<Digest, BlobLocation>, Error> {
         let mut found: BTreeMap<Digest, BlobLocation> = BTreeMap::new();
-        let rounds = wanted.values().map(|it| it.holders.len()).max();
+        let rounds = wanted.values().map(|content| content.holders.len()).max();
         for round in 0..rounds.unwrap_or_default() {
             let open = wanted
                 .iter()
                 .filter(|(digest, _)| !found.contains_key(*digest));
-            let open =
-                open.filter_map(|(digest, it)| Some((digest, it.size, it.holders.get(round)?)));
+            let open = open.filter_map(|(digest, content)| {
+                Some((digest, content.size, content.holders.get(round)?))
+            });
             let open: Vec<_> = open.collect();
             let ask = open.iter();
             let ask: Vec<_> = ask
@@ -234,9 +238,9 @@ impl Looking<'_> {
                 }
             }
         }
-        for (digest, it) in &wanted {
+        for (digest, content) in &wanted {
             if !found.contains_key(digest) {
-                self.lacks(*digest, it);
+                self.lacks(*digest, content);
             }
         }
         Ok(found)
@@ -253,7 +257,7 @@ impl Looking<'_> {
     }
 }
 
-/// A blob on its way to its place in the archive.
+/// A sink for a blob of the archive.
 struct Filling(Slot);
 
 impl BlobSink for Filling {

@@ -1,5 +1,5 @@
-//! Files as an OCI artifact of one layer, for controllers that apply what they find in it. The same files come to the same
-//! bytes, whoever makes them when.
+//! Files as an OCI artifact with one layer, for controllers that apply files from a registry. The same files always
+//! result in the same bytes.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,10 +22,10 @@ use crate::place::holding_tag;
 
 /// The artifact type of the manifest.
 const ARTIFACT: &str = "application/vnd.solutions.manifests.v1";
-/// The media type of the layer: the one that each of these controllers takes by default.
+/// The media type of the layer: the default of these controllers.
 const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 
-/// Files as something that registries have.
+/// Files as an artifact in a registry.
 #[derive(Debug)]
 pub struct FilesArtifact {
     layer: Bytes,
@@ -33,7 +33,7 @@ pub struct FilesArtifact {
 }
 
 impl FilesArtifact {
-    /// Packs files, by their names.
+    /// Packs files under their names.
     ///
     /// # Panics
     ///
@@ -58,19 +58,19 @@ impl FilesArtifact {
         }
     }
 
-    /// The digest of its manifest.
+    /// Returns the digest of its manifest.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.manifest.digest
     }
 
-    /// The tag that holds it in its repository, where registries collect what has none.
+    /// Returns the tag for the artifact. Registries remove untagged manifests.
     #[must_use]
     pub fn tag(&self, version: &Version) -> Tag {
         holding_tag(version, self.digest())
     }
 
-    /// Pushes it, unless it is there.
+    /// Pushes the artifact unless the registry has it.
     pub async fn push(
         &self,
         client: &Client,
@@ -95,7 +95,7 @@ impl FilesArtifact {
     }
 }
 
-/// A compressed tar archive in which nothing but names and contents decides the bytes.
+/// Returns a compressed tar archive whose bytes depend only on the names and contents of the files.
 fn packed(files: &BTreeMap<String, String>) -> io::Result<Vec<u8>> {
     let mut tar = Builder::new(GzEncoder::new(Vec::new(), Compression::default()));
     for (name, text) in files {
@@ -125,7 +125,7 @@ mod tests {
         let files = files.map(|(name, text)| (name.to_owned(), text.to_owned()));
         let files: BTreeMap<String, String> = files.into();
         let artifact = FilesArtifact::new(&files);
-        // Whoever changes these bytes has every site apply anew what has not changed.
+        // If these bytes change, every site applies its unchanged files again.
         let expected = "sha256:952d05706e9cc30c959d832d9910c86e512ee0794b70697648651becb0c37ac2";
         assert_eq!(artifact.digest().to_string(), expected);
         let version = "1.0.0".parse().unwrap();

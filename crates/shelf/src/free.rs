@@ -1,6 +1,6 @@
-//! Frees what versions have at a registry: the manifests of their images and their heads, by digest, in their own
-//! repositories and under the names that workloads ask for, as far as no version that stays has them there. Blobs are
-//! freed by the registry itself, once no manifest names them.
+//! Deletion of versions from a registry: the manifests of their images and their heads, by digest. Manifests are
+//! deleted from the versions' own repositories and under the names that workloads use, unless a remaining version needs
+//! them there. The registry removes blobs itself once no manifest refers to them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,10 @@ use crate::layout::Placement;
 use crate::place::{asked_place, image_place, own_repository};
 use crate::record::{Record, RecordedImage};
 
-/// A manifest or index, and where it lies.
+/// A manifest or index and its repository.
 pub(crate) type ManifestPlace = (RepositoryPath, Digest);
 
-/// The images that an import of a version brought to a registry.
+/// The images that an import of a version pushed to a registry.
 #[derive(Clone, Debug)]
 pub(crate) struct ImportedImages {
     pub(crate) name: SolutionName,
@@ -26,7 +26,7 @@ pub(crate) struct ImportedImages {
     pub(crate) pushed_to: String,
     pub(crate) placement: Placement,
     pub(crate) images: Vec<BroughtImage>,
-    /// Whether the images also lie where no version is part of the name.
+    /// Indicates whether the images are also in repositories without the version in their names.
     pub(crate) carries: bool,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct ImportedImages {
 #[derive(Clone, Debug)]
 pub(crate) struct BroughtImage {
     pub(crate) image: RecordedImage,
-    /// The manifests and indexes below its own, as far as they are known without the registry.
+    /// The manifests and indexes below it, as far as they are known without the registry.
     pub(crate) below: Vec<Digest>,
 }
 
@@ -43,10 +43,10 @@ impl ImportedImages {
         format!("{}-{}", self.name, self.version)
     }
 
-    /// Returns the repositories that its images lie in.
+    /// Returns the repositories of its images.
     fn repositories(&self) -> impl Iterator<Item = String> {
         let images = self.images.iter();
-        images.map(|it| format!("{}/{}", self.pushed_to, it.image.image.name))
+        images.map(|brought| format!("{}/{}", self.pushed_to, brought.image.image.name))
     }
 }
 
@@ -68,39 +68,39 @@ impl From<&Record> for ImportedImages {
     }
 }
 
-/// An image under one of the names that workloads ask for.
+/// An image under one of the names that workloads use.
 #[derive(Clone, Debug)]
 pub(crate) struct ReferredImage<'a> {
     pub(crate) place: ManifestPlace,
-    /// The tag or digest that it is asked for by.
+    /// The tag or digest under which workloads request it.
     pub(crate) reference: Reference,
     below: &'a [Digest],
 }
 
-/// The manifests and indexes that versions have at a registry.
+/// The manifests and indexes of versions in a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Holdings {
-    /// The manifests and indexes of the versions, each before those that name it: as long as an index is there, what it
-    /// names is found.
+    /// The manifests and indexes to delete. Each comes before the indexes that refer to it, so that its index can still
+    /// be used to find it after an interruption.
     own: Vec<ManifestPlace>,
-    /// The images that are not as they were recorded, or are another version's as well, and so stay.
+    /// The images that are kept because they have changed or belong to another version as well.
     others: Vec<String>,
 }
 
-/// The manifests found on the way to the holdings.
+/// The manifests found during the search for holdings.
 #[derive(Default)]
 struct ManifestSearch {
-    /// The images that go.
+    /// The images to delete.
     roots: Vec<ManifestPlace>,
-    /// The manifests known to lie below them, which nothing may name any more.
+    /// The manifests known to be below them, even if no existing index refers to them.
     below: Vec<ManifestPlace>,
-    /// The manifests that somebody else needs.
+    /// The manifests that are still needed.
     needed: Vec<ManifestPlace>,
     others: Vec<String>,
 }
 
 impl Holdings {
-    /// Finds out what the versions that go have there, beside those that stay. Reading only.
+    /// Determines the manifests of the versions to delete that no remaining version needs. Writes nothing.
     pub(crate) async fn among(
         client: &Client,
         going: &[ImportedImages],
@@ -113,13 +113,14 @@ impl Holdings {
         search.of_versions(client, going, staying).await?;
         search.of_references(client, going, staying).await?;
         let mut found = search.into_holdings(client).await?;
+        // The heads come last: while a head exists, a repeated deletion finds the remains of an interrupted one.
         for version in going {
             found.head(client, version).await?;
         }
         Ok(found)
     }
 
-    /// Adds the head, if it is one.
+    /// Adds the head of the version if the tag refers to one.
     async fn head(&mut self, client: &Client, version: &ImportedImages) -> Result<(), Error> {
         let (repository, tag) = place(client.address(), &version.id(), &version.archive_id)?;
         match client.manifest(&repository, &tag).await? {
@@ -130,21 +131,22 @@ impl Holdings {
         Ok(())
     }
 
-    /// Returns a note for people on each image that stays.
+    /// Returns a note for users on each kept image.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         let others = self.others.iter();
-        others.map(|it| format!("{it} has changed since this version was pushed, and is kept"))
+        others
+            .map(|image| format!("{image} has changed since this version was pushed, and is kept"))
     }
 
-    /// Every manifest and index that goes, as `HOST/REPOSITORY@DIGEST`.
+    /// Returns every manifest and index to delete, as `HOST/REPOSITORY@DIGEST`.
     #[must_use]
     pub fn names(&self, client: &Client) -> Vec<String> {
         let name = |(repository, digest): &ManifestPlace| name(client, repository, *digest);
         self.own.iter().map(name).collect()
     }
 
-    /// Deletes all of them, and asks `check` before each whether that still goes on. Returns what was deleted; what is left is
-    /// named by the error.
+    /// Deletes all manifests, and calls `check` before each to find out whether to continue. Returns the deleted
+    /// manifests. The error lists the remaining ones.
     pub async fn free<E: From<Error>>(
         &self,
         client: &Client,
@@ -161,6 +163,7 @@ impl Holdings {
                 match client.delete_manifest(repository, *digest).await {
                     Ok(ManifestDeletion::Done) => freed.push(name(client, repository, *digest)),
                     Ok(ManifestDeletion::WasAbsent) => {}
+                    // Every further deletion would fail in the same way.
                     Err(error) if error.is_everywhere() => return Err(Error::from(error).into()),
                     Err(error) => {
                         refused.push(place);
@@ -171,7 +174,8 @@ impl Holdings {
             let Some(source) = why else {
                 return Ok(freed);
             };
-            // Some registries delete nothing that an index names; once the index is gone, they do.
+            // Some registries refuse to delete manifests that an index refers to. They are tried again once the index
+            // is deleted.
             if freed.len() == before {
                 let left = refused.into_iter();
                 let left = left.map(|(repository, digest)| name(client, repository, *digest));
@@ -189,7 +193,7 @@ fn name(client: &Client, repository: &RepositoryPath, digest: Digest) -> String 
     format!("{}/{repository}@{digest}", client.address().host())
 }
 
-/// Returns where images of versions lie under the names that workloads ask for.
+/// Returns the images of versions under the names that workloads use.
 pub(crate) fn referred_to<'a>(
     client: &Client,
     versions: &'a [ImportedImages],
@@ -228,18 +232,18 @@ pub(crate) fn referred_to<'a>(
     Ok(all)
 }
 
-/// Returns the manifests named by tags that are not these versions', in the repositories that they share with others:
-/// whoever tagged them needs them.
+/// Returns the manifests in shared repositories whose tags do not belong to these versions. They are needed by the
+/// owners of these tags.
 async fn tagged_by_others(
     client: &Client,
     going: &[ImportedImages],
 ) -> Result<Vec<ManifestPlace>, Error> {
     let referred = referred_to(client, going)?;
     let mut repositories: BTreeMap<&RepositoryPath, BTreeSet<&Reference>> = BTreeMap::new();
-    for it in &referred {
-        let (repository, _) = &it.place;
+    for image in &referred {
+        let (repository, _) = &image.place;
         let own = repositories.entry(repository).or_default();
-        own.insert(&it.reference);
+        own.insert(&image.reference);
     }
     let mut places = Vec::new();
     for (repository, own) in repositories {
@@ -260,7 +264,7 @@ fn below(repository: &RepositoryPath, digests: &[Digest]) -> impl Iterator<Item 
 }
 
 impl ManifestSearch {
-    /// Finds the images in the repositories that have the versions' names.
+    /// Adds the images in the versions' own repositories.
     async fn of_versions(
         &mut self,
         client: &Client,
@@ -276,17 +280,18 @@ impl ManifestSearch {
             images.map(move |image| (version, image))
         });
         let images: Vec<_> = images.collect();
-        // Of a version that was replaced the tag is the other archive's.
+        // After a replacement, the tag can refer to the image of the version's other archive.
         let ours: BTreeSet<(String, Digest)> = images
             .iter()
-            .map(|(version, it)| {
-                let at = format!("{}/{}", version.pushed_to, it.image.image.name);
-                (at, it.image.digest)
+            .map(|(version, brought)| {
+                let at = format!("{}/{}", version.pushed_to, brought.image.image.name);
+                (at, brought.image.digest)
             })
             .collect();
         for (version, BroughtImage { image, below: ids }) in images {
             let (name, tag) = (&image.image.name, &image.image.tag);
             let at = format!("{}/{name}", version.pushed_to);
+            // A remaining version uses the same repository.
             if others.contains(&at) {
                 self.others.push(format!("{at}:{tag}"));
                 continue;
@@ -306,7 +311,7 @@ impl ManifestSearch {
         Ok(())
     }
 
-    /// Finds the images under the names that workloads ask for, except where a version that stays has the same there.
+    /// Adds the images under the names that workloads use, except those that a remaining version has at the same place.
     async fn of_references(
         &mut self,
         client: &Client,
@@ -315,11 +320,15 @@ impl ManifestSearch {
     ) -> Result<(), Error> {
         let (going, staying) = (referred_to(client, going)?, referred_to(client, staying)?);
         let places = |all: &[ReferredImage<'_>]| -> BTreeSet<ManifestPlace> {
-            all.iter().map(|it| it.place.clone()).collect()
+            all.iter().map(|image| image.place.clone()).collect()
         };
         let (ours, needed) = (places(&going), places(&staying));
-        let touched: BTreeSet<&RepositoryPath> = going.iter().map(|it| &it.place.0).collect();
-        for other in staying.iter().filter(|it| touched.contains(&it.place.0)) {
+        // Remaining versions only matter in repositories from which images are deleted.
+        let touched: BTreeSet<&RepositoryPath> = going.iter().map(|image| &image.place.0).collect();
+        for other in staying
+            .iter()
+            .filter(|image| touched.contains(&image.place.0))
+        {
             self.needed.push(other.place.clone());
             self.needed.extend(below(&other.place.0, other.below));
         }
@@ -334,7 +343,7 @@ impl ManifestSearch {
             }
             let (repository, digest) = &place;
             match client.manifest(repository, &reference).await? {
-                // An interruption may have left what it named.
+                // An interrupted deletion may have left the manifests below it.
                 None => self.below.extend(below(repository, ids)),
                 Some(found) if found.digest == *digest => {
                     self.below.extend(below(repository, ids));
@@ -351,22 +360,26 @@ impl ManifestSearch {
         Ok(())
     }
 
-    /// Returns the manifests that go: all that were found, without those that somebody else needs.
+    /// Returns all manifests found, without those that are still needed.
     async fn into_holdings(self, client: &Client) -> Result<Holdings, Error> {
         let stays: BTreeSet<ManifestPlace> = needed(client, self.needed).await?;
         let mut own = reachable(client, self.roots).await?;
         let known: BTreeSet<ManifestPlace> = own.iter().cloned().collect();
-        let below = self.below.into_iter().filter(|it| !known.contains(it));
+        let below = self
+            .below
+            .into_iter()
+            .filter(|place| !known.contains(place));
         own.extend(reachable(client, below.collect()).await?);
         own.retain(|place| !stays.contains(place));
+        // `reachable` returns indexes before the manifests that they refer to, but they must be deleted after them.
         own.reverse();
         let others = self.others;
         Ok(Holdings { own, others })
     }
 }
 
-/// Returns these manifests and indexes and all that they name, whether they are there or not. Each repository has the
-/// room of an archive's images.
+/// Returns these manifests and indexes and all manifests that they refer to, including missing ones. The limit on the
+/// size of documents applies per repository.
 async fn needed(
     client: &Client,
     roots: Vec<ManifestPlace>,
@@ -382,9 +395,9 @@ async fn needed(
     Ok(all)
 }
 
-/// Returns these manifests and indexes and all that they name in their repositories, as far as they are there; those
-/// that name others come first. It is all of them or an error: one that is overlooked might go although somebody needs
-/// it.
+/// Returns the existing manifests and indexes among these and below them; indexes precede the manifests that they refer
+/// to. The result is complete, or the function fails: a manifest that is overlooked could be deleted although it is
+/// needed.
 async fn reachable(
     client: &Client,
     roots: Vec<ManifestPlace>,
@@ -403,18 +416,19 @@ async fn reachable(
             too_many(client, bytes_read, limit, "bytes of manifests and indexes")?;
             if let Ok(ImageDocument::Index(index)) = ImageDocument::from_slice(&bytes) {
                 let below = index.manifests.iter();
-                wanted.extend(below.map(|it| (repository.clone(), it.digest)));
+                wanted.extend(below.map(|child| (repository.clone(), child.digest)));
             }
         }
     }
     let deepest = schemas::limits::INDEX_DEPTH as u64;
+    // Deeper manifests would be overlooked, so they are an error.
     let is_deeper = wanted.iter().any(|place| !seen.contains(place));
     let depth = deepest + u64::from(is_deeper);
     too_many(client, depth, deepest, "levels of indexes in an image")?;
     Ok(reached)
 }
 
-/// Refuses to go on where a registry keeps more than is looked at.
+/// Fails if a registry has more content than the limit.
 pub(crate) fn too_many(
     client: &Client,
     found: u64,

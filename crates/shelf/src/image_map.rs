@@ -1,4 +1,4 @@
-//! The places where a site has each image of a Solution, also in the forms that Kustomize and Helm read.
+//! The addresses of a Solution's images in a site's registry ([`ImageMap`]), also in the formats of Kustomize and Helm.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -47,7 +47,7 @@ pub struct ImageMap {
 }
 
 impl ImageMap {
-    /// Returns where a registry has these images of a Solution, as nodes know it.
+    /// Returns the addresses of these images of a Solution in a registry, as nodes use them.
     pub fn of(
         id: &SolutionId,
         images: &[RecordedImage],
@@ -74,23 +74,25 @@ impl ImageMap {
         Ok(Self { images, layout })
     }
 
-    /// Returns the map without signatures and other referrers beside images, which no workload runs.
+    /// Returns the map without signatures and other referrers of images, which no workload runs.
     #[must_use]
     pub fn of_workloads(mut self) -> Self {
         let images = self.images.iter().map(|image| &image.image);
         let own = images.filter(|place| place.tag.subject().is_none());
         let own: BTreeSet<ImageName> = own.map(|place| place.name.clone()).collect();
+        // A tag in the form of a referrer's is kept if no other image has its name.
         self.images.retain(|MappedImage { image, .. }| {
             image.tag.subject().is_none() || !own.contains(&image.name)
         });
         self
     }
 
-    /// Returns an obstacle for each image that cannot lie under its `ref`: where another image of the archive has the
-    /// same name, where another registry's has the same path, so that nodes would get one for the other, or where
-    /// Solutions may have their own images.
+    /// Returns an obstacle for each image that cannot be stored under its `ref`. Another image of the archive can have
+    /// the same name. An image of another registry can have the same path, so that nodes would pull the wrong one. The
+    /// path can also be reserved for images of Solutions.
     pub fn collisions(&self) -> Result<Vec<RegistryObstacle>, Error> {
         let mut found = Vec::new();
+        // Only this layout stores images under the path of their `ref`.
         if self.layout != PathLayout::Ref {
             return Ok(found);
         }
@@ -127,7 +129,7 @@ impl ImageMap {
         Ok(found)
     }
 
-    /// Returns the map if every image can lie under its `ref`; else the first that cannot is the error.
+    /// Returns the map if every image can be stored under its `ref`, else the first obstacle as an error.
     pub fn without_collisions(self) -> Result<Self, Error> {
         match self.collisions()?.into_iter().next() {
             Some(collision) => Err(collision.into()),
@@ -135,8 +137,8 @@ impl ImageMap {
         }
     }
 
-    /// The list `images` of a `kustomization.yaml` (kubectl.docs.kubernetes.io, "images"). It knows an image by its
-    /// name without a tag, as it is written, so two of one name are refused.
+    /// Returns the list `images` of a `kustomization.yaml` (kubectl.docs.kubernetes.io, "images"). Kustomize identifies
+    /// an image by its name as written, without a tag, so two different images with one name are refused.
     pub fn kustomize(&self) -> Result<String, Error> {
         let mut entries: BTreeMap<String, &MappedImage> = BTreeMap::new();
         for image in &self.images {
@@ -160,7 +162,8 @@ impl ImageMap {
         Ok(yaml::to_string(&json!({ "images": entries })))
     }
 
-    /// Values for Helm: a map by the names that images have in the Solution, with the tag where a name has several.
+    /// Returns values for Helm: a map by the names of images in the Solution, with the tag if a name has multiple
+    /// images.
     #[must_use]
     pub fn helm(&self) -> String {
         let mut names: BTreeMap<&ImageName, usize> = BTreeMap::new();
@@ -191,20 +194,20 @@ impl ImageMap {
     }
 }
 
-/// Whether images of Solutions may lie there, below whatever prefix.
+/// Checks whether a repository is reserved for images of Solutions, below any prefix.
 fn is_reserved(repository: &RepositoryPath) -> bool {
     let mut components = repository.as_str().split('/');
-    components.any(|it| it == BELOW || it.parse::<SolutionId>().is_ok())
+    components.any(|component| component == BELOW || component.parse::<SolutionId>().is_ok())
 }
 
-/// A reference without tag and digest, as it is written.
+/// Returns a reference as written, without tag and digest.
 fn name_of(reference: &ImageReference) -> &str {
     let name = reference.as_str().split('@').next().unwrap_or_default();
     let tag = reference.tag().map(|tag| format!(":{tag}"));
     tag.and_then(|tag| name.strip_suffix(&tag)).unwrap_or(name)
 }
 
-/// The names by which workloads may ask for the same: those of Docker Hub are written in several ways.
+/// Returns the names that workloads can use for the same repository: names at Docker Hub have more than one form.
 fn spellings(reference: &ImageReference) -> Result<BTreeSet<String>, Error> {
     let mut all = BTreeSet::from([name_of(reference).to_owned()]);
     let location = ImageLocation::of(reference)?;
@@ -250,10 +253,13 @@ mod tests {
             ("own:3", ""),
         ];
         let of = |layout| places(&map(layout, &images));
-        let solution = ["app 1", "db 2", "own 3"].map(|it| format!("apps/shop-1.0.0/{it}"));
+        let solution = ["app 1", "db 2", "own 3"].map(|name| format!("apps/shop-1.0.0/{name}"));
         assert_eq!(of(PathLayout::Solution), solution);
         let expected = ["org/app 1.2", "org/db -", "shop-1.0.0/own 3"];
-        assert_eq!(of(PathLayout::Ref), expected.map(|it| format!("apps/{it}")));
+        assert_eq!(
+            of(PathLayout::Ref),
+            expected.map(|place| format!("apps/{place}"))
+        );
         let address = &map(PathLayout::Ref, &images).images[1].address;
         let digest = Digest::new([2; 32]);
         assert_eq!(*address, format!("r.test:5000/apps/org/db@{digest}"));

@@ -1,4 +1,4 @@
-//! The job that brings images to a registry (their blobs, each once, then their documents), and its run.
+//! The push of an archive's images: [`job`] builds it (each blob once, then the documents), and [`push_all`] runs it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::error::{Error, PushFailure, Unpushed};
 use crate::layout::Placement;
 use crate::names::ImageName;
 
-/// Returns everything that an import of this archive puts into a registry, and what each of its images is called there.
+/// Returns the push of all content that an import of this archive stores in a registry.
 pub(crate) fn everything(
     accepted: &Accepted,
     registry: &RegistryAddress,
     placement: Placement,
 ) -> Result<PushJob, Error> {
-    // Whatever is in the way of a push is there, or was never pushed.
+    // Obstacles are ignored: an image with an obstacle is either in the registry already or was never pushed.
     let named = ImageName::by_solution(accepted, registry, placement, &mut Vec::new())?;
     let mut all = job(accepted, &named);
     HeadArtifact::of(accepted, registry, placement)?.add_to(&mut all);
     Ok(all)
 }
 
-/// Every distinct blob and its size.
+/// Returns every distinct blob and its size.
 fn blobs<'a>(images: impl Iterator<Item = &'a Image>) -> BTreeMap<Digest, u64> {
     images
         .flat_map(|image| &image.blobs)
@@ -39,8 +39,8 @@ fn blobs<'a>(images: impl Iterator<Item = &'a Image>) -> BTreeMap<Digest, u64> {
         .collect()
 }
 
-/// The job that brings these images: blobs once, each with all repositories that need it; then documents, children
-/// first, and the tag last.
+/// Returns the push of these images: each blob once, with all repositories that need it, then the documents, children
+/// first and the tag last.
 pub(crate) fn job(accepted: &Accepted, named: &[ImageName<'_>]) -> PushJob {
     let mut repositories: BTreeMap<Digest, BTreeSet<RepositoryPath>> = BTreeMap::new();
     for ImageName {
@@ -75,7 +75,8 @@ pub(crate) fn job(accepted: &Accepted, named: &[ImageName<'_>]) -> PushJob {
     }
 }
 
-/// Returns how to read from a drive. What a disk claims about itself says little: virtual ones claim to rotate.
+/// Returns the read concurrency for a drive. The rotational flag of disks is unreliable, because virtual disks often
+/// set it.
 fn reads(drive: Drive) -> ReadConcurrency {
     match drive {
         Drive::Random | Drive::Rotational => ReadConcurrency::Adapted,
@@ -99,10 +100,10 @@ fn documents(named: &ImageName<'_>) -> impl Iterator<Item = ManifestPush> {
     })
 }
 
-/// The images of an archive by the names that they get at a registry.
+/// The images of an archive by their names in a registry.
 pub(crate) type ImagesByName = BTreeMap<(RepositoryPath, Reference), ImagePlace>;
 
-/// Brings all of it; an error if anything is missing then.
+/// Pushes everything. Fails if anything is missing afterwards.
 pub(crate) async fn push_all(
     client: &Client,
     job: &PushJob,
@@ -132,7 +133,7 @@ pub(crate) async fn push_all(
     })))
 }
 
-/// Each blob and each manifest that was tried, with the reason why it is not in place.
+/// Returns each blob and each manifest whose push failed, with the cause.
 fn failed(job: &PushJob, report: PushReport) -> Vec<Unpushed> {
     let blobs = report.failed_blobs.into_iter().map(|failed| Unpushed {
         what: failed.digest.to_string(),
@@ -151,7 +152,7 @@ fn failed(job: &PushJob, report: PushReport) -> Vec<Unpushed> {
     blobs.chain(manifests).collect()
 }
 
-/// Returns the names under which manifests are not in place.
+/// Returns the names of the missing manifests.
 fn unpushed(
     manifests: &[ManifestPush],
     outcomes: &[ManifestOutcome],

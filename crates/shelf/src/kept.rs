@@ -1,4 +1,5 @@
-//! The archive of a version that a registry keeps, and who vouches for it where no cluster has a record of it.
+//! Archives in a registry that no cluster has a record of. [`KeptArchive::judge`] reads the head of one and verifies
+//! its signatures.
 
 use archive::{Listed, Medium, Opened};
 use registry::Client;
@@ -9,27 +10,27 @@ use watch::Cancel;
 use crate::artifact::kept_archives;
 use crate::error::Error;
 
-/// An archive that a registry keeps.
+/// An archive in a registry.
 #[derive(Debug)]
 pub struct KeptArchive {
-    /// The version that it is of.
+    /// The version.
     pub id: SolutionId,
     /// The id of the archive.
     pub archive_id: Digest,
-    /// The signatures that it needs; none if its id says it all.
+    /// The required signatures; `None` if the archive id is trusted by itself.
     pub signatures: Option<Signatures>,
 }
 
-/// The head of an archive that is the one that was asked for.
+/// The head of an archive, verified to be the requested one.
 #[derive(Debug)]
 pub struct Head {
     /// The archive's files.
     pub listed: Listed,
-    /// The keys whose signatures it has.
+    /// The keys that signed the archive.
     pub signed_by: Vec<KeyId>,
 }
 
-/// Returns the id of the archive of a version that a registry keeps; fails unless it is one.
+/// Returns the id of the only archive of a version in a registry. Fails if there is none or more than one.
 pub async fn only_archive(client: &Client, id: &SolutionId) -> Result<Digest, Error> {
     let registry = client.address().to_string();
     let id = id.clone();
@@ -45,7 +46,7 @@ pub async fn only_archive(client: &Client, id: &SolutionId) -> Result<Digest, Er
 }
 
 impl KeptArchive {
-    /// Reads the head of the archive as the list of its files; the report if nobody vouches for it.
+    /// Reads the list of files from the head of the archive. Returns the report if the signatures are not sufficient.
     pub fn judge(
         &self,
         medium: Medium,

@@ -1,4 +1,4 @@
-//! The paths under which a registry has the images of a Solution.
+//! The repositories of a Solution's images in a registry. [`PathLayout`] and [`MirrorPolicy`] form a [`Placement`].
 
 use std::fmt;
 
@@ -8,13 +8,14 @@ use schemas::Digest;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-/// No Solution id is this component, since each has a version with dots: no reference can name a place of its images.
+/// The first component of mirror repositories. It cannot be a Solution id, because each id has a version with dots, so
+/// mirrors never collide with the images of Solutions.
 pub(crate) const BELOW: &str = "mirror";
 
-/// The most characters of a component that stands for a path: those of any component of an image's name.
+/// The maximum length of a component that encodes a path: that of a component of an image's name.
 const FLAT_COMPONENT: usize = 103;
-/// Hex digits of a path's digest in such a component: two publishers cannot make two paths with the same one and the
-/// same words.
+/// The number of hex digits of the path's digest in such a component. They make it infeasible to create two paths with
+/// the same component.
 const FLAT_DIGEST: usize = 16;
 
 /// The layout of a Solution's images in a registry.
@@ -31,7 +32,7 @@ pub enum PathLayout {
     Flat,
 }
 
-/// The name by which it is chosen.
+/// Formats the value as users write it.
 impl fmt::Display for PathLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -43,7 +44,7 @@ impl fmt::Display for PathLayout {
 }
 
 impl PathLayout {
-    /// Returns the repository of a path below the prefix.
+    /// Returns the repository for a path below the prefix.
     pub(crate) fn repository(
         self,
         registry: &RegistryAddress,
@@ -55,7 +56,8 @@ impl PathLayout {
         }
     }
 
-    /// The part of the path that all images of another registry share. No host has an underscore.
+    /// Returns the common part of the paths of all images of another registry. The port is separated by an underscore,
+    /// which no host contains.
     pub(crate) fn below(self, host: &str) -> Option<String> {
         match self {
             Self::Solution | Self::Flat => Some(format!("{BELOW}/{}", host.replace(':', "_"))),
@@ -64,8 +66,9 @@ impl PathLayout {
     }
 }
 
-/// Returns the one component that stands for a path: its words, and the beginning of its digest. It has an underscore,
-/// so that it is no Solution id, and a component alone is what it was, as the repository of a version's head is.
+/// Returns the single component that encodes a path: its words and the beginning of its digest. The underscore
+/// distinguishes it from a Solution id. A path of one component is unchanged, such as the repository of a version's
+/// head.
 fn flat(path: &str) -> String {
     if !path.contains('/') {
         return path.to_owned();
@@ -102,27 +105,27 @@ pub struct Placement {
 }
 
 impl Placement {
-    /// Returns whether images have a second name, by which nodes find what workloads ask for.
+    /// Checks whether images also have a second name, under which nodes find the images that workloads request.
     #[must_use]
     pub fn has_mirrors(self) -> bool {
         self.mirrors == MirrorPolicy::Push && self.layout != PathLayout::Ref
     }
 }
 
-/// The choices of an administrator about the placement of a version's images.
+/// An administrator's choices about the placement of a version's images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PlacementChoice {
-    /// The paths of the images; none for the choice that was made before.
+    /// The layout of the images; `None` keeps the earlier choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub layout: Option<PathLayout>,
-    /// Whether they are mirrored; none for the choice that was made before.
+    /// The choice for mirrors; `None` keeps the earlier choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mirrors: Option<MirrorPolicy>,
 }
 
 impl PlacementChoice {
-    /// Returns the placement, where choices that are not made are those of an earlier one.
+    /// Returns the placement. Choices that are not made are taken from `before`.
     #[must_use]
     pub fn over(self, before: Placement) -> Placement {
         Placement {
@@ -142,7 +145,8 @@ mod tests {
 
     #[test]
     fn a_flat_name_is_one_component_that_keeps_the_words_of_its_path() {
-        // `printf shop-1.0.0/app | sha256sum`: whoever changes it loses what registries have.
+        // `printf shop-1.0.0/app | sha256sum`. If this changes, images that are already in registries are no longer
+        // found.
         let expected = "shop-1.0.0_app-f52961787862a5be";
         assert_eq!(flat("shop-1.0.0/app"), expected);
         assert_eq!(flat(expected), expected);
@@ -170,7 +174,7 @@ mod tests {
     fn a_flat_name_of_any_path_is_a_name_that_registries_take() {
         let registry: RegistryAddress = "r.test:5000/apps".parse().unwrap();
         for length in 90..200 {
-            // The cut may come behind a separator.
+            // The path may be cut after a separator.
             for path in [
                 "x/".repeat(length),
                 "x__".repeat(length),

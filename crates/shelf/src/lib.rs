@@ -1,13 +1,17 @@
-//! An archive at a registry: where its images lie, how they come there, how it is read and written again without its
-//! medium, and what becomes of it.
+//! Archives in a registry: the placement of their images, pushes, and reading, exporting and deleting them without the
+//! ISO.
 //!
-//! This crate knows archives that are accepted, and registries. It must not know clusters: what a cluster records of an
-//! import comes in as a [`Record`], and where it lies there is the caller's to know. How a blob travels is
-//! `registry`'s, how an image is laid out in an archive is `archive`'s.
+//! This crate knows accepted archives and registries. It must not depend on clusters: callers pass what a cluster
+//! records of an import as a [`Record`]. The transfer of blobs is implemented in `registry`, the structure of archives
+//! in `archive`.
 //!
-//! `place`, `named` and `mirrors` say where everything lies; `survey` asks what is there, `push` and `readback` make it
-//! so; `artifact` is the head of an archive beside its images, and `open`, `export` and `kept` read the archive by it;
-//! `files` are what is made of an archive for others who apply it; `free` and `prune` delete what nobody needs. Open `survey.rs` first: an import begins there.
+//! - `layout`, `place`, `names` and `mirrors` determine the place of each image.
+//! - `survey` checks which content exists; `push` and `readback` store and verify it.
+//! - `artifact` is the head of an archive in the registry; `open`, `export` and `kept` read the archive through it.
+//! - `files` packs rendered files for controllers that apply them from a registry.
+//! - `free` and `prune` delete content that is no longer needed.
+//!
+//! Start with `survey.rs`: an import begins there.
 
 mod archive_blob;
 mod artifact;

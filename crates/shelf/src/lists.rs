@@ -1,4 +1,4 @@
-//! The list under the tag of a referrer, which only grows.
+//! Comparison of the lists under the tags of referrers, such as signatures. Clients only append to these lists.
 
 use std::collections::BTreeSet;
 
@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use crate::error::Error;
 
-/// The relation of the list under a referrer's tag to the list that is to stand there. Such a list only grows: a
-/// client adds its signature to those that are there.
+/// The relation between the list under a referrer's tag and the list to be stored there. Such lists only grow, because
+/// clients append their signatures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lists {
-    /// The list has nothing else than what will be there.
+    /// The existing list is a subset of the list to be stored.
     Fewer,
-    /// The list has all that is to be there, and more.
+    /// The existing list contains the entire list to be stored, and more.
     More,
-    /// The tag names something else, or no such list.
+    /// The tag refers to a different list, or not to a list.
     Others,
 }
 
@@ -35,8 +35,8 @@ impl Lists {
     }
 }
 
-/// The signatures that a manifest of cosign's has as layers, or the manifests that a list of referrers names: whole, since
-/// what tells two signatures apart is an annotation.
+/// Returns the entries of a list: the layers of a cosign signature manifest, or the manifests of a referrers index.
+/// Entries are compared as a whole, because signatures can differ in an annotation only.
 fn listed(document: &[u8]) -> Option<BTreeSet<String>> {
     let document: Value = serde_json::from_slice(document).ok()?;
     let listed = document.get("layers").or(document.get("manifests"))?;
@@ -44,7 +44,7 @@ fn listed(document: &[u8]) -> Option<BTreeSet<String>> {
     Some(listed.map(Value::to_string).collect())
 }
 
-/// Compares what a registry has under a reference with what is to be there.
+/// Compares the manifest under a reference in a registry with the one to be stored.
 pub(crate) async fn lists(
     client: &Client,
     repository: &RepositoryPath,
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn lists_of_signatures_only_grow() {
         let one = list(&["a"], 7);
-        // All signatures of an image are about the same bytes, and the configuration follows from them.
+        // All signatures of an image are about the same bytes, and the configuration is derived from them.
         for (there, ours, expected) in [
             (&one, &list(&["a", "b"], 8), Lists::Fewer),
             (&list(&["a", "b"], 8), &one, Lists::More),

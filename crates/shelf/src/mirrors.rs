@@ -1,6 +1,6 @@
-//! Images under the names by which workloads ask for them, where those are of other registries. The site's registry has
-//! each a second time, at `mirror/<host>/<path>` below the prefix, so that what stands before a name is all that a node
-//! has to change: containerd can change nothing else. Here is what nodes must be told of these places.
+//! Mirrors of images for workloads that use the names of other registries ([`Mirrors`]). The site's registry has each
+//! image a second time, at `mirror/<host>/<path>` below the prefix. Nodes thus only have to change the beginning of a
+//! name, and containerd supports no other change. The module also generates the configuration of the nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,20 +32,19 @@ pub struct MirroredImage {
     pub address: String,
 }
 
-/// The names of other registries that the site's registry has.
+/// The mirrored names of other registries in the site's registry.
 #[derive(Clone, Debug, Default)]
 pub struct Mirrors {
     /// The images.
     pub images: Vec<MirroredImage>,
-    /// The ids of the Solutions whose images have a `ref` and no mirror.
+    /// The ids of the Solutions whose images have a `ref` but no mirror.
     pub without: Vec<String>,
-    /// The places where nodes find what is asked of each registry of these names, or of each of its repositories where
-    /// those have no place in common.
+    /// The mirrors by registry, or by repository if the repositories of a registry have no common path.
     sources: BTreeMap<String, BTreeSet<MirrorPlace>>,
 }
 
 impl Mirrors {
-    /// Returns the names that imported versions brought.
+    /// Returns the mirrors of imported versions.
     pub fn of_records<'a>(records: impl IntoIterator<Item = &'a Record>) -> Result<Self, Error> {
         let mut mirrors = Self::default();
         for record in records {
@@ -55,7 +54,7 @@ impl Mirrors {
         Ok(mirrors)
     }
 
-    /// Returns the names that importing an archive brings to a registry, as nodes know it.
+    /// Returns the mirrors that importing an archive would create, as nodes know the registry.
     pub fn of(
         id: &SolutionId,
         images: &[RecordedImage],
@@ -110,7 +109,7 @@ impl Mirrors {
         });
         let location = ImageLocation::of(asked)?;
         let host = location.registry().host();
-        // What a flat layout has of another registry has no path in common.
+        // The repositories of a flat layout have no common path per registry.
         let (source, path) = match layout {
             PathLayout::Flat => {
                 let source = format!("{host}/{}", location.repository());
@@ -133,8 +132,8 @@ impl Mirrors {
         Ok(())
     }
 
-    /// Returns the files that tell nodes of the mirrors, as their container runtime reads them. `ca` is the certificate
-    /// authority of the site's registry, PEM.
+    /// Returns the configuration files for nodes in the format of their container runtime. `ca` is the certificate
+    /// authority of the site's registry as PEM.
     pub fn files(
         &self,
         format: Format,

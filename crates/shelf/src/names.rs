@@ -1,4 +1,4 @@
-//! The names that the images of an archive get at a registry.
+//! The names of an archive's images in a registry. [`ArchivePlacement`] lists all of them for a registry address.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::obstacle::RegistryObstacle;
 use crate::place::{asked_place, image_place, main_place, mirror, own_repository};
 use crate::record::RecordedImage;
 
-/// An image, and one name that it gets at the registry.
+/// An image and one of its names in the registry.
 #[derive(Clone, Debug)]
 pub struct ImageName<'a> {
     /// The image.
@@ -34,7 +34,7 @@ impl<'a> ImageName<'a> {
     ) -> Result<Vec<Self>, Error> {
         match placement.layout {
             PathLayout::Solution | PathLayout::Flat => {
-                // Without a medium nothing can be pushed, and what runs needs no mirrors.
+                // Without the ISO, nothing can be pushed, and running workloads need no new mirrors.
                 if !accepted.listed().has_blobs() {
                     placement.mirrors = MirrorPolicy::Skip;
                 }
@@ -44,7 +44,7 @@ impl<'a> ImageName<'a> {
         }
     }
 
-    /// Every image once, under the path of its reference where it has one.
+    /// Returns every image once, under the path of its `ref` if it has one.
     fn by_reference(
         accepted: &'a Accepted,
         registry: &RegistryAddress,
@@ -66,7 +66,7 @@ impl<'a> ImageName<'a> {
         Ok(all.into_iter().map(named).collect())
     }
 
-    /// Every image under its own name, and under the one that workloads ask for where it has one and is mirrored.
+    /// Returns every image under its own name, and also under its mirror name if it has a `ref` and is mirrored.
     pub(crate) fn by_solution(
         accepted: &'a Accepted,
         registry: &RegistryAddress,
@@ -83,7 +83,7 @@ impl<'a> ImageName<'a> {
                 repository: own_repository(registry, layout, &id.to_string(), name)?,
                 reference: Reference::Tag(tag.clone()),
             });
-            // Carried objects find their images where no version is part of the repository.
+            // Objects without an operator find their images in repositories without the version in the name.
             if accepted.manifest().spec.carries() {
                 let digest = image.root.digest;
                 let (name, version) = (id.name(), id.version());
@@ -117,19 +117,19 @@ impl<'a> ImageName<'a> {
     }
 }
 
-/// The names of the images of an archive at a registry that it was imported to, found without a registry.
+/// The names of an archive's images in a registry that it is imported to. They are computed without the registry.
 #[derive(Debug)]
 pub struct ArchivePlacement<'a> {
-    /// The images, each as often as it has names.
+    /// The images, once per name.
     pub images: Vec<ImageName<'a>>,
-    /// The head of the archive, which versions are deployed from without the medium.
+    /// The head of the archive, from which the version can be deployed without the ISO.
     pub head: HeadArtifact,
-    /// The repository that stands before the names of each registry that is mirrored.
+    /// The common repository prefix of the mirrors, by registry.
     pub mirrors: BTreeMap<String, RepositoryPath>,
 }
 
 impl<'a> ArchivePlacement<'a> {
-    /// The places below a registry's address.
+    /// Returns the names below the address of a registry.
     pub fn of(accepted: &'a Accepted, registry: &RegistryAddress) -> Result<Self, Error> {
         let mut obstacles = Vec::new();
         let placement = Placement::default();
@@ -148,7 +148,7 @@ impl<'a> ArchivePlacement<'a> {
     }
 }
 
-/// The images of an archive as they are recorded.
+/// Returns the images of an archive as a record stores them.
 #[must_use]
 pub fn recorded(accepted: &Accepted) -> Vec<RecordedImage> {
     accepted.images().iter().map(RecordedImage::from).collect()

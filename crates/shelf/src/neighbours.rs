@@ -1,4 +1,4 @@
-//! Images at a registry that may share contents with those that are to come.
+//! Images in a registry that are likely to share content with the images of a new version.
 
 use registry::{AddressError, RegistryAddress, RepositoryPath};
 use schemas::Digest;
@@ -6,8 +6,8 @@ use schemas::Digest;
 use crate::place::own_repository;
 use crate::record::{Record, RecordedImage};
 
-/// The images that may share the most: those of the version before this one, else of the one after it, that was
-/// imported to the same registry. The records are sorted by name and version.
+/// Returns the images that are likely to share the most content: those of the next lower imported version in the same
+/// registry, else of the next higher one. The records must be sorted by name and version.
 pub fn neighbours(
     registry: &RegistryAddress,
     records: &[Record],

@@ -1,5 +1,5 @@
-//! The files in which container runtimes are told of mirrors. Every text in them has a checked grammar without quotes
-//! or control characters.
+//! The configuration files of container runtimes for mirrors ([`Format`]). All texts in them have a checked grammar
+//! without quotes or control characters, so no escaping is required.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -36,13 +36,13 @@ pub struct NodeFile {
 }
 
 impl NodeFile {
-    /// Returns the lines that people read: its path as a comment, and its text.
+    /// Returns the lines for display: the path as a comment, then the content.
     pub fn lines(&self) -> impl Iterator<Item = String> {
         let path = self.path.iter().map(|path| format!("# {path}"));
         path.chain(self.text.lines().map(str::to_owned))
     }
 
-    /// A file that lies somewhere on every node.
+    /// Returns a file with a fixed path on every node.
     pub fn at(path: impl Into<String>, text: impl Into<String>) -> Self {
         Self {
             path: Some(path.into()),
@@ -51,15 +51,15 @@ impl NodeFile {
     }
 }
 
-/// The place at a site's registry of everything that another registry is asked for, or one of its repositories.
+/// The mirror of a registry or of one of its repositories in a site's registry.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct MirrorPlace {
     pub(crate) registry: RegistryAddress,
-    /// The path, prefix included; none for the registry's own root.
+    /// The path, prefix included; `None` for the root of the registry.
     pub(crate) path: Option<String>,
 }
 
-/// The mirrors that nodes are told of, and how they reach them.
+/// The mirrors to be configured on nodes, and the properties of the connection.
 pub(crate) struct NodeMirrors<'a> {
     pub(crate) sources: &'a BTreeMap<String, BTreeSet<MirrorPlace>>,
     pub(crate) plain: PlainHttp,
@@ -79,8 +79,8 @@ impl NodeMirrors<'_> {
         }
     }
 
-    /// Names keep their path, so that what stands before it is the path of the host (`override_path`). Without `server`
-    /// the registry that is named is asked last.
+    /// Returns the `hosts.toml` files of containerd. `override_path` makes the path in the URL the prefix of the names,
+    /// which are not changed otherwise. Without `server`, the original registry is tried last.
     fn containerd(&self) -> Result<Vec<NodeFile>, RegistryObstacle> {
         let flat = self.sources.keys().filter(|source| source.contains('/'));
         let sources: Vec<String> = flat.cloned().collect();
@@ -100,7 +100,7 @@ impl NodeMirrors<'_> {
                     "[host.\"{url}/v2{path}\"]\n  capabilities = [\"pull\", \"resolve\"]\n  override_path = true\n"
                 );
                 if self.ca.is_some() {
-                    // Beside this file.
+                    // In the same directory as this file.
                     text.push_str("  ca = \"site-ca.crt\"\n");
                 }
             }
@@ -111,7 +111,7 @@ impl NodeMirrors<'_> {
         Ok(files)
     }
 
-    /// Returns the file that k3s reads, where one rewriting holds for all endpoints of a name.
+    /// Returns the file of k3s. It supports one rewrite rule per registry, which must be right for all endpoints.
     fn k3s(&self) -> Result<Vec<NodeFile>, RegistryObstacle> {
         const CA: &str = "/etc/rancher/k3s/site-ca.crt";
         let mut mirrors: BTreeMap<&str, Value> = BTreeMap::new();
@@ -122,6 +122,7 @@ impl NodeMirrors<'_> {
             });
             let is_whole = |(repository, _): &SourceAt<'_>| repository.is_none();
             let places = || sources.iter().flat_map(|(_, places)| places.iter());
+            // A rule for the entire host also matches the names of its repositories, so it excludes further rules.
             if !is_one || sources.len() > 1 && sources.iter().any(is_whole) {
                 let all: BTreeSet<String> =
                     places().map(|place| place.registry.to_string()).collect();
@@ -192,7 +193,7 @@ impl NodeMirrors<'_> {
         files
     }
 
-    /// A pull by digest and one by tag are told of in objects of their own.
+    /// `OpenShift` has separate kinds of objects for pulls by digest and by tag.
     fn openshift(&self) -> Vec<NodeFile> {
         let mirrors: Vec<Value> = self
             .sources
@@ -220,7 +221,7 @@ impl NodeMirrors<'_> {
         }]
     }
 
-    /// The site's registries, each once.
+    /// Returns the hosts of the site's registries, each once.
     fn hosts(&self) -> BTreeSet<&str> {
         self.sources
             .values()
@@ -246,7 +247,7 @@ impl NodeMirrors<'_> {
         }
     }
 
-    /// The sources of each host: all of it, or repositories of it.
+    /// Groups the sources by host: entire registries, and single repositories.
     fn by_host(&self) -> BTreeMap<&str, Vec<SourceAt<'_>>> {
         let mut hosts: BTreeMap<&str, Vec<SourceAt<'_>>> = BTreeMap::new();
         for (source, places) in self.sources {
@@ -260,7 +261,7 @@ impl NodeMirrors<'_> {
     }
 }
 
-/// A repository of a source, or none for all of it, and the places where it is mirrored.
+/// A repository of a source, or `None` for the entire registry, with its mirrors.
 type SourceAt<'a> = (Option<&'a str>, &'a BTreeSet<MirrorPlace>);
 
 impl MirrorPlace {
@@ -275,7 +276,7 @@ impl MirrorPlace {
 mod tests {
     use super::*;
 
-    /// Mirrors of these sources below the prefixes of registries.
+    /// Returns mirrors of these sources below the prefixes of registries.
     fn sources(all: &[(&str, &[&str])]) -> BTreeMap<String, BTreeSet<MirrorPlace>> {
         let place = |source: &str, at: &str| {
             let registry: RegistryAddress = at.parse().unwrap();
@@ -388,7 +389,7 @@ mod tests {
         let refused = files(&two, Format::Containerd).unwrap_err();
         assert!(refused.to_string().contains("quay.io/org/db"), "{refused}");
 
-        // Where all of a host is rewritten, none of its repositories can be.
+        // If an entire registry is rewritten, its repositories cannot be.
         let both = flat(&[
             ("quay.io", "apps/mirror/quay.io"),
             ("quay.io/org/db", "apps/b-2"),

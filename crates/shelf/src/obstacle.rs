@@ -1,4 +1,5 @@
-//! Obstacles to a push, or to reading an archive at a registry. Whoever shows one says what to do about it.
+//! Conditions in a registry that block a push or reading an archive ([`RegistryObstacle`]). The caller adds advice for
+//! the user.
 
 use registry::Refusal;
 use schemars::JsonSchema;
@@ -125,7 +126,7 @@ pub enum RegistryObstacle {
     Misplaced(#[from] Misplaced),
 }
 
-/// How many repositories are named in words.
+/// The number of repositories that a message lists.
 const NAMED: usize = 3;
 
 fn levels(number: usize) -> String {
@@ -142,7 +143,7 @@ fn names(number: usize) -> String {
     }
 }
 
-/// The first of some repositories, and the number of the others.
+/// Returns the first repositories of a list, and the number of the remaining ones.
 fn some(repositories: &[String]) -> String {
     let named = repositories.iter().take(NAMED).map(String::as_str);
     let named = named.collect::<Vec<_>>().join(", ");

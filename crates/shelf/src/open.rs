@@ -1,5 +1,6 @@
-//! Fetches the archive of a version from a registry: the head into a file, the documents and
-//! configurations of its images beside it. Layers stay where they are; nobody reads them to deploy a version.
+//! Reading the archive of a version from a registry. The head is stored in a file, the documents and configurations of
+//! its images next to it. Layers stay in the registry, because a deployment does not read them. The entry points are
+//! [`check`], [`check_archive`] and [`open_head`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -23,8 +24,8 @@ use crate::place::own_repository;
 use crate::record::Record;
 use crate::sink::Sink;
 
-/// Opens the archive of a version without its medium. What is fetched lies in files without a name in `scratch` as long
-/// as the medium is open.
+/// Opens the archive of a version without its ISO. The fetched content is in unnamed files in `scratch` that exist
+/// until the medium is closed.
 async fn open(
     client: &Client,
     id: &str,
@@ -34,11 +35,11 @@ async fn open(
     let (head, name, placement) = head(client, id, archive_id, scratch).await?;
     let second = head.try_clone().map_err(|error| failed(scratch, error))?;
     let alone = Medium::of_head(second, name.clone(), Arc::new(Fetched::default()))?;
-    // The list says which documents there are, once it is known to be that of the archive.
+    // The list names the documents. It is used only after it was verified against the archive id.
     let opened = Opened::read(alone)?;
     let listed = opened.recognise(*archive_id, None)?.list()?;
     let contents = listed.image_contents();
-    let roots = contents.filter(|it| it.role == ImageRole::Root);
+    let roots = contents.filter(|content| content.role == ImageRole::Root);
     let fetching = Fetching {
         client,
         id,
@@ -50,7 +51,7 @@ async fn open(
     Ok(Medium::of_head(head, name, Arc::new(fetched))?)
 }
 
-/// Checks the archive of an imported version as its medium was checked.
+/// Validates the archive of an imported version under the same conditions as its ISO at the time of the import.
 pub async fn check(
     client: &Client,
     record: &Record,
@@ -64,7 +65,7 @@ pub async fn check(
     check_by(client, &record.id(), before, scratch, cancel).await
 }
 
-/// Checks an archive of a version that somebody vouches for, by its id.
+/// Validates an archive of a version that is trusted by its id.
 pub async fn check_archive(
     client: &Client,
     id: &SolutionId,
@@ -93,13 +94,13 @@ struct Fetching<'a> {
     /// The Solution id.
     id: &'a str,
     layout: PathLayout,
-    /// Each image, and its manifest or index.
+    /// Each image and its manifest or index.
     images: Vec<(ImagePlace, Digest)>,
     scratch: &'a Path,
 }
 
-/// Opens the head alone of the archive of a version, by the version's id and the archive's. Nothing of it was compared with
-/// anything.
+/// Opens only the head of a version's archive, selected by the ids of the version and the archive. Its content is not
+/// verified.
 pub async fn open_head(
     client: &Client,
     id: &SolutionId,
@@ -110,7 +111,7 @@ pub async fn open_head(
     Ok(medium)
 }
 
-/// The same, with the placement of the version's images.
+/// Opens the head like [`open_head`], and returns the placement of the version's images.
 pub(crate) async fn placed_head(
     client: &Client,
     id: &SolutionId,
@@ -122,7 +123,7 @@ pub(crate) async fn placed_head(
     Ok((medium, placement))
 }
 
-/// The head, what messages call it, and the placement of the version's images.
+/// Fetches the head. Returns its file, its name for messages, and the placement of the version's images.
 async fn head(
     client: &Client,
     id: &str,
@@ -150,7 +151,7 @@ async fn head(
     Ok((file, name.into(), placement.unwrap_or_default()))
 }
 
-/// Fetches a program of the archive of a version into a file without a name in `scratch`.
+/// Fetches a program of a version's archive into an unnamed file in `scratch`.
 pub async fn program(
     client: &Client,
     id: &SolutionId,
@@ -190,7 +191,7 @@ fn failed(scratch: &Path, source: io::Error) -> Error {
 }
 
 impl Fetching<'_> {
-    /// The documents and configurations of all images that the archive lists.
+    /// Fetches the documents and configurations of all images that the archive lists.
     async fn images(&self, listed: &Listed) -> Result<Fetched, Error> {
         let mut fetched = Fetched::default();
         let mut room = validator::limits::IMAGE_DOCUMENTS;
@@ -199,8 +200,8 @@ impl Fetching<'_> {
         let mut wanted = self.roots()?;
         for _ in 0..=schemas::limits::INDEX_DEPTH {
             wanted.retain(|(_, digest)| {
-                // By the sizes of the list, which follows from the archive id: the registry's own word could ask for
-                // any room.
+                // The sizes come from the list, which is verified by the archive id. Sizes stated by the registry could
+                // demand any amount of space.
                 let size = listed.blob(digest).map(|blob| blob.size());
                 let left = size.and_then(|size| room.checked_sub(size));
                 room = left.unwrap_or(room);
@@ -213,13 +214,13 @@ impl Fetching<'_> {
                 match ImageDocument::from_slice(&bytes) {
                     Ok(ImageDocument::Index(index)) => {
                         let below = index.manifests.iter();
-                        wanted.extend(below.map(|it| (repository.clone(), it.digest)));
+                        wanted.extend(below.map(|child| (repository.clone(), child.digest)));
                     }
                     Ok(ImageDocument::Manifest(manifest)) => {
                         configurations
                             .insert(manifest.config.digest, (repository, manifest.config));
                     }
-                    // What is wrong with it, the check says.
+                    // The validation reports the error.
                     Err(_) => {}
                 }
                 fetched.documents.insert(digest, bytes);
@@ -228,7 +229,7 @@ impl Fetching<'_> {
         configurations.retain(|digest, (_, config)| {
             let listed = listed
                 .blob(digest)
-                .is_some_and(|it| it.size() == config.size);
+                .is_some_and(|blob| blob.size() == config.size);
             let left = room.checked_sub(config.size);
             room = left.unwrap_or(room);
             listed && left.is_some()
@@ -266,9 +267,10 @@ impl Fetching<'_> {
         Ok(())
     }
 
-    /// A document is missing that lies in the repository of an image.
+    /// Returns the error for a missing document in the repository of an image.
     fn gone(&self, repository: &RepositoryPath) -> Error {
-        let is_its = |place: &ImagePlace| self.repository(place).is_ok_and(|it| it == *repository);
+        let is_its =
+            |place: &ImagePlace| self.repository(place).is_ok_and(|own| own == *repository);
         let image = self.images.iter().find(|(place, _)| is_its(place));
         let image = image.map(|(place, _)| place.to_string());
         lost(
@@ -294,11 +296,11 @@ fn pull_of(
     }
 }
 
-/// The blobs that were fetched.
+/// The fetched blobs.
 #[derive(Debug, Default)]
 struct Fetched {
     documents: BTreeMap<Digest, bytes::Bytes>,
-    /// The offsets of the configurations, and their sizes.
+    /// The offset and size of each configuration.
     configurations: BTreeMap<Digest, (u64, u64)>,
     file: Option<Arc<File>>,
 }

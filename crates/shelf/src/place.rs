@@ -1,4 +1,5 @@
-//! The places where a registry has the images of a version, and those of objects that are carried as they are.
+//! The repositories and tags of a version's images in a registry, also for objects that are applied without an
+//! operator.
 
 use registry::{AddressError, ImageLocation, Reference, RegistryAddress, RepositoryPath};
 use schemas::{
@@ -9,12 +10,12 @@ use crate::error::Error;
 use crate::layout::PathLayout;
 use crate::record::{Record, RecordedImage};
 
-/// Hex digits of a digest in the tag that holds an image.
+/// The number of hex digits of the digest in the tag of an image.
 const HELD: usize = 12;
 
-/// Returns where an image of carried objects lies: no version is part of the repository, so that an upgrade leaves pods
-/// running whose image is the same. The tag holds it there for its version: registries collect what has none. What
-/// refers to an image has the tag there that clients look for.
+/// Returns the place of an image of objects without an operator. The repository does not contain the version, so an
+/// upgrade does not restart pods whose image is unchanged. The tag contains the version and prevents the registry from
+/// removing the image as untagged. A referrer keeps its tag, because clients look for it.
 pub fn image_place(
     registry: &RegistryAddress,
     layout: PathLayout,
@@ -38,13 +39,13 @@ pub(crate) fn holding_tag(version: &Version, digest: Digest) -> Tag {
     tag.expect("a version, which is part of a DNS label, and hex digits are a tag")
 }
 
-/// The part of the address that all images of a version share: `HOST[/PREFIX]/<name>-<version>`.
+/// Returns the common part of the addresses of a version's images: `HOST[/PREFIX]/<name>-<version>`.
 #[must_use]
 pub fn endpoint(registry: &RegistryAddress, id: &SolutionId) -> String {
     format!("{registry}/{id}")
 }
 
-/// Returns where the registry has an image under the name that workloads ask for.
+/// Returns the place of an image under the name that workloads use.
 pub(crate) fn asked_place(
     registry: &RegistryAddress,
     layout: PathLayout,
@@ -63,7 +64,7 @@ pub(crate) fn asked_place(
     Ok((layout.repository(registry, &path)?, reference))
 }
 
-/// The registry that a reference names, and what stands before its names where it is mirrored.
+/// Returns the registry that a reference names, and the repository prefix of its mirrors.
 pub(crate) fn mirror(
     registry: &RegistryAddress,
     reference: &ImageReference,
@@ -73,7 +74,7 @@ pub(crate) fn mirror(
     Ok((host, registry.repository(&below)?))
 }
 
-/// Returns the repository that an image has for this version alone.
+/// Returns the repository of an image that belongs to this version only.
 pub(crate) fn own_repository(
     registry: &RegistryAddress,
     layout: PathLayout,
@@ -83,8 +84,8 @@ pub(crate) fn own_repository(
     layout.repository(registry, &format!("{id}/{name}"))
 }
 
-/// The beginnings of the addresses of images that no other version has, as those who push know the registry, and as nodes
-/// know it.
+/// Returns the beginnings of the image addresses that belong to this version only, with the registry's address for
+/// pushes and for nodes.
 pub fn own_addresses(record: &Record) -> Result<Vec<String>, Error> {
     if record.placement.layout != PathLayout::Flat {
         let both = [&record.endpoint, &record.pushed_to];
@@ -106,7 +107,8 @@ pub fn own_addresses(record: &Record) -> Result<Vec<String>, Error> {
     Ok(all)
 }
 
-/// The first place of an image: the only one by its `ref`, and that which operators are told else.
+/// Returns the main place of an image: its only place if the layout uses its `ref`, else the place that operators
+/// receive.
 pub(crate) fn main_place(
     registry: &RegistryAddress,
     layout: PathLayout,

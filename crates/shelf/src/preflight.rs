@@ -1,4 +1,5 @@
-//! The abilities of a registry for an archive, or for any: found out before anything is pushed, leaving nothing behind.
+//! Checks of a registry before a push, for an archive or in general ([`Preflight::make`]). They leave no content
+//! behind.
 
 use std::mem;
 
@@ -13,27 +14,26 @@ use crate::obstacle::RegistryObstacle;
 use crate::survey::{Missing, Replace, Survey, TargetState, survey};
 use crate::uploads::open;
 
-/// The place of an image of an archive that nobody packs. It has as many levels as any other's place. It is always the
-/// same one: a registry that makes repositories when they are first asked for is left with one that is empty, not with
-/// many.
+/// The repository used for tests without an archive. It has as many levels as that of a real image. It is constant,
+/// because some registries create a repository on the first request and would otherwise accumulate empty ones.
 const PLACE: &str = "preflight-0.0.0/image";
-/// The place of such an image under its own name at another registry, with as many levels as are usual at most.
+/// The repository for tests of mirror names, with the largest common number of levels.
 const MIRROR: &str = "mirror/preflight.invalid/organization/team/image";
 
-/// The facts that are known of a registry.
+/// The results of the checks.
 #[derive(Debug)]
 pub struct Preflight {
-    /// The images to be pushed of the archive, if there is one.
+    /// The images of the archive, if there is one.
     pub images: Option<ImagesToPush>,
-    /// The repositories in which an upload was opened, and taken back.
+    /// The repositories in which an upload was opened and cancelled.
     pub tried: Vec<RepositoryPath>,
-    /// The obstacles that would be in the way of a push, all of them.
+    /// The obstacles to a push.
     pub obstacles: Vec<RegistryObstacle>,
-    /// The abilities of the registry; none if it takes nothing in any of the repositories.
+    /// The abilities of the registry; `None` if it rejects pushes to all tested repositories.
     pub abilities: Option<Abilities>,
-    /// The room for what is pushed.
+    /// The free space.
     pub space: Space,
-    /// The most levels that a repository's name may have, if a limit was met.
+    /// The maximum number of levels in a repository's name, if a limit was found.
     pub level_limit: Option<usize>,
 }
 
@@ -55,7 +55,7 @@ pub struct ImagesToPush {
 }
 
 impl Preflight {
-    /// Finds out what there is to know. Fails where the registry cannot be reached or asked.
+    /// Runs all checks. Fails if the registry is not reachable or does not answer.
     pub async fn make(
         client: &Client,
         archive: Option<(&Accepted, Placement)>,
@@ -71,15 +71,18 @@ impl Preflight {
             client.ping().await?;
             None
         };
-        let found = planned.as_mut().map(|it| mem::take(&mut it.obstacles));
+        let found = planned
+            .as_mut()
+            .map(|survey| mem::take(&mut survey.obstacles));
         let mut obstacles = found.unwrap_or_default();
         let (tried, denied) = try_repositories(client, planned.as_ref()).await?;
         let mut level_limit = limit_of(&denied);
         if archive.is_none() && denied.is_empty() {
+            // The name of a mirror has more levels than that of an image, so its depth is tested separately.
             let mirror = client.address().repository(MIRROR)?;
             level_limit = limit_of(&try_all(client, &KnownContent::default(), &[mirror]).await?);
         }
-        let taken = |at: &&RepositoryPath| !denied.iter().any(|it| names(it, at));
+        let taken = |at: &&RepositoryPath| !denied.iter().any(|obstacle| names(obstacle, at));
         let abilities = match tried.iter().find(taken) {
             Some(repository) => Some(probe(client, repository, planned.as_ref()).await?),
             None => None,
@@ -92,16 +95,16 @@ impl Preflight {
         };
         obstacles.extend(denied);
         explain(&mut obstacles, &space, client);
-        let missing = planned.as_ref().map_or(0, |it| it.missing_bytes);
+        let missing = planned.as_ref().map_or(0, |survey| survey.missing_bytes);
         obstacles.extend(too_small(&space, missing));
         let images = archive
             .zip(planned)
-            .map(|((accepted, _), it)| ImagesToPush {
+            .map(|((accepted, _), survey)| ImagesToPush {
                 solution: accepted.statement().predicate.id.to_string(),
-                images: it.count,
-                referrers: it.referrers,
-                images_present: it.present,
-                bytes_to_push: it.missing_bytes,
+                images: survey.count,
+                referrers: survey.referrers,
+                images_present: survey.present,
+                bytes_to_push: survey.missing_bytes,
             });
         Ok(Self {
             images,
@@ -113,14 +116,18 @@ impl Preflight {
         })
     }
 
-    /// Returns whether a repository takes something. None does where nothing could be tried.
+    /// Checks whether a repository accepts pushes. The result is `false` if none could be tested.
     #[must_use]
     pub fn is_taken(&self, repository: &RepositoryPath) -> bool {
-        self.abilities.is_some() && !self.obstacles.iter().any(|it| names(it, repository))
+        self.abilities.is_some()
+            && !self
+                .obstacles
+                .iter()
+                .any(|obstacle| names(obstacle, repository))
     }
 }
 
-/// Opens an upload in each repository that lacks something, or in one that an image could have, and gives it back.
+/// Opens and cancels an upload in each repository that lacks content, or in a typical repository without an archive.
 async fn try_repositories(
     client: &Client,
     planned: Option<&Survey>,
@@ -128,22 +135,26 @@ async fn try_repositories(
     let mut tried: Vec<RepositoryPath> = match planned {
         Some(images) => {
             let manifests = images.job.manifests.iter();
-            manifests.map(|it| it.repository.clone()).collect()
+            manifests
+                .map(|manifest| manifest.repository.clone())
+                .collect()
         }
         None => vec![client.address().repository(PLACE)?],
     };
     tried.sort();
     tried.dedup();
     if let (true, Some(images)) = (tried.is_empty(), planned) {
-        // Everything is there: whether one may push is asked of one repository only.
+        // All content is present, so the permission to push is tested in one repository only.
         tried.extend(images.first.clone());
     }
-    let known = planned.map(|it| it.job.known.clone()).unwrap_or_default();
+    let known = planned
+        .map(|survey| survey.job.known.clone())
+        .unwrap_or_default();
     let denied = try_all(client, &known, &tried).await?;
     Ok((tried, denied))
 }
 
-/// Opens an upload in each of these repositories, and gives it back. What is in the way.
+/// Opens and cancels an upload in each of these repositories. Returns the obstacles.
 async fn try_all(
     client: &Client,
     known: &KnownContent,
@@ -154,7 +165,7 @@ async fn try_all(
     Ok(denied)
 }
 
-/// The most levels that a repository's name may have, if that is in the way.
+/// Returns the maximum number of levels in a repository's name, if an obstacle states it.
 fn limit_of(obstacles: &[RegistryObstacle]) -> Option<usize> {
     obstacles.iter().find_map(|obstacle| match obstacle {
         RegistryObstacle::TooDeep { limit, .. } => Some(*limit),
@@ -167,8 +178,8 @@ async fn probe(
     repository: &RepositoryPath,
     planned: Option<&Survey>,
 ) -> Result<Abilities, Error> {
-    let known = planned.map(|it| &it.job.known);
-    let blobs = planned.into_iter().flat_map(|it| &it.job.blobs);
+    let known = planned.map(|survey| &survey.job.known);
+    let blobs = planned.into_iter().flat_map(|survey| &survey.job.blobs);
     let probe = PushProbe {
         repository,
         mountable: known.and_then(|known| known.twice()),
@@ -187,14 +198,14 @@ fn names(obstacle: &RegistryObstacle, repository: &RepositoryPath) -> bool {
     }
 }
 
-/// A project that does not exist is why all its repositories refuse, where the registry says no more than that they do.
+/// Replaces refusals without details by the missing project, if the registry reports that the project does not exist.
 fn explain(obstacles: &mut Vec<RegistryObstacle>, space: &Space, client: &Client) {
     let Space::NoProject { project } = space else {
         return;
     };
-    obstacles.retain(|it| {
+    obstacles.retain(|obstacle| {
         !matches!(
-            it,
+            obstacle,
             RegistryObstacle::PushRefused {
                 why: Refusal::Denied | Refusal::NoRepository,
                 ..
@@ -208,7 +219,7 @@ fn explain(obstacles: &mut Vec<RegistryObstacle>, space: &Space, client: &Client
     obstacles.insert(0, no_project);
 }
 
-/// Returns an obstacle with the bytes that the registry lacks, if its project has no room for those that are missing.
+/// Returns an obstacle if the project has less free space than the missing bytes.
 fn too_small(space: &Space, missing: u64) -> Option<RegistryObstacle> {
     let Space::Known {
         project,
@@ -245,7 +256,8 @@ mod tests {
             body: BodyLimit::NoneSeen { taken: 1 },
             delete: Ability::Yes,
         };
-        let [open, closed] = ["a/open", "a/closed"].map(|it| it.parse::<RepositoryPath>().unwrap());
+        let [open, closed] =
+            ["a/open", "a/closed"].map(|path| path.parse::<RepositoryPath>().unwrap());
         let mut found = Preflight {
             images: None,
             tried: vec![open.clone(), closed.clone()],

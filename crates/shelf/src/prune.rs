@@ -1,8 +1,10 @@
-//! The versions that a registry keeps, and the manifests there that can be deleted since nobody needs them any more.
+//! The versions in a registry, and the manifests that can be deleted because no version needs them. [`Stock::read`]
+//! reads the versions, and [`Stock::plan`] determines the deletions.
 //!
-//! A version is known by its head. The list in the head, which is that of the archive id in the tag, says what it
-//! needs, or the head counts for nothing; so a registry that gives anything else cannot have more deleted. As long as
-//! one head that stays is not to be read, nobody knows what its version needs, and nothing is deleted.
+//! A version is identified by its head. The list in the head determines the content that the version needs. It is
+//! verified against the archive id in the tag, so a registry with manipulated content cannot cause additional
+//! deletions. If any head to be kept cannot be read, the content that its version needs is unknown, and nothing is
+//! deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -21,29 +23,29 @@ use crate::obstacle::RegistryObstacle;
 use crate::open::placed_head;
 use crate::record::{Record, RecordedImage};
 
-/// The versions that a registry keeps, and those that the records of a cluster need.
+/// The versions in a registry, and those that the records of clusters need.
 #[derive(Debug)]
 pub struct Stock {
     versions: Vec<KeptVersion>,
     recorded: Vec<ImportedImages>,
 }
 
-/// A version whose head a registry keeps.
+/// A version whose head is in a registry.
 #[derive(Debug)]
 pub struct KeptVersion {
     /// The id of the version.
     pub id: SolutionId,
-    /// The ids of its archives, one as a rule.
+    /// The ids of its archives, usually one.
     pub archives: Vec<Digest>,
     /// The record that needs it.
     pub needed_by: Option<String>,
-    /// Bytes of contents that no other version here has; none if a head cannot be read.
+    /// The size of the content that no other version in the registry has; `None` if a head cannot be read.
     pub own_bytes: Option<u64>,
     read: Result<Vec<StoredArchive>, Unread>,
 }
 
 impl KeptVersion {
-    /// Returns why it is not known what the version needs, if it is not.
+    /// Returns the reason why the content that the version needs is unknown, if it is.
     #[must_use]
     pub fn unread(&self) -> Option<&Unread> {
         self.read.as_ref().err()
@@ -54,27 +56,27 @@ impl KeptVersion {
     }
 }
 
-/// An archive of which a registry keeps the head.
+/// An archive whose head is in a registry.
 #[derive(Debug)]
 struct StoredArchive {
     brought: ImportedImages,
-    /// Every content of its images, and its bytes.
+    /// The contents of its images and their sizes.
     contents: BTreeMap<Digest, u64>,
 }
 
-/// The reason why a head is of no use.
+/// The reason why a head cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum Unread {
-    /// The head is not there, or is not that of the archive.
+    /// The head does not exist, or is not that of the archive.
     #[error("its head cannot be read")]
     Head(#[source] Box<Error>),
-    /// The head is that of another version.
+    /// The head belongs to a different version.
     #[error("its head is that of {0}")]
     Other(SolutionId),
-    /// The manifest in it.
+    /// The manifest in the head is invalid.
     #[error("its manifest cannot be read")]
     Manifest(#[from] ManifestError),
-    /// The list of images in it.
+    /// The list of images in the head is invalid.
     #[error("its list of images cannot be read: {0}")]
     Images(String),
 }
@@ -90,7 +92,7 @@ pub enum Unprunable {
         /// The record that needs it.
         record: String,
     },
-    /// The registry does not keep the version.
+    /// The registry does not have the version.
     #[error("{registry} has no archive of {id}")]
     Absent {
         /// The version.
@@ -98,7 +100,7 @@ pub enum Unprunable {
         /// The registry, with its prefix.
         registry: String,
     },
-    /// The manifests that a version has there, or needs, are not known.
+    /// The content that the version has or needs is unknown.
     #[error("cannot determine the content of {id} in the registry: {why}")]
     Unread {
         /// The version.
@@ -106,30 +108,30 @@ pub enum Unprunable {
         /// The reason, in one line.
         why: String,
     },
-    /// No record names any of the versions there: it is another cluster, more often than not.
+    /// No record names any version in the registry, probably because the records are those of another cluster.
     #[error("no record of the cluster names a version that {registry} has")]
     NoRecord {
         /// The registry, with its prefix.
         registry: String,
     },
-    /// The registry or the imports have changed since they were shown.
+    /// The registry or the imports have changed since the plan.
     #[error("the content of the registry or the imported versions have changed since")]
     Changed,
 }
 
-/// The versions to delete, and all that goes with them.
+/// The versions to delete with all their content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pruning {
     /// The versions.
     pub versions: Vec<SolutionId>,
-    /// Bytes of contents that only they have, of all versions that are kept there.
+    /// The size of the content that only these versions have.
     pub bytes: u64,
     holdings: Holdings,
 }
 
 impl Stock {
-    /// Reads what a registry keeps. The records are all those of the clusters that use it; `name` is what people know one
-    /// by.
+    /// Reads the versions in a registry. `records` must contain all records of the clusters that use it. `name` returns
+    /// the display name of a record.
     pub async fn read(
         client: &Client,
         records: &[Record],
@@ -141,6 +143,7 @@ impl Stock {
         let (mut archives, mut contents) = (0_u64, 0_u64);
         for id in ids(client).await? {
             let kept = kept_archives(client, &id).await?;
+            // A repository with the name of a Solution id does not always have a head.
             if kept.is_empty() {
                 continue;
             }
@@ -154,7 +157,7 @@ impl Stock {
                 limits::KEPT_CONTENTS,
                 "contents of images",
             )?;
-            let record = records.iter().find(|it| it.id() == id.to_string());
+            let record = records.iter().find(|record| record.id() == id.to_string());
             versions.push(KeptVersion {
                 id,
                 archives: kept,
@@ -171,13 +174,14 @@ impl Stock {
         Ok(stock)
     }
 
-    /// The versions, sorted by name and version.
+    /// Returns the versions, sorted by name and version.
     #[must_use]
     pub fn versions(&self) -> &[KeptVersion] {
         &self.versions
     }
 
-    /// The versions that no record needs. Where no record needs any, that is an answer to another question.
+    /// Returns the versions that no record needs. Fails if no record needs any version, because the records are then
+    /// probably those of another cluster.
     pub fn unneeded(&self, client: &Client) -> Result<BTreeSet<SolutionId>, Unprunable> {
         let is_free = |version: &&KeptVersion| version.needed_by.is_none();
         let free: BTreeSet<SolutionId> = self
@@ -193,7 +197,7 @@ impl Stock {
         Ok(free)
     }
 
-    /// Finds out what deleting these versions comes to; all that is in the way otherwise. Writes nothing.
+    /// Plans the deletion of these versions. Returns all obstacles instead if there are any. Writes nothing.
     pub async fn plan(
         &self,
         client: &Client,
@@ -215,7 +219,7 @@ impl Stock {
             kept.map(|kept| kept.brought.clone()).collect()
         };
         let (goes, mut stays) = (brought(&going), brought(&staying));
-        // Wherever the records say that they were pushed: a registry has several names.
+        // All records count, whatever address they were pushed to, because a registry can have multiple names.
         stays.extend(self.recorded.iter().cloned());
         Ok(Ok(Pruning {
             versions: going.iter().map(|version| version.id.clone()).collect(),
@@ -245,7 +249,7 @@ impl Stock {
         all
     }
 
-    /// Counts what only one version has.
+    /// Computes the size of the content that only one version has.
     fn count(&mut self) {
         let mut holders: BTreeMap<Digest, usize> = BTreeMap::new();
         for version in &self.versions {
@@ -262,8 +266,8 @@ impl Stock {
     }
 }
 
-/// Finds out what the versions that go have at a registry, of all that are recorded. What only the registry knows needs
-/// its images as well: other clusters have recorded it, or none has. Reading only.
+/// Returns the content to delete from a registry for the recorded versions selected by `goes`. Versions that only the
+/// registry knows are kept with their images: they are recorded in other clusters or not at all. Writes nothing.
 pub async fn holdings(
     client: &Client,
     scratch: &Path,
@@ -275,7 +279,7 @@ pub async fn holdings(
     let (going, staying): (Vec<&Record>, Vec<&Record>) = records.iter().partition(is_going);
     let mut going: Vec<ImportedImages> = going.into_iter().map(ImportedImages::from).collect();
     for version in &mut going {
-        // A push without the cluster may have added mirrors since.
+        // A push without a cluster may have added mirrors since the import.
         let kept = stock.versions.iter().flat_map(KeptVersion::kept);
         let mut same = kept.filter(|kept| kept.brought.archive_id == version.archive_id);
         if same.any(|kept| kept.brought.placement.has_mirrors()) {
@@ -283,7 +287,7 @@ pub async fn holdings(
         }
     }
     let mut stays: Vec<ImportedImages> = staying.into_iter().map(ImportedImages::from).collect();
-    for version in stock.versions.iter().filter(|it| !goes(&it.id)) {
+    for version in stock.versions.iter().filter(|version| !goes(&version.id)) {
         if let Some(unread) = version.unread() {
             let (id, why) = (version.id.clone(), in_one_line(unread));
             return Err(Error::UnreadHead { id, why });
@@ -294,19 +298,20 @@ pub async fn holdings(
 }
 
 impl Pruning {
-    /// Every manifest and index that goes, as `HOST/REPOSITORY@DIGEST`.
+    /// Returns every manifest and index to delete, as `HOST/REPOSITORY@DIGEST`.
     #[must_use]
     pub fn names(&self, client: &Client) -> Vec<String> {
         self.holdings.names(client)
     }
 
-    /// Returns a note for people on each image that stays.
+    /// Returns a note for users on each kept image.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         self.holdings.notes().collect()
     }
 
-    /// Deletes all of it, the heads last: as long as there is one, doing it again finds what an interruption left.
+    /// Deletes everything, the heads last: while a head exists, a repeated deletion finds the remains of an interrupted
+    /// one.
     pub async fn carry_out(&self, client: &Client) -> Result<Vec<String>, Error> {
         self.holdings.free(client, || Ok::<_, Error>(())).await
     }
@@ -334,7 +339,7 @@ fn in_one_line(error: &dyn std::error::Error) -> String {
     words
 }
 
-/// The repositories that have names of versions, directly below the prefix.
+/// Returns the ids of all repositories directly below the prefix whose names are Solution ids.
 async fn ids(client: &Client) -> Result<BTreeSet<SolutionId>, Error> {
     let all = client.repositories().await?;
     let prefix = client.address().prefix();
@@ -356,6 +361,7 @@ async fn read_all(
     for archive_id in archives {
         match read(client, id, archive_id, scratch).await {
             Ok(kept) => all.push(kept),
+            // A failure to fetch a head says nothing about its content.
             Err(Unread::Head(error)) if !is_damage(&error) => return Err(*error),
             Err(unread) => return Ok(Err(unread)),
         }
@@ -363,7 +369,7 @@ async fn read_all(
     Ok(Ok(all))
 }
 
-/// Whether it is the head that is wrong, and not the way to it.
+/// Checks whether the head itself is damaged, as opposed to a failure to fetch it.
 fn is_damage(error: &Error) -> bool {
     match error {
         Error::Archive(_)
@@ -375,7 +381,7 @@ fn is_damage(error: &Error) -> bool {
     }
 }
 
-/// The head of an archive, as far as it is about images.
+/// Reads the parts of an archive's head that are about images.
 async fn read(
     client: &Client,
     id: &SolutionId,
@@ -389,7 +395,7 @@ async fn read(
     let listed = tokio::task::spawn_blocking(move || {
         Opened::read(medium)?.recognise(archive_id, None)?.list()
     });
-    // Whoever waits for it no longer is gone himself.
+    // The task is only aborted together with the runtime.
     let listed = listed.await.expect("reading a head does not panic");
     let listed = listed.map_err(|error| head(error.into()))?;
     let found = &listed.statement().predicate.id;

@@ -1,5 +1,5 @@
-//! Planning and pushing the content that a registry gets of an archive where no cluster is asked or told. Nothing is
-//! recorded, since there is nowhere to.
+//! Push of an archive to a registry without a cluster: [`PushPlan`] and [`PushReceipt`]. Nothing is recorded, because
+//! records are stored in clusters.
 
 use registry::{Client, RegistryAddress};
 use schemars::JsonSchema;
@@ -13,12 +13,12 @@ use crate::obstacle::RegistryObstacle;
 use crate::pushed::Pushed;
 use crate::survey::{Survey, TargetState, survey};
 
-/// The registry and the layout that a push is asked for.
+/// The registry and the placement for a push.
 #[derive(Clone, Debug)]
 pub struct PushRequest {
-    /// The registry that nodes pull the images from; none for the one that they are pushed to.
+    /// The registry that nodes pull the images from; `None` for the one that they are pushed to.
     pub pull_registry: Option<RegistryAddress>,
-    /// The layout that the archive is to have at the registry.
+    /// The state to establish in the registry.
     pub wanted: TargetState,
 }
 
@@ -62,14 +62,14 @@ pub struct PushSummary {
     pub findings: Vec<Finding>,
 }
 
-/// The job of a push, and the obstacles in the way.
+/// The planned push and its obstacles.
 #[derive(Debug)]
 pub struct PushPlan {
     survey: Survey,
     summary: PushSummary,
 }
 
-/// A plan with nothing in its way: the only one that can be applied.
+/// A plan without obstacles. Only such a plan can be applied.
 #[derive(Debug)]
 pub struct ReadyPush {
     survey: Survey,
@@ -77,8 +77,8 @@ pub struct ReadyPush {
 }
 
 impl PushPlan {
-    /// Finds out what the registry lacks, and what is in the way. Nothing is written. A plan that is not applied is to
-    /// be given up.
+    /// Determines the missing content and the obstacles. Writes nothing. A plan that is not applied must be released
+    /// with [`PushPlan::give_up`].
     pub async fn make(
         accepted: &Accepted,
         findings: Vec<Finding>,
@@ -106,7 +106,8 @@ impl PushPlan {
             findings,
             creates: Vec::new(),
         };
-        // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
+        // This comes last, so that no error can occur between opening the uploads and returning the plan that owns
+        // them.
         let denied = survey.open_uploads(client).await?;
         survey.obstacles.extend(denied);
         let creates = survey.creates();
@@ -114,24 +115,24 @@ impl PushPlan {
         Ok(Self { survey, summary })
     }
 
-    /// Gives back what was opened at the registry to see whether it takes the images.
+    /// Cancels the uploads that were opened to check whether the registry accepts the images.
     pub async fn give_up(&self, client: &Client) {
         client.cancel_uploads(&self.survey.job.known).await;
     }
 
-    /// The plan in words.
+    /// Returns the plan for display.
     #[must_use]
     pub fn summary(&self) -> &PushSummary {
         &self.summary
     }
 
-    /// Returns the obstacles in the way.
+    /// Returns the obstacles.
     #[must_use]
     pub fn obstacles(&self) -> &[RegistryObstacle] {
         &self.survey.obstacles
     }
 
-    /// The plan to apply, if nothing is in its way.
+    /// Returns the plan for applying it, if there are no obstacles.
     pub fn ready(self) -> Result<ReadyPush, Box<Self>> {
         if !self.survey.obstacles.is_empty() {
             return Err(Box::new(self));
@@ -154,7 +155,7 @@ pub struct PushReceipt {
 }
 
 impl ReadyPush {
-    /// Pushes what the registry lacks.
+    /// Pushes the missing content.
     pub async fn apply(
         self,
         client: &Client,
@@ -167,26 +168,29 @@ impl ReadyPush {
         })
     }
 
-    /// Gives back what was opened at the registry, of a plan that is not applied after all.
+    /// Cancels the open uploads of a plan that is not applied.
     pub async fn give_up(&self, client: &Client) {
         client.cancel_uploads(&self.survey.job.known).await;
     }
 
-    /// The plan in words.
+    /// Returns the plan for display.
     #[must_use]
     pub fn summary(&self) -> &PushSummary {
         &self.summary
     }
 }
 
-/// Names the parts of an archive that are for clusters.
+/// Returns the parts of an archive that only clusters use.
 fn needs_cluster(accepted: &Accepted) -> Vec<String> {
     let spec = &accepted.manifest().spec;
     let crds = (!accepted.crds().is_empty()).then(|| "CRDs".to_owned());
     let operator = spec.operator.as_ref().map(|_| "operator".to_owned());
     let sets = spec.manifests.iter();
     let sets = sets.map(|set| format!("set {}", set.name));
-    let charts = spec.charts.iter().map(|it| format!("chart {}", it.name));
+    let charts = spec
+        .charts
+        .iter()
+        .map(|chart| format!("chart {}", chart.name));
     let carried = sets.chain(charts);
     crds.into_iter().chain(operator).chain(carried).collect()
 }
@@ -202,7 +206,7 @@ fn notes(accepted: &Accepted, client: &Client, placement: Placement) -> Vec<Stri
     notes.chain(without).collect()
 }
 
-/// Returns a note on the server besides the registry that gets the login, if there is one.
+/// Returns a note on the token server that receives the login, if it differs from the registry.
 #[must_use]
 pub fn delegated(client: &Client) -> Option<String> {
     let host = client.token_server()?;

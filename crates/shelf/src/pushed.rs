@@ -1,4 +1,4 @@
-//! The outcome for the blobs of a push, in numbers.
+//! The number and size of the blobs of a push, by outcome.
 
 use registry::{PushReport, Tally};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! Reads back what a registry has of an archive, and has what is wrong pushed once more.
+//! Verification and repair of an archive's content in a registry ([`Readback`]).
 
 use std::collections::BTreeSet;
 use std::mem;
@@ -15,26 +15,26 @@ use crate::layout::{MirrorPolicy, PathLayout, Placement};
 use crate::lists::{Lists, lists};
 use crate::names::ImageName;
 
-/// The manifests and blobs that a registry is to have of an archive.
+/// The manifests and blobs of an archive that a registry must have.
 #[derive(Debug)]
 pub struct Readback {
     job: PushJob,
 }
 
-/// The outcome of a repair.
+/// The result of a repair.
 #[derive(Debug)]
 pub struct Repaired {
-    /// The faults that are healed now, as read back.
+    /// The repaired faults, verified by reading the content back.
     pub healed: Vec<Faulty>,
-    /// The faults that are left.
+    /// The remaining faults.
     pub left: Vec<Faulty>,
-    /// The errors that the registry answered with, each once.
+    /// The errors of the push, each once.
     pub errors: Vec<Arc<registry::Error>>,
 }
 
 impl Readback {
-    /// All images under all their names, and the head, in the placement that the registry records; if the head is gone, in
-    /// the layout that one of the images is found in.
+    /// Lists all images under all their names and the head, in the placement that the registry records. If the head is
+    /// missing, the layout is that of the first image found.
     pub async fn of(accepted: &Accepted, client: &Client) -> Result<Self, Error> {
         let id = accepted.statement().predicate.id.to_string();
         let placement = match recorded_placement(client, &id, &accepted.archive_id()).await? {
@@ -48,13 +48,14 @@ impl Readback {
         Ok(Self { job })
     }
 
-    /// Returns the number of manifests and indexes, each counted once for each name.
+    /// Returns the number of manifests and indexes, counted once per name.
     #[must_use]
     pub fn manifests(&self) -> usize {
         self.job.manifests.len()
     }
 
-    /// Reads all of it. The tag of a referrer that lists more than the archive has, too, is no fault: the site has signed.
+    /// Verifies all content. The tag of a referrer with additional entries is not a fault, because the site may have
+    /// added signatures.
     pub async fn verify(
         &self,
         client: &Client,
@@ -72,7 +73,8 @@ impl Readback {
 
     async fn has_grown(&self, client: &Client, faulty: &Faulty) -> Result<bool, Error> {
         let mut all = self.job.manifests.iter();
-        let is_meant = |it: &&ManifestPush| (&it.repository, &it.reference) == key(faulty);
+        let is_meant =
+            |manifest: &&ManifestPush| (&manifest.repository, &manifest.reference) == key(faulty);
         match (faulty.fault, all.find(is_meant)) {
             (Fault::Other(_), Some(ours)) => {
                 let ManifestPush {
@@ -87,15 +89,15 @@ impl Readback {
         }
     }
 
-    /// Bytes of the blobs among these faults, each counted once.
+    /// Returns the size of the blobs with faults, each counted once.
     #[must_use]
     pub fn bytes_of(&self, faults: &[Faulty]) -> u64 {
         let blobs = self.only(faults).blobs;
         blobs.iter().map(|blob| blob.size).sum()
     }
 
-    /// Pushes what was found to be wrong, and reads that once more. Tags that name something else stay: whoever moved them
-    /// may have meant it.
+    /// Pushes the faulty content and verifies it again. Tags that refer to a different image are kept, because they may
+    /// have been moved intentionally.
     pub async fn repair(
         &self,
         client: &Client,
@@ -104,19 +106,20 @@ impl Readback {
     ) -> Result<Repaired, Error> {
         let Verified { faults, known, .. } = verified;
         let mut job = self.job.clone();
-        job.manifests.retain(|it| {
-            let found = known.manifest(&it.repository, &it.reference);
-            found.is_none_or(|found| found == it.digest)
+        job.manifests.retain(|manifest| {
+            let found = known.manifest(&manifest.repository, &manifest.reference);
+            found.is_none_or(|found| found == manifest.digest)
         });
         job.known = known;
         let report = registry::push(client, job, tell).await;
         let stopped = |error: &Arc<registry::Error>| matches!(**error, registry::Error::Stopped);
+        // An interrupted push says nothing about the remaining faults.
         if report.errors().iter().any(stopped) {
             return Err(registry::Error::Stopped.into());
         }
         let again = registry::verify(client, &self.only(&faults), &|_| ()).await?;
         let wrong: BTreeSet<_> = again.faults.iter().map(key).collect();
-        let healed = faults.iter().filter(|it| !wrong.contains(&key(it)));
+        let healed = faults.iter().filter(|faulty| !wrong.contains(&key(faulty)));
         Ok(Repaired {
             healed: healed.cloned().collect(),
             errors: report.errors(),
@@ -124,12 +127,12 @@ impl Readback {
         })
     }
 
-    /// Returns the part of the job that faults name.
+    /// Returns the part of the job that the faults are about.
     fn only(&self, faults: &[Faulty]) -> PushJob {
         let named: BTreeSet<_> = faults.iter().map(key).collect();
         let mut job = self.job.clone();
         job.manifests
-            .retain(|it| named.contains(&(&it.repository, &it.reference)));
+            .retain(|manifest| named.contains(&(&manifest.repository, &manifest.reference)));
         for blob in &mut job.blobs {
             let digest = Reference::Digest(blob.digest);
             blob.repositories
@@ -140,7 +143,7 @@ impl Readback {
     }
 }
 
-/// Returns the layout in which the registry has an image of the archive; the usual one if it has none.
+/// Returns the layout in which the registry has an image of the archive, or the default if it has none.
 async fn found_layout(accepted: &Accepted, client: &Client) -> Result<PathLayout, Error> {
     for layout in [PathLayout::Solution, PathLayout::Flat] {
         let placement = Placement {

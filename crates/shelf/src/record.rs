@@ -1,4 +1,4 @@
-//! The record that a site keeps of an imported version. Where it keeps that is not known here.
+//! The record of an imported version ([`Record`]). Where records are stored is defined by the caller.
 
 use registry::RegistryAddress;
 use schemars::JsonSchema;
@@ -65,13 +65,13 @@ impl From<&Image> for RecordedImage {
 }
 
 impl Record {
-    /// The Solution id, `<name>-<version>`.
+    /// Returns the Solution id, `<name>-<version>`.
     #[must_use]
     pub fn id(&self) -> String {
         format!("{}-{}", self.name, self.version)
     }
 
-    /// Whether the same archive was imported to the same place; only the time may differ.
+    /// Checks whether both record an import of the same archive to the same place. Only the times may differ.
     #[must_use]
     pub fn is_same_import(&self, other: &Self) -> bool {
         Self {
@@ -80,7 +80,7 @@ impl Record {
         } == *other
     }
 
-    /// The registry that it was pushed to.
+    /// Returns the registry that the images were pushed to.
     pub fn registry(&self) -> Result<RegistryAddress, Error> {
         self.without_id(&self.pushed_to)
     }
@@ -90,7 +90,7 @@ impl Record {
         self.without_id(&self.endpoint)
     }
 
-    /// The registry as nodes know it, without a prefix.
+    /// Returns the host of the registry as nodes know it, without a prefix.
     #[must_use]
     pub fn pull_host(&self) -> &str {
         self.endpoint.split('/').next().unwrap_or_default()

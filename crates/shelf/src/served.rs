@@ -1,4 +1,5 @@
-//! The archives that a server serves: found, judged, and found again while it runs.
+//! The archives of the built-in registry. [`Archives::look`] finds and validates them, and updates the served content
+//! while the server runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +18,7 @@ use crate::limits;
 /// The reason why archives cannot be served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// An archive, or a directory of archives, cannot be looked at.
+    /// An archive or a directory of archives cannot be read.
     #[error("cannot read `{}`", path.display())]
     Read {
         /// The path that cannot be read.
@@ -25,53 +26,53 @@ pub enum ServeError {
         /// The cause.
         source: io::Error,
     },
-    /// More archives are found than are served.
+    /// More archives are found than the limit.
     #[error("{0} archives are found; at most {max} are served", max = limits::SERVED)]
     TooMany(usize),
     /// The content of an archive cannot be served.
     #[error(transparent)]
     Archive(#[from] Error),
-    /// Another archive has these names.
+    /// Another archive has some of the same names.
     #[error(transparent)]
     Conflict(Box<Conflict>),
 }
 
-/// A judge of archives, who is told what becomes of them.
+/// Validates archives, and is notified of changes to the served content.
 pub trait ArchiveJudge {
     /// The reason why an archive is not served.
     type Error: From<ServeError>;
 
-    /// The keys and policies that archives are judged by.
+    /// The keys and policies for the validation.
     type Trust;
 
-    /// Reads by what archives are judged now.
+    /// Reads the current keys and policies.
     fn trust(&mut self, whole: Whole) -> Result<Self::Trust, Self::Error>;
 
-    /// Judges an archive as an import does.
+    /// Validates an archive like an import does.
     fn accept(&mut self, path: &Path, trust: &Self::Trust) -> Result<Accepted, Self::Error>;
 
-    /// An archive is served from now on.
+    /// Notifies that an archive is now served.
     fn serving(&mut self, path: &Path, accepted: &Accepted);
 
-    /// An archive is left out.
+    /// Notifies that an archive is not served.
     fn left_out(&mut self, path: &Path, why: &Self::Error);
 }
 
-/// The ending of the names of archives in a directory.
+/// The file extension of archives in a directory.
 const EXTENSION: &str = "iso";
 
-/// The extent to which files are looked at.
+/// The files to validate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whole {
-    /// All files are looked at, and those that are named must be good.
+    /// All files; an invalid file that was named explicitly is an error.
     First,
-    /// Files that have changed are looked at.
+    /// Files that have changed.
     Changed,
-    /// All files are looked at once more, by the keys and policies of now.
+    /// All files again, with the current keys and policies.
     All,
 }
 
-/// The metadata that tells one state of a file from another.
+/// The metadata that identifies a state of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileState {
     inode: (u64, u64),
@@ -85,47 +86,47 @@ impl FileState {
         Ok(Self {
             inode: (metadata.dev(), metadata.ino()),
             size: metadata.size(),
-            // Not the time of modification: whoever copies a file can give it any.
+            // The modification time is not used, because programs that copy files can set it.
             changed: (metadata.ctime(), metadata.ctime_nsec()),
         })
     }
 }
 
-/// An archive that is served.
+/// A served archive.
 #[derive(Debug)]
 struct ServedEntry {
     stamp: FileState,
-    /// The number of its arrival: of two that want the same name, the first keeps it.
+    /// The order of arrival. If two archives have the same name, the first one keeps it.
     number: u64,
     brought: ServedArchive,
 }
 
-/// The content to serve from now on.
+/// The new content to serve.
 #[derive(Debug)]
 pub struct Serving {
-    /// The content of all archives that are served.
+    /// The content of all served archives.
     pub content: Content,
-    /// The number of archives that are left out.
+    /// The number of archives that are not served.
     pub left_out: usize,
 }
 
-/// All archives that there are.
+/// The archives of a server.
 #[derive(Debug)]
 pub struct Archives {
-    /// Files, devices, and directories of archives.
+    /// The configured files, devices, and directories of archives.
     named: Vec<PathBuf>,
     registry: RegistryAddress,
     held: BTreeMap<PathBuf, ServedEntry>,
-    /// The archives that are left out, as they were when that was decided.
+    /// The archives that are not served, with the state for which this was decided.
     refused: BTreeMap<PathBuf, FileState>,
-    /// The archives that were found, as they were then.
+    /// The archives found by the last scan, with their states.
     seen: BTreeMap<PathBuf, FileState>,
     came: u64,
 }
 
 impl Archives {
-    /// The archives at these paths, and all `*.iso` in those that are directories. `registry` says what stands before all
-    /// names; nothing that is served has its host.
+    /// Creates the list of archives for these paths; a directory stands for all `*.iso` files in it. `registry`
+    /// determines the prefix of all names. Its host does not appear in the served content.
     #[must_use]
     pub fn new(named: Vec<PathBuf>, registry: RegistryAddress) -> Self {
         Self {
@@ -138,7 +139,7 @@ impl Archives {
         }
     }
 
-    /// Looks at the archives, and has those judged that have changed; none if nothing is to be served anew.
+    /// Scans the paths and validates changed archives. Returns `None` if the served content has not changed.
     pub fn look<J: ArchiveJudge>(
         &mut self,
         whole: Whole,
@@ -170,7 +171,8 @@ impl Archives {
         Ok(changed.then(|| self.put_together(judge)))
     }
 
-    /// Whether an archive is to be verified: one that was not seen so before, and does not change at the moment.
+    /// Checks whether to validate an archive. In a scan for changes, it must be new or changed, and must not have
+    /// changed since the last scan, so that a file that is being copied is not read.
     fn is_wanted(&self, path: &Path, stamp: &FileState, whole: Whole) -> bool {
         let held = self.held.get(path).map(|held| &held.stamp);
         let is_known = held == Some(stamp) || self.refused.get(path) == Some(stamp);
@@ -180,7 +182,7 @@ impl Archives {
         }
     }
 
-    /// Every archive that is named, or lies in a directory that is.
+    /// Returns every archive among the paths or in one of the directories.
     fn find(&self, whole: Whole) -> Result<BTreeMap<PathBuf, FileState>, ServeError> {
         let mut found = BTreeMap::new();
         for named in &self.named {
@@ -194,9 +196,9 @@ impl Archives {
                     (Err(error), _) if whole == Whole::First => {
                         return Err(cannot_read(&path, error));
                     }
-                    // It is gone, or not there yet.
+                    // The file was removed or does not exist yet.
                     (Err(error), _) if error.kind() == io::ErrorKind::NotFound => {}
-                    // The medium has a bad moment.
+                    // A temporary read error must not remove a served archive.
                     (Err(_), Some(held)) => drop(found.insert(path, held.stamp)),
                     (Err(_), None) => {}
                 }
@@ -208,7 +210,7 @@ impl Archives {
         Ok(found)
     }
 
-    /// Has an archive judged, and serves it.
+    /// Validates an archive and serves it.
     fn take<J: ArchiveJudge>(
         &mut self,
         path: &Path,
@@ -231,8 +233,8 @@ impl Archives {
         Ok(())
     }
 
-    /// Does without an archive. What was served before from another file of its name goes on; what has changed in this
-    /// very file does not.
+    /// Stops serving an archive, or does not serve it. If the file was replaced by a different file, the earlier
+    /// content is still served from the open file. If the same file has changed, it is not.
     fn leave_out<J: ArchiveJudge>(
         &mut self,
         path: PathBuf,
@@ -251,7 +253,7 @@ impl Archives {
         self.refused.insert(path, stamp);
     }
 
-    /// Puts together all accepted archives, leaving out those with names that another has already.
+    /// Combines all accepted archives. An archive with a name that another one already has is not served.
     fn put_together<J: ArchiveJudge>(&mut self, judge: &mut J) -> Serving {
         let mut content = Content::default();
         let mut all: Vec<_> = self.held.iter().collect();

@@ -1,4 +1,4 @@
-//! A blob on its way into a part of a file.
+//! A sink that writes a blob to a range of a file.
 
 use std::fs::File;
 use std::io;

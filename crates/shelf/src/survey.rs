@@ -1,4 +1,5 @@
-//! The state of an archive at a registry, and the job that brings the rest.
+//! The state of an archive's content in a registry. [`survey`] compares them and returns the push of the missing
+//! content.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +30,7 @@ pub enum Missing {
 }
 
 impl Missing {
-    /// Whether they are pushed.
+    /// Checks whether missing images are pushed.
     #[must_use]
     pub fn is_pushed(&self) -> bool {
         *self == Self::Push
@@ -46,41 +47,41 @@ pub enum Replace {
     Allow,
 }
 
-/// The state that an archive is to have at a registry.
+/// The desired state of an archive in a registry.
 #[derive(Clone, Copy, Debug)]
 pub struct TargetState {
     /// The repositories of its images.
     pub placement: Placement,
-    /// Whether tags that point elsewhere are moved.
+    /// The handling of tags that refer to other images.
     pub replace: Replace,
-    /// The treatment of images that the registry does not have.
+    /// The handling of images that the registry lacks.
     pub missing: Missing,
 }
 
-/// The job of a push, and what the registry has of it already.
+/// The state of an archive in a registry, and the push of the missing content.
 #[derive(Debug)]
 pub struct Survey {
-    /// The number of images of the archive, without what refers to others.
+    /// The number of images in the archive, without referrers.
     pub count: usize,
     /// The number of its signatures and other referrers.
     pub referrers: usize,
-    /// Images that are in place already, tag and content.
+    /// The number of images that the registry has completely.
     pub present: usize,
-    /// The repository of the first of them.
+    /// The repository of the first image.
     pub first: Option<RepositoryPath>,
-    /// The size of all distinct blobs.
+    /// The size of all distinct blobs in bytes.
     pub total_bytes: u64,
-    /// The size of the distinct blobs that the registry lacks.
+    /// The size of the distinct blobs that the registry lacks in bytes.
     pub missing_bytes: u64,
-    /// The job that brings the rest.
+    /// The push of the missing content.
     pub job: PushJob,
-    /// The placement that the registry records of the version from now on.
+    /// The placement that the registry will record for the version.
     pub placement: Placement,
     /// The repositories that the push creates first.
     pub(crate) creates: Option<RepositoryCreation>,
-    /// The images that it brings.
+    /// The images to be pushed.
     images: ImagesByName,
-    /// The obstacles in the way.
+    /// The obstacles to the push.
     pub obstacles: Vec<RegistryObstacle>,
 }
 
@@ -92,7 +93,7 @@ pub(crate) struct RepositoryCreation {
 }
 
 impl Survey {
-    /// The repositories that the push creates first.
+    /// Returns the repositories that the push creates first.
     #[must_use]
     pub fn creates(&self) -> Vec<String> {
         let repositories = self
@@ -102,7 +103,7 @@ impl Survey {
         repositories.map(ToString::to_string).collect()
     }
 
-    /// Creates the repositories that do not exist, and pushes what the registry lacks.
+    /// Creates the missing repositories and pushes the missing content.
     pub async fn push(
         &self,
         client: &Client,
@@ -117,8 +118,8 @@ impl Survey {
     }
 }
 
-/// Asks the registry what it has. Writes nothing. The head of the archive goes where versions are known by their
-/// records.
+/// Checks which content the registry has. Writes nothing. The head is pushed unless the layout is `ref`, in which
+/// versions are known only by their records.
 pub async fn survey(
     accepted: &Accepted,
     client: &Client,
@@ -160,7 +161,7 @@ pub async fn survey(
     let present = accepted.images().iter().filter(is_present).count();
     let (count, referrers) = Referrers::count(accepted.images());
     let host = || client.address().host().to_owned();
-    // An archive that was opened from its head has nothing to push.
+    // An archive that was opened from its head in a registry has no blobs to push.
     if !lacking.is_empty() && !accepted.listed().has_blobs() {
         let images: Vec<String> = images.iter().map(ToString::to_string).collect();
         let (host, what) = (host(), images.join(", "));
@@ -195,7 +196,8 @@ pub async fn survey(
     })
 }
 
-/// Returns why images cannot be placed so, if they cannot: an operator looks for them by their paths.
+/// Returns an obstacle if the archive has an operator and the layout is flat, because operators find images by their
+/// paths.
 fn unfit_layout(accepted: &Accepted, placement: Placement) -> Vec<RegistryObstacle> {
     let has_operator = accepted.manifest().spec.operator.is_some();
     let is_unfit = has_operator && placement.layout == PathLayout::Flat;
@@ -205,8 +207,8 @@ fn unfit_layout(accepted: &Accepted, placement: Placement) -> Vec<RegistryObstac
     obstacle.into_iter().collect()
 }
 
-/// Follows the placement that the registry records of the version, where it differs. Returns what is in the way if it
-/// cannot be followed.
+/// Adopts the placement that the registry records for the version if it differs. Returns an obstacle if this is not
+/// possible.
 async fn follow_recorded(
     accepted: &Accepted,
     client: &Client,
@@ -224,7 +226,7 @@ async fn follow_recorded(
             asked: placement.layout,
         }));
     }
-    // Mirrors that are there stay recorded, so that they are found when the version is deleted.
+    // Existing mirrors stay recorded, so that they are found when the version is deleted.
     if recorded.has_mirrors() || !accepted.listed().has_blobs() {
         placement.mirrors = recorded.mirrors;
     }
@@ -232,7 +234,7 @@ async fn follow_recorded(
     Ok(None)
 }
 
-/// Returns the images of the archive by their names, without what refers to others.
+/// Returns the archive's own images by their names, without referrers.
 fn by_name(lacking: &[ImageName<'_>], referrers: &Referrers) -> ImagesByName {
     let own = lacking.iter().filter(|named| !referrers.has(named.image));
     own.map(|named| {
@@ -242,13 +244,13 @@ fn by_name(lacking: &[ImageName<'_>], referrers: &Referrers) -> ImagesByName {
     .collect()
 }
 
-/// The state of an image at a registry under one of its names.
+/// The state of an image in a registry under one of its names.
 enum ImageState {
-    /// The image is there, all of it.
+    /// The registry has the complete image.
     Whole,
-    /// The image is not there in full, or the tag is to be moved.
+    /// The image is missing or incomplete, or the tag is to be moved.
     Lacking,
-    /// The tag names this.
+    /// The tag refers to this digest.
     Other(Digest),
 }
 
@@ -264,7 +266,7 @@ async fn state(
         reference,
     } = named;
     let found = known.manifest(repository, reference);
-    // Where tags are moved, one that names something else is as good as none.
+    // If tags may be moved, a tag that refers to a different image counts as missing.
     let Some(found) =
         found.filter(|found| *found == image.root.digest || replace == Replace::Refuse)
     else {
@@ -285,8 +287,8 @@ async fn state(
     }
 }
 
-/// Whether the registry gives everything of an image whose tag it gives. A tag alone proves nothing: what it names can
-/// have been deleted or collected since.
+/// Checks whether the registry has the complete image behind a tag. The tag alone is no proof, because its content may
+/// have been deleted.
 fn is_whole(known: &KnownContent, named: &ImageName<'_>) -> bool {
     let ImageName {
         image, repository, ..

@@ -1,4 +1,4 @@
-//! Uploads that are opened to see whether repositories may be pushed to, and why they may not.
+//! Uploads that are opened to test whether repositories accept pushes, and the reasons if they do not.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,8 @@ use crate::obstacle::RegistryObstacle;
 use crate::survey::{RepositoryCreation, Survey};
 
 impl Survey {
-    /// Opens the uploads that prove the right to push: the push uses them, or they are given back. Returns what is in the
-    /// way. Repositories that do not exist are not, if the client can create them: the push does.
+    /// Opens uploads to prove the permission to push. The push uses them; otherwise they must be cancelled. Returns the
+    /// obstacles. A missing repository is no obstacle if the client can create it during the push.
     pub async fn open_uploads(&mut self, client: &Client) -> Result<Vec<RegistryObstacle>, Error> {
         let manifests = self.job.manifests.iter();
         let repositories = manifests.map(|manifest| &manifest.repository);
@@ -25,7 +25,7 @@ impl Survey {
     }
 }
 
-/// The repository that does not exist, if that is what is in the way.
+/// Returns the repository if the obstacle is that it does not exist.
 fn absent(obstacle: &RegistryObstacle) -> Option<RepositoryPath> {
     match obstacle {
         RegistryObstacle::PushRefused {
@@ -37,7 +37,7 @@ fn absent(obstacle: &RegistryObstacle) -> Option<RepositoryPath> {
     }
 }
 
-/// Opens an upload in each of these repositories, and says why some of them take none.
+/// Opens an upload in each of these repositories. Returns the obstacles.
 pub(crate) async fn open(
     client: &Client,
     known: &KnownContent,
@@ -46,6 +46,7 @@ pub(crate) async fn open(
     let all = repositories.len();
     let mut errors = client.open_uploads(known, repositories).await?;
     let limit = level_limit(client, &errors).await?;
+    // If every repository refuses the login, the login is wrong, not a permission.
     if limit.is_none()
         && errors.len() == all
         && let Some(login) = errors.iter().position(registry::Error::is_login)
@@ -74,15 +75,15 @@ pub(crate) async fn open(
     Ok(obstacles)
 }
 
-/// The components of a repository's name.
+/// Returns the number of components in the name of a repository.
 pub(crate) fn levels(repository: &str) -> usize {
     repository.split('/').count()
 }
 
-/// Returns the most levels that a repository's name may have, if that is why some are refused: the registry takes the
-/// beginning of such a name. Registries have many answers to a name that is too long for them (401, 403, 400), and few
-/// say that this is the reason. The name is shortened by one level at a time, down to what a Solution's images need at
-/// least; each upload that is opened is given back.
+/// Returns the maximum number of levels in a repository's name if some names were refused for their depth. Registries
+/// answer names with too many levels in various ways (401, 403, 400), and few state the reason. The shortest refused
+/// name is therefore tested with one level less at a time, down to the prefix. If the registry accepts a shorter name,
+/// its number of levels is the limit. Opened uploads are cancelled.
 async fn level_limit(client: &Client, errors: &[registry::Error]) -> Result<Option<usize>, Error> {
     let about_name = |error: &&registry::Error| {
         let why = error.refusal().map(|(_, why)| why);
@@ -115,7 +116,7 @@ async fn level_limit(client: &Client, errors: &[registry::Error]) -> Result<Opti
     Ok(None)
 }
 
-/// Returns the obstacle for an error with which a repository takes nothing.
+/// Returns the obstacle for a refused upload.
 fn refused(error: &registry::Error) -> RegistryObstacle {
     let refusal = error.refusal();
     let (operation, why) = refusal.expect("opening uploads fails with all other errors");

@@ -1,5 +1,5 @@
-//! Heads that a program of the time of drafts left at a site: they stay what runs, what is gone back to and what is
-//! exported, since nobody can sign them anew.
+//! Heads that an earlier version of this program stored at a site while the format still had drafts. Nobody can sign
+//! them again, so running versions, rollbacks and exports still depend on them.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -16,7 +16,7 @@ use shelf::{KeptArchive, Record, RecordedImage};
 use validator::AcceptedBefore;
 use watch::Cancel;
 
-/// What it wrote, with what is not a draft beside it.
+/// The capabilities that these archives require, drafts and others.
 const DRAFTS: [&str; 4] = [
     "charts-0.1.0",
     "manifests-0.1.0",
@@ -33,7 +33,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
 }
 
-/// The blobs of a registry, as an OCI image layout has them.
+/// The blobs of a registry in the form of an OCI image layout.
 #[derive(Debug)]
 struct Registry(BTreeMap<Digest, Vec<u8>>);
 
@@ -58,17 +58,17 @@ impl Blobs for Registry {
     }
 }
 
-/// What the site recorded of a version.
+/// Returns the record of a version at the site.
 fn record(version: &str) -> Record {
     let records = json(&data("records.json"));
     let mut records = records["items"].as_array().unwrap().iter();
     let name = format!("solution-shop-{version}");
-    let map = records.find(|it| it["metadata"]["name"] == name.as_str());
+    let map = records.find(|map| map["metadata"]["name"] == name.as_str());
     let text = map.unwrap()["data"]["record.json"].as_str().unwrap();
     serde_json::from_str(text).unwrap()
 }
 
-/// The head that the registry keeps of a version: the one layer of the artifact that its tag names.
+/// Returns the head of a version in the registry: the only layer of the artifact that its tag refers to.
 fn head(record: &Record) -> PathBuf {
     let blob = |descriptor: &Value| {
         let digest = descriptor["digest"].as_str().unwrap();
@@ -79,7 +79,7 @@ fn head(record: &Record) -> PathBuf {
     let index = json(&data("registry/index.json"));
     let mut tags = index["manifests"].as_array().unwrap().iter();
     let name = "org.opencontainers.image.ref.name";
-    let tag = tags.find(|it| it["annotations"][name] == tag.as_str());
+    let tag = tags.find(|descriptor| descriptor["annotations"][name] == tag.as_str());
     let manifest = json(&blob(tag.unwrap()));
     assert_eq!(manifest["layers"].as_array().unwrap().len(), 1);
     blob(&manifest["layers"][0])
@@ -111,7 +111,7 @@ fn a_head_of_drafts_is_accepted_as_the_archive_that_its_record_names() {
         assert_eq!(accepted.manifest(), &record.manifest);
         let images: Vec<_> = accepted.images().iter().map(RecordedImage::from).collect();
         assert_eq!(images, record.images);
-        let sets = accepted.sets().iter().map(|it| it.set.name.as_str());
+        let sets = accepted.sets().iter().map(|set| set.set.name.as_str());
         assert_eq!(sets.collect::<Vec<_>>(), ["base", "app", "extra", "bye"]);
         assert_eq!(accepted.charts().len(), 1);
     }
