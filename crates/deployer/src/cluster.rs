@@ -1,4 +1,4 @@
-//! The connection to a cluster, over which everything is asked.
+//! The connection to a cluster ([`Cluster`]), over which all requests are sent.
 
 pub(crate) mod connect;
 mod identity;
@@ -29,18 +29,18 @@ pub struct ServerVersion {
     pub major: u32,
     /// The minor number.
     pub minor: u32,
-    /// The version as the server writes it, for example `v1.36.2`.
+    /// The version as the server formats it, for example `v1.36.2`.
     pub text: String,
 }
 
-/// A cluster that has answered once. Cloning is cheap; clones share the connection.
+/// A cluster that has answered at least once. Clones are cheap and share the connection.
 #[derive(Clone)]
 pub struct Cluster {
     client: kube::Client,
     pub(crate) kinds: Arc<Kinds>,
     pub(crate) held: Arc<HeldRules>,
     answered: Arc<Mutex<Option<Timestamp>>>,
-    /// The time when it last gave no answer.
+    /// The time of the last request without an answer.
     away: Arc<Mutex<Option<Instant>>>,
     timeout: Duration,
     kubeconfig: Vec<PathBuf>,
@@ -48,9 +48,9 @@ pub struct Cluster {
     server: String,
     version: ServerVersion,
     listener: Listener,
-    /// The user's name, once the server has said it.
+    /// The name of the user, once the server has reported it.
     user: Arc<OnceCell<String>>,
-    /// The objects that were read, for those who are to read them once.
+    /// The cache of objects for callers that read each object once.
     seen: Option<Arc<Seen>>,
 }
 
@@ -64,31 +64,31 @@ impl fmt::Debug for Cluster {
 }
 
 impl Cluster {
-    /// The kubeconfig files that the connection was made by, in order of precedence; none in a pod.
+    /// Returns the kubeconfig files of the connection, in order of precedence; empty in a pod.
     #[must_use]
     pub fn kubeconfig(&self) -> &[PathBuf] {
         &self.kubeconfig
     }
 
-    /// The kubeconfig's context; `None` in a pod.
+    /// Returns the context of the kubeconfig; `None` in a pod.
     #[must_use]
     pub fn context(&self) -> Option<&str> {
         self.context.as_deref()
     }
 
-    /// The server's address.
+    /// Returns the address of the server.
     #[must_use]
     pub fn server(&self) -> &str {
         &self.server
     }
 
-    /// The server's version when the connection was made.
+    /// Returns the version of the server at the time of the connection.
     #[must_use]
     pub fn version(&self) -> &ServerVersion {
         &self.version
     }
 
-    /// Returns how long one request may take.
+    /// Returns the time limit of a request.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
@@ -98,8 +98,8 @@ impl Cluster {
         *self.away.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     }
 
-    /// Whether the server was away a moment ago. One that has just started knows neither accounts nor roles for a while,
-    /// and refuses what it will allow.
+    /// Checks whether the server was unreachable a short time ago. A server that has just started has not loaded all
+    /// accounts and roles yet, and refuses requests that it will allow later.
     fn is_returning(&self) -> bool {
         let away = *self.away.lock().unwrap_or_else(PoisonError::into_inner);
         away.is_some_and(|away| away.elapsed() < limits::RETURN)
@@ -109,7 +109,7 @@ impl Cluster {
         *self.answered.lock().unwrap_or_else(PoisonError::into_inner) = time;
     }
 
-    /// The server's own time at its last answer, in whole seconds; none if it does not tell.
+    /// Returns the server's time at its last answer, in whole seconds; `None` if it does not report it.
     pub(crate) fn server_time(&self) -> Option<Timestamp> {
         *self.answered.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,12 +1,12 @@
-//! Kinds that a custom resource definition adds to those that a cluster serves.
+//! The kinds that custom resource definitions add to a cluster.
 
 use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::object::{Gvk, Object};
 
 impl Cluster {
-    /// Whether clients find every kind that an object brings, if it is a definition; what was known about them is asked for
-    /// anew.
+    /// Checks whether clients can use every kind that a definition adds; `true` for other objects. The kinds are looked
+    /// up again.
     pub(crate) async fn is_served(&self, object: &Object) -> Result<bool, Error> {
         for gvk in defined_kinds(object) {
             self.kinds.forget(&gvk.api_version());
@@ -25,7 +25,7 @@ fn is_definition(object: &Object) -> bool {
     gvk.group == "apiextensions.k8s.io" && gvk.kind == "CustomResourceDefinition"
 }
 
-/// The kinds that an object brings: one for each version that is served, if it is a definition.
+/// Returns the kinds that a definition adds, one per served version; empty for other objects.
 pub(crate) fn defined_kinds(object: &Object) -> Vec<Gvk> {
     let spec = &object.as_value()["spec"];
     let (group, kind) = (spec["group"].as_str(), spec["names"]["kind"].as_str());

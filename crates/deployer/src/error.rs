@@ -1,4 +1,4 @@
-//! Errors of a cluster, and whether trying again may help.
+//! The errors of this crate. [`Error::is_temporary`] tells whether a retry can help.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::stuck::nodes::UnreadyNodes;
 use crate::stuck::unsettled::Unsettled;
 use crate::stuck::{PullFailure, RolloutFailure};
 
-/// The cause of a failure in a library below.
+/// The underlying cause of an error.
 pub type Source = Box<dyn std::error::Error + Send + Sync>;
 
 /// A field that another manager owns.
@@ -31,15 +31,15 @@ impl fmt::Display for FieldConflict {
     }
 }
 
-/// An error of an operation. `doing` says which one, for example "apply Deployment shop/shop-operator".
+/// An error of an operation. `doing` names the operation, for example "apply Deployment shop/shop-operator".
 ///
-/// No message holds a credential: what the kubeconfig parser or a credential plugin said is not repeated.
+/// No message contains a credential: output of the kubeconfig parser or of a credential plugin is not included.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// No kubeconfig file exists at any of these paths.
     #[error("no kubeconfig found at {}", show_paths(.0))]
     NoKubeconfig(Vec<PathBuf>),
-    /// A kubeconfig file is there and cannot be read.
+    /// A kubeconfig file exists but cannot be read.
     #[error("cannot read kubeconfig {path}", path = path.display())]
     ReadKubeconfig {
         /// The file.
@@ -47,27 +47,27 @@ pub enum Error {
         /// The cause.
         source: std::io::Error,
     },
-    /// The kubeconfig makes no sense, or files named in it are missing.
+    /// The kubeconfig is invalid, or files named in it are missing.
     #[error("kubeconfig {what}")]
     Kubeconfig {
         /// The problem with the file.
         what: String,
     },
-    /// The client certificate of the kubeconfig cannot be presented.
+    /// The client certificate of the kubeconfig cannot be used.
     #[error("cannot use the client certificate of the kubeconfig")]
     Identity(#[source] IdentityError),
     /// The server refuses the client certificate of the kubeconfig because of its validity.
     #[error("cannot log in to the cluster")]
     Expiry(#[source] ExpiryError),
-    /// No credentials could be had from the kubeconfig's plugin or file.
+    /// The kubeconfig's plugin or file did not provide credentials.
     #[error("cannot get credentials for {server}: {what}")]
     Credentials {
         /// The server's address.
         server: String,
-        /// The failure, without the plugin's own words: they may hold a token.
+        /// The failure without the plugin's output, which may contain a token.
         what: String,
     },
-    /// The HTTP client could not be made of the kubeconfig.
+    /// The HTTP client could not be set up with the kubeconfig.
     #[error("cannot set up a client for {server}")]
     Setup {
         /// The server's address.
@@ -75,7 +75,7 @@ pub enum Error {
         /// The cause.
         source: Source,
     },
-    /// No answer came from the server.
+    /// The server did not answer.
     #[error("cannot {doing}: no response from {server}")]
     Unreachable {
         /// The operation that failed.
@@ -85,7 +85,7 @@ pub enum Error {
         /// The cause.
         source: Source,
     },
-    /// The server was reached, and its certificate is not accepted.
+    /// The server was reached, but its certificate is not accepted.
     #[error("cannot {doing}: the certificate of {server} {}", predicate(.reason))]
     Untrusted {
         /// The operation that failed.
@@ -100,10 +100,10 @@ pub enum Error {
     Timeout {
         /// The operation that failed.
         doing: String,
-        /// The time for which it was tried.
+        /// The time until it was given up.
         after: Duration,
     },
-    /// The server does not know who we are (401).
+    /// The server does not accept the credentials (401).
     #[error("cannot {doing}: {server} does not accept the credentials")]
     Unauthorized {
         /// The operation that failed.
@@ -111,26 +111,26 @@ pub enum Error {
         /// The server's address.
         server: String,
     },
-    /// The server knows us and says no (403).
+    /// The user lacks the permission (403).
     #[error("cannot {doing}: {message}")]
     Forbidden {
         /// The operation that failed.
         doing: String,
-        /// The server's words: who may not do which verb on what.
+        /// The server's message: the user, the verb and the resource.
         message: String,
     },
-    /// The object that is addressed is not there (404), for example the namespace.
+    /// The object or something in its address, for example the namespace, does not exist (404).
     #[error("cannot {doing}: {message}")]
     NotFound {
         /// The operation that failed.
         doing: String,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
-    /// The server has no such kind.
+    /// The server does not have this kind.
     #[error("the cluster does not serve kind {0}")]
     NoSuchKind(Gvk),
-    /// An object of a namespaced kind has no namespace, or the other way round.
+    /// An object of a namespaced kind has no namespace, or one of a cluster-scoped kind has one.
     #[error("{object} {problem}")]
     Scope {
         /// The object.
@@ -149,33 +149,33 @@ pub enum Error {
         /// The fields, each with its owner.
         conflicts: Vec<FieldConflict>,
     },
-    /// The object was changed by somebody else at the same time, or is not the one that was meant.
+    /// Another client changed the object at the same time, or it is not the expected object.
     #[error("cannot {doing}: it was changed at the same time: {message}")]
     Changed {
         /// The operation that failed.
         doing: String,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
-    /// The server does not accept the content (400, 422).
+    /// The server rejects the content (400, 422).
     #[error("cannot {doing}: {message}")]
     Invalid {
         /// The operation that failed.
         doing: String,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
-    /// The server failed or was busy, again after several attempts.
+    /// The server failed or was overloaded in all attempts.
     #[error("cannot {doing}: the server returned {status}: {message}")]
     Server {
         /// The operation that failed.
         doing: String,
         /// The HTTP status.
         status: u16,
-        /// The server's words.
+        /// The server's message.
         message: String,
     },
-    /// The answer is not what the API promises, or too large.
+    /// The answer violates the API or is too large.
     #[error("cannot {doing}: {problem}")]
     Answer {
         /// The operation that failed.
@@ -183,7 +183,7 @@ pub enum Error {
         /// The problem with the answer.
         problem: String,
     },
-    /// The list is longer than this crate handles.
+    /// The list is longer than the limit of this crate.
     #[error("cannot {doing}: more than {limit}")]
     TooMany {
         /// The operation that failed.
@@ -191,16 +191,16 @@ pub enum Error {
         /// The limit.
         limit: usize,
     },
-    /// A rollout does not come.
+    /// A rollout does not complete.
     #[error(transparent)]
     Rollout(Box<RolloutFailure>),
-    /// Objects do not settle.
+    /// Objects do not become ready.
     #[error("not ready after {}: {}", show_duration(.0.after), .0)]
     Unsettled(Box<Unsettled>),
-    /// A pod does not come to its image.
+    /// A pod does not get its image.
     #[error(transparent)]
     Pull(Box<PullFailure>),
-    /// Nodes that were waited for cannot run pods.
+    /// Nodes did not become ready in time.
     #[error("nodes are not ready after {}: {nodes}", show_duration(*after))]
     NodesNotReady {
         /// The nodes, each with the reason.
@@ -208,25 +208,25 @@ pub enum Error {
         /// The time that was waited.
         after: Duration,
     },
-    /// Objects that should go are still there.
+    /// Objects were not deleted in time.
     #[error("not deleted after {}: {}", show_duration(*after), objects.join(", "))]
     StillThere {
-        /// The objects, each with what holds it.
+        /// The objects, each with the reason that blocks its deletion.
         objects: Vec<String>,
         /// The time that was waited.
         after: Duration,
     },
-    /// The lease is held by somebody else.
+    /// Another holder has the lease.
     #[error("{0}")]
     LeaseHeld(HeldLease),
-    /// The lease was ours and is not any more.
+    /// The lease was held but is lost.
     #[error("the lease {namespace}/{name} was lost: {why}")]
     LeaseLost {
         /// The lease's namespace.
         namespace: String,
         /// The lease's name.
         name: String,
-        /// The event that lost it.
+        /// The cause of the loss.
         why: String,
     },
 }
@@ -239,8 +239,8 @@ fn predicate(reason: &CertificateReason) -> String {
 }
 
 impl Error {
-    /// The error for a request that a server has not answered. Of the errors that the HTTP library nests only the
-    /// innermost says why.
+    /// Returns the error for a request without an answer. The HTTP library nests several errors, of which the innermost
+    /// is the cause.
     pub(crate) fn no_answer(
         doing: String,
         server: String,
@@ -256,7 +256,7 @@ impl Error {
                     reason,
                 };
             }
-            // What one of these wraps is none of its sources.
+            // `source` of an `io::Error` does not return the wrapped error.
             let wrapped = cause.downcast_ref::<std::io::Error>();
             let inner = wrapped.and_then(std::io::Error::get_ref);
             let inner = inner.map(|inner| inner as &(dyn std::error::Error + 'static));
@@ -273,21 +273,20 @@ impl Error {
         }
     }
 
-    /// Whether the server wrote nothing because a webhook gave no answer that it could use. What calls a webhook of the
-    /// whole cluster can be removed all the same: nobody is asked about that.
+    /// Checks whether the write failed because a webhook gave no usable answer. The webhook's configuration can be
+    /// deleted nevertheless, because the API server calls no webhooks for it.
     #[must_use]
     pub fn is_unanswered_webhook(&self) -> bool {
         matches!(self, Self::Server { message, .. } if message.contains("failed calling webhook"))
     }
 
-    /// Whether an API server that has just started may answer so to what it allows: it does not know all accounts and
-    /// roles yet.
+    /// Checks whether the error can be caused by a server that has just started and has not loaded all accounts and
+    /// roles.
     pub(crate) fn may_be_of_a_start(&self) -> bool {
         matches!(self, Self::Forbidden { .. } | Self::Unauthorized { .. })
     }
 
-    /// Whether the same call may work later although nobody changes anything on this side, so that whoever waits asks
-    /// again.
+    /// Checks whether the same call can succeed later without a change on this side.
     #[must_use]
     pub fn is_temporary(&self) -> bool {
         match self {
@@ -298,7 +297,7 @@ impl Error {
             | Self::StillThere { .. }
             | Self::LeaseHeld(_)
             | Self::LeaseLost { .. } => true,
-            // What these wait for was waited for already.
+            // These errors are the result of a wait.
             Self::Rollout(_)
             | Self::Unsettled(_)
             | Self::Pull(_)
@@ -323,7 +322,7 @@ impl Error {
         }
     }
 
-    /// Whether any other question to the server would have failed too.
+    /// Checks whether any other request to the server would have failed too.
     #[must_use]
     pub fn is_about_the_server(&self) -> bool {
         self.is_temporary()
@@ -334,12 +333,12 @@ impl Error {
     }
 }
 
-/// A server's words, cut to what a message may hold and free of control characters.
+/// Returns a server's message, shortened and without control characters.
 pub(crate) fn bounded(message: &str) -> String {
     cut(message, limits::MAX_MESSAGE)
 }
 
-/// The first `limit` bytes of a text, control characters but line feeds replaced.
+/// Returns the first `limit` bytes of a text with control characters replaced, except line feeds.
 pub(crate) fn cut(text: &str, limit: usize) -> String {
     let mut out = String::new();
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! A Lease that somebody else holds.
+//! A Lease that another writer holds.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -43,10 +43,10 @@ impl fmt::Display for HeldLease {
     }
 }
 
-/// Writes a time as RFC 3339 has it, in UTC and whole seconds.
+/// Serializes a time as RFC 3339 in UTC and whole seconds.
 #[expect(clippy::ref_option, reason = "serde gives the field as it is")]
 fn in_seconds<S: Serializer>(time: &Option<SystemTime>, serializer: S) -> Result<S::Ok, S::Error> {
-    let time = time.and_then(|it| Timestamp::try_from(it).ok());
-    let time = time.and_then(|it| Timestamp::from_second(it.as_second()).ok());
-    time.map(|it| it.to_string()).serialize(serializer)
+    let time = time.and_then(|time| Timestamp::try_from(time).ok());
+    let time = time.and_then(|time| Timestamp::from_second(time.as_second()).ok());
+    time.map(|time| time.to_string()).serialize(serializer)
 }

@@ -1,5 +1,6 @@
-//! A cluster that is only imagined: a server of a few lines below the HTTP client. It has the kinds that it is given, lets us
-//! do everything, takes whatever it is to try, and holds nothing. It tells what a cluster would be sent where there is none.
+//! A simulated cluster without a network: a small server below the HTTP client ([`Cluster::imagined`]). It has the
+//! configured kinds and no objects, grants all permissions and accepts every dry run. It shows which requests a cluster
+//! would receive if there is none.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,10 +17,10 @@ use crate::error::{Error, Source};
 use crate::limits;
 use crate::object::Gvk;
 
-/// The address of every imagined cluster: no host is called so (RFC 2606).
+/// The address of every simulated cluster. No real host has this name (RFC 2606).
 const SERVER: &str = "https://imagined.invalid";
 
-/// What an imagined cluster has.
+/// The properties of a simulated cluster.
 #[derive(Clone, Debug)]
 pub struct Imagined {
     /// The version of its server.
@@ -28,19 +29,19 @@ pub struct Imagined {
     pub kinds: Vec<ImaginedKind>,
 }
 
-/// A kind of an imagined cluster.
+/// A kind of a simulated cluster.
 #[derive(Clone, Debug)]
 pub struct ImaginedKind {
     /// The kind.
     pub gvk: Gvk,
     /// Its name in URLs.
     pub plural: String,
-    /// Whether its objects lie in namespaces.
+    /// Indicates whether its objects are in namespaces.
     pub namespaced: bool,
 }
 
 impl Cluster {
-    /// Connects to a cluster that is only imagined.
+    /// Connects to a simulated cluster.
     pub async fn imagined(imagined: Imagined) -> Result<Self, Error> {
         let imagined = Arc::new(imagined);
         let service = tower::service_fn(move |request: Request<Body>| {
@@ -68,7 +69,7 @@ impl Cluster {
     }
 }
 
-/// A request to it.
+/// A request to a simulated cluster.
 struct Asked {
     method: Method,
     path: String,
@@ -99,7 +100,7 @@ impl Imagined {
             (&Method::POST, [.., "selfsubjectaccessreviews"]) => {
                 Some(json!({ "status": { "allowed": true } }))
             }
-            // What it is to try, it takes as it is.
+            // A dry run is accepted unchanged.
             (&Method::PATCH, _) => Some(asked.body.clone()),
             (&Method::GET, ["api", rest @ ..]) => self.list("", rest),
             (&Method::GET, ["apis", group, rest @ ..]) => self.list(group, rest),
@@ -116,33 +117,38 @@ impl Imagined {
         found.map_or_else(absent, |found| (StatusCode::OK, found))
     }
 
-    /// All API versions, as `GROUP/VERSION`.
+    /// Returns all API versions as `GROUP/VERSION`.
     fn api_versions(&self) -> BTreeSet<String> {
-        let of_kinds = self.kinds.iter().map(|it| it.gvk.api_version());
+        let of_kinds = self.kinds.iter().map(|kind| kind.gvk.api_version());
         of_kinds.collect()
     }
 
     fn groups(&self) -> Value {
         let versions = self.api_versions();
-        let groups = versions.iter().filter_map(|it| Some(it.split_once('/')?.0));
+        let groups = versions
+            .iter()
+            .filter_map(|version| Some(version.split_once('/')?.0));
         let groups: BTreeSet<&str> = groups.collect();
-        let groups: Vec<Value> = groups.into_iter().filter_map(|it| self.group(it)).collect();
+        let groups: Vec<Value> = groups
+            .into_iter()
+            .filter_map(|group| self.group(group))
+            .collect();
         json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups })
     }
 
     fn group(&self, name: &str) -> Option<Value> {
         let all = self.api_versions();
-        let versions = all.iter().filter_map(|it| it.split_once('/'));
+        let versions = all.iter().filter_map(|version| version.split_once('/'));
         let versions = versions.filter(|(group, _)| *group == name);
         let versions = versions.map(
             |(group, version)| json!({ "groupVersion": format!("{group}/{version}"), "version": version }),
         );
         let versions: Vec<Value> = versions.collect();
-        // Of stable ones the newest, as Kubernetes prefers it; all betas here are older.
-        let is_stable = |it: &&Value| {
-            it["version"]
+        // Kubernetes prefers the newest stable version. All beta versions here are older.
+        let is_stable = |version: &&Value| {
+            version["version"]
                 .as_str()
-                .is_some_and(|it| !it.contains("beta"))
+                .is_some_and(|version| !version.contains("beta"))
         };
         let preferred = versions
             .iter()
@@ -160,11 +166,11 @@ impl Imagined {
             return None;
         }
         let kinds = self.kinds.iter();
-        let kinds = kinds.filter(|it| it.gvk.api_version() == api_version);
-        let resources = kinds.map(|it| {
+        let kinds = kinds.filter(|kind| kind.gvk.api_version() == api_version);
+        let resources = kinds.map(|kind| {
             json!({
-                "name": it.plural, "singularName": it.gvk.kind.to_lowercase(), "kind": it.gvk.kind,
-                "namespaced": it.namespaced,
+                "name": kind.plural, "singularName": kind.gvk.kind.to_lowercase(), "kind": kind.gvk.kind,
+                "namespaced": kind.namespaced,
                 "verbs": ["create", "delete", "get", "list", "patch", "update", "watch"],
             })
         });
@@ -175,13 +181,13 @@ impl Imagined {
         }))
     }
 
-    /// Returns the empty list of a kind's objects; nothing if it is one object that is asked for.
+    /// Returns the empty list of a kind's objects, or `None` for the path of a single object.
     fn list(&self, group: &str, below: &[&str]) -> Option<Value> {
         let ([version, plural] | [version, "namespaces", _, plural]) = below else {
             return None;
         };
-        let is_meant = |it: &&ImaginedKind| {
-            it.plural == *plural && it.gvk.group == group && it.gvk.version == *version
+        let is_meant = |kind: &&ImaginedKind| {
+            kind.plural == *plural && kind.gvk.group == group && kind.gvk.version == *version
         };
         let kind = self.kinds.iter().find(is_meant)?;
         Some(json!({

@@ -1,4 +1,5 @@
-//! Leases, for one writer at a time: renewed while their guard lives, and taken over when their holder is gone.
+//! Leases, which ensure a single writer. [`Cluster::acquire_lease`] acquires one, or takes over an expired one, and the
+//! [`LeaseGuard`] renews it until it is dropped.
 
 use std::fmt;
 use std::sync::Arc;
@@ -19,24 +20,24 @@ use crate::limits;
 use crate::object::{Object, ObjectRef};
 use crate::read::object_in;
 
-/// The number of times that a race for the lease is run before it is given up.
+/// The number of attempts if other writers change the lease at the same time.
 const RACES: usize = 5;
 
-/// The time of day. The caller's, since the crate reads no clock.
+/// The clock of the caller, because this crate does not read the time.
 pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
-/// Whether the holder of this name is known to be gone for good, so that its lease can be taken at once. The caller's,
-/// since the crate looks at no processes. In doubt it is not.
+/// A function that decides whether the holder with this name no longer exists, so that its lease can be taken over at
+/// once. The caller provides it, because this crate does not inspect processes. In doubt, it must return `false`.
 #[derive(Clone)]
 pub struct Gone(Arc<dyn Fn(&str) -> bool + Send + Sync>);
 
 impl Gone {
-    /// Decides by the holder's name.
+    /// Creates the value from a function of the holder's name.
     pub fn by(decide: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
         Self(Arc::new(decide))
     }
 
-    /// Knows of nobody.
+    /// Creates the value that regards every holder as existing.
     #[must_use]
     pub fn unknown() -> Self {
         Self::by(|_| false)
@@ -49,14 +50,14 @@ impl fmt::Debug for Gone {
     }
 }
 
-/// The leases that a program holds, so that it can wait at its end until they are given back. Clones count together.
+/// The leases that a program holds, so that it can wait for their release before it exits. Clones share the count.
 #[derive(Debug, Clone, Default)]
 pub struct Leases(Arc<watch::Sender<usize>>);
 
 impl Leases {
     /// Waits until no lease is held.
     pub async fn given_back(&self) {
-        // Fails only without a sender, and we are one.
+        // This fails only without a sender, and `self` is one.
         let _ = self.0.subscribe().wait_for(|held| *held == 0).await;
     }
 
@@ -66,12 +67,12 @@ impl Leases {
     }
 }
 
-/// The count of one more lease, until dropped.
+/// The count of one lease, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Counted(Leases);
 
 impl Counted {
-    /// The count that it is one more of.
+    /// Returns the counter that includes this lease.
     #[cfg(test)]
     pub(crate) fn leases(&self) -> &Leases {
         &self.0
@@ -84,20 +85,22 @@ impl Drop for Counted {
     }
 }
 
-/// The lease that is wanted, and its holder.
+/// The lease to acquire, and its holder.
 #[derive(Debug, Clone)]
 pub struct LeaseRequest {
     /// The lease's namespace, which must exist.
     pub namespace: String,
     /// The lease's name.
     pub name: String,
-    /// The name that others read of us; must differ between any two that may want the lease at the same time.
+    /// The holder's name, which other writers see. Two writers that may compete for the lease must have different
+    /// names.
     pub holder: String,
-    /// The time without renewal after which others may take it. Renewed three times as often; at least one second.
+    /// The time without renewal after which other writers may take over the lease, at least one second. The lease is
+    /// renewed three times as often.
     pub ttl: Duration,
-    /// The holders whose lease can be taken without waiting for that.
+    /// The holders whose lease can be taken over before it expires.
     pub gone: Gone,
-    /// The counter in which it is counted while it is held.
+    /// The counter of held leases.
     pub leases: Leases,
 }
 
@@ -111,12 +114,12 @@ impl LeaseRequest {
         )
     }
 
-    /// Returns the time in whole seconds, which leases count.
+    /// Returns the duration in whole seconds, the unit of leases.
     fn seconds(&self) -> u64 {
         self.ttl.as_secs().max(1)
     }
 
-    /// Refuses a lease that another holder keeps, who is not known to be gone and has renewed it in time.
+    /// Fails if another holder has renewed the lease in time and is not known to have ended.
     fn check_free(&self, lease: &Object, now: SystemTime) -> Result<(), Error> {
         let spec = &lease.as_value()["spec"];
         let holder = spec["holderIdentity"].as_str().unwrap_or_default();
@@ -145,12 +148,12 @@ impl LeaseRequest {
     }
 }
 
-/// Holds a lease. Dropping it gives the lease back in the background; [`LeaseGuard::release`] waits until that is done.
+/// A held lease. Dropping it releases the lease in the background; [`LeaseGuard::release`] waits until it is released.
 pub struct LeaseGuard {
     request: LeaseRequest,
     state: watch::Receiver<Option<String>>,
     held_before: Option<SystemTime>,
-    /// The sender that ends the renewal when it is closed.
+    /// The sender that stops the renewal when it is dropped.
     stop: Option<oneshot::Sender<()>>,
     task: JoinHandle<Result<(), Error>>,
 }
@@ -164,7 +167,7 @@ impl fmt::Debug for LeaseGuard {
 }
 
 impl LeaseGuard {
-    /// An error once the lease is not ours any more. To be asked before each step that must have one writer.
+    /// Fails if the lease is lost. Callers must check this before each step that requires a single writer.
     pub fn check(&self) -> Result<(), Error> {
         match &*self.state.borrow() {
             None => Ok(()),
@@ -172,21 +175,21 @@ impl LeaseGuard {
         }
     }
 
-    /// Whether it is still ours, for somebody who asks elsewhere, also after this value is gone.
+    /// Returns a function that checks whether the lease is still held. It can outlive this value.
     pub fn holds(&self) -> impl Fn() -> bool + Send + Sync + use<> {
         let state = self.state.clone();
-        // The keeper that has ended keeps nothing.
+        // When the keeper task has ended, the lease is no longer held.
         move || state.borrow().is_none() && state.has_changed().is_ok()
     }
 
-    /// The time at which it was last renewed or given back before it became ours, by the clock of whoever held it; none if
-    /// nobody ever did.
+    /// Returns the time of the last renewal or release before this writer acquired the lease, by the clock of that
+    /// holder; `None` if there was none.
     #[must_use]
     pub fn held_before(&self) -> Option<SystemTime> {
         self.held_before
     }
 
-    /// Gives the lease back.
+    /// Releases the lease.
     pub async fn release(mut self) -> Result<(), Error> {
         drop(self.stop.take());
         match self.task.await {
@@ -196,7 +199,7 @@ impl LeaseGuard {
     }
 }
 
-/// The cluster, the request and the clock that holding a lease needs.
+/// The parameters of the task that holds a lease.
 struct Keeper {
     cluster: Cluster,
     request: LeaseRequest,
@@ -204,9 +207,9 @@ struct Keeper {
 }
 
 impl Cluster {
-    /// Takes a lease that is free, or whose holder is gone or has not renewed it in time, and renews it from then on.
-    /// Must be called in a tokio runtime that goes on running while the lease is held. When nobody waits for it any
-    /// more, a lease that was just being taken is given back too.
+    /// Acquires a lease that is free, expired, or held by a writer that no longer exists, and then renews it. Must be
+    /// called in a tokio runtime that keeps running while the lease is held. If the future is dropped, a lease that was
+    /// just acquired is released.
     pub async fn acquire_lease(
         &self,
         request: LeaseRequest,
@@ -241,7 +244,7 @@ impl Cluster {
         }
     }
 
-    /// Whether another holder keeps a lease now, who is not known to be gone and has renewed it in time.
+    /// Checks whether another holder has the lease, has renewed it in time and is not known to have ended.
     pub async fn is_lease_held(
         &self,
         request: &LeaseRequest,
@@ -253,7 +256,7 @@ impl Cluster {
 }
 
 impl Keeper {
-    /// Takes the lease, says so, and keeps it.
+    /// Acquires the lease, reports the result, and renews it.
     async fn run(
         self,
         tell: oneshot::Sender<Result<Option<SystemTime>, Error>>,
@@ -262,7 +265,7 @@ impl Keeper {
     ) -> Result<(), Error> {
         let result = self.take().await;
         let taken = result.is_ok();
-        // Whoever does not listen any more has closed `stopped` too.
+        // If the receiver is dropped, `stopped` is closed too.
         let _ = tell.send(result);
         if taken {
             self.keep(lost, stopped).await
@@ -271,7 +274,7 @@ impl Keeper {
         }
     }
 
-    /// Takes the lease. Returns the time at which it was last renewed before, if anybody ever held it.
+    /// Acquires the lease. Returns the time of the last renewal before, if there was one.
     async fn take(&self) -> Result<Option<SystemTime>, Error> {
         for _ in 0..RACES {
             let found = self.cluster.get(&self.request.reference()).await?;
@@ -283,11 +286,11 @@ impl Keeper {
                 }
             };
             match attempt {
-                // Somebody else was quicker, or our own first attempt did arrive: look again.
+                // Another writer was faster, or the server did process our own first attempt: read the lease again.
                 Err(Error::Changed { .. }) => {}
                 Err(error) => return Err(error),
                 Ok(()) => {
-                    return Ok(found.and_then(|it| time(&it.as_value()["spec"]["renewTime"])));
+                    return Ok(found.and_then(|lease| time(&lease.as_value()["spec"]["renewTime"])));
                 }
             }
         }
@@ -313,7 +316,7 @@ impl Keeper {
         Ok(())
     }
 
-    /// Writes a lease that was just read; [`Error::Changed`] when it has changed since.
+    /// Writes a lease that was just read. Fails with [`Error::Changed`] if it has changed since.
     async fn replace(&self, lease: &Object, holder: Option<&str>) -> Result<(), Error> {
         let reference = lease.reference();
         let doing = format!("write {reference}");
@@ -348,7 +351,7 @@ impl Keeper {
         spec
     }
 
-    /// Renews until told to stop, then gives the lease back; or until the lease is lost, and says so.
+    /// Renews the lease until it is stopped, then releases it. If the lease is lost, this is reported instead.
     async fn keep(
         self,
         lost: watch::Sender<Option<String>>,
@@ -361,8 +364,8 @@ impl Keeper {
                 _ = &mut stopped => return self.give_back().await,
                 () = tokio::time::sleep(period) => {}
             }
-            // The server writes the renewal at some moment after this, so that others wait at least as long as is
-            // counted here.
+            // The server stores the renewal at some time after this, so other writers wait at least until the end that
+            // is computed here.
             let began = Instant::now();
             let left = (period * 3).saturating_sub(renewed.elapsed());
             let why = match tokio::time::timeout(left, self.renew()).await {
@@ -371,7 +374,7 @@ impl Keeper {
                     continue;
                 }
                 Ok(Err(error)) if !may_be_retried(&error) => chain_text(&error),
-                // A failed renewal may be tried again as long as nobody may take the lease.
+                // A failed renewal can be retried until other writers may take over the lease.
                 _ if renewed.elapsed() + period < period * 3 => continue,
                 Ok(Err(error)) => chain_text(&error),
                 Err(_) => "the server did not respond in time".to_owned(),
@@ -414,14 +417,14 @@ impl Keeper {
     }
 }
 
-/// Whether a renewal that failed may succeed later.
+/// Checks whether a failed renewal can succeed later.
 fn may_be_retried(error: &Error) -> bool {
-    // What was allowed when the lease was taken is allowed once the API server knows it again.
+    // The permission was granted when the lease was acquired, so a server that has just started will grant it again.
     let is_passing = error.is_temporary() || error.may_be_of_a_start();
     is_passing && !matches!(error, Error::LeaseLost { .. })
 }
 
-/// Returns how long a lease still holds; zero when it does not, or when its times make no sense.
+/// Returns the remaining time of a lease; zero if it has expired or its times are invalid.
 fn time_left(spec: &Value, now: SystemTime) -> Duration {
     let (Some(renewed), Some(seconds)) = (
         time(&spec["renewTime"]),
@@ -431,7 +434,7 @@ fn time_left(spec: &Value, now: SystemTime) -> Duration {
     };
     let lasts = Duration::from_secs(seconds).saturating_add(limits::CLOCK_SKEW);
     match renewed.checked_add(lasts) {
-        // A clock far ahead must not keep a lease for ever: never wait longer than it lasts.
+        // The clock of the holder may be wrong. The wait is limited to the duration of the lease.
         Some(end) => end.duration_since(now).unwrap_or_default().min(lasts),
         None => Duration::ZERO,
     }
@@ -442,7 +445,7 @@ fn time(value: &Value) -> Option<SystemTime> {
     Some(SystemTime::from(time))
 }
 
-/// Writes a time as the API server reads it: always six digits.
+/// Formats a time as the API server requires it, always with six decimal digits.
 fn micro_time(time: SystemTime) -> String {
     Timestamp::try_from(time)
         .unwrap_or(Timestamp::UNIX_EPOCH)
@@ -474,7 +477,7 @@ mod tests {
         }
     }
 
-    /// A server that keeps one lease, without the API server's care for versions.
+    /// A server with one lease that ignores resource versions.
     async fn keeping(lease: Value) -> (Cluster, Arc<Mutex<Value>>) {
         let stored = Arc::new(Mutex::new(lease));
         let kept = Arc::clone(&stored);
@@ -526,7 +529,7 @@ mod tests {
         let leases = request.leases.clone();
         {
             let mut taking = Box::pin(cluster.acquire_lease(request, Arc::new(|| at(NOW))));
-            // Begun, and not waited for.
+            // Started, but not awaited.
             let begun = futures::poll!(taking.as_mut());
             assert!(begun.is_pending());
         }
@@ -570,7 +573,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_renewal_may_take_as_long_as_the_lease_holds() {
-        // Two answers that ask for 7 s each.
+        // Two answers that request a pause of 7 s each.
         let state = Mutex::new((Value::Null, 2));
         let (cluster, seen) = cluster(move |request| {
             let (stored, busy) = &mut *state.lock().unwrap();

@@ -1,24 +1,25 @@
-//! A cluster: compare, apply, wait with a deadline, remove, and say why something does not come.
+//! A Kubernetes client: it compares, applies and removes objects, waits for them with a deadline, and diagnoses why
+//! they do not become ready.
 //!
-//! The only crate of the workspace that speaks to a cluster, and it knows nothing else. It must not know archives,
-//! registries, images or Solutions. Objects come and go as JSON ([`Object`]); no type of a Kubernetes library shows. It
-//! reads no environment and no clock: paths, contexts and the time are arguments, and deadlines are durations.
+//! This is the only crate of the workspace that accesses clusters. It must not know archives, registries, images or
+//! Solutions. Objects are passed as JSON ([`Object`]), and no type of a Kubernetes library is public. The crate does
+//! not read the environment or the clock: paths, contexts and the time are arguments, and deadlines are durations.
 //!
-//! Open `cluster/wire.rs` first, through which each request of ours goes; then `write/put.rs`, which most writes go through.
+//! Start with `cluster/wire.rs`, which sends every request, then read `write/put.rs`, which most writes use.
 //!
-//! | question | answer |
+//! | task | functions |
 //! |---|---|
-//! | which cluster | [`Cluster::connect`], [`Cluster::connect_when_up`], [`Cluster::imagined`], [`Cluster::context`], [`Cluster::server`], [`Cluster::version`], [`Cluster::nodes`] |
-//! | what is there | [`Cluster::once`], [`Cluster::get`], [`Cluster::get_all`], [`Cluster::get_each`], [`Cluster::list`], [`Cluster::named`], [`Cluster::visit`] |
-//! | may we | [`Cluster::denied`], [`Cluster::missing_grants`] |
-//! | what would happen | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
-//! | what did others change | [`Cluster::drift`], [`Drift`] |
-//! | do it | [`Cluster::put`], [`Cluster::put_status`], [`Cluster::apply`], [`Cluster::rewrite`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`], [`Cluster::clear_behind`] |
-//! | has it come, has it gone | [`settled`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait`], [`Cluster::wait_nodes`] |
-//! | can nodes pull it | [`Cluster::probe`], [`Probe::pulled`] |
-//! | in other words | [`Words`] |
-//! | alone | [`Cluster::acquire_lease`] |
-//! | for somebody else | [`Cluster::pass`] |
+//! | connect | [`Cluster::connect`], [`Cluster::connect_when_up`], [`Cluster::imagined`], [`Cluster::context`], [`Cluster::server`], [`Cluster::version`], [`Cluster::nodes`] |
+//! | read objects | [`Cluster::once`], [`Cluster::get`], [`Cluster::get_all`], [`Cluster::get_each`], [`Cluster::list`], [`Cluster::named`], [`Cluster::visit`] |
+//! | check permissions | [`Cluster::denied`], [`Cluster::missing_grants`] |
+//! | plan changes | [`Cluster::diff`], [`Cluster::dry_run`], [`Cluster::stale`] |
+//! | detect drift | [`Cluster::drift`], [`Drift`] |
+//! | change objects | [`Cluster::put`], [`Cluster::put_status`], [`Cluster::apply`], [`Cluster::rewrite`], [`Cluster::delete`], [`Cluster::prune`], [`Cluster::restart_unpulled`], [`Cluster::clear_behind`] |
+//! | wait | [`settled`], [`Cluster::rollout_state`], [`Cluster::rollout_states`], [`Cluster::wait`], [`Cluster::wait_nodes`] |
+//! | test image pulls | [`Cluster::probe`], [`Probe::pulled`] |
+//! | redact messages | [`Words`] |
+//! | ensure a single writer | [`Cluster::acquire_lease`] |
+//! | forward requests | [`Cluster::pass`] |
 
 mod cluster;
 mod definition;

@@ -1,13 +1,13 @@
-//! The logs of containers.
+//! The logs of containers ([`Cluster::log`]).
 
 use crate::cluster::Cluster;
 use crate::cluster::wire::{Call, escape};
 use crate::error::Error;
 
-/// The beginning of what a kubelet sends, as if it were the log, when the container is cleaned away already.
+/// The beginning of the message that a kubelet sends in place of the log if the container was removed.
 const NO_LOG: &[u8] = b"unable to retrieve container logs for ";
 
-/// The end of a container's log.
+/// The request for the end of a container's log.
 #[derive(Clone, Copy, Debug)]
 pub struct LogEnd<'a> {
     /// The namespace of the pod.
@@ -16,24 +16,24 @@ pub struct LogEnd<'a> {
     pub pod: &'a str,
     /// The container.
     pub container: &'a str,
-    /// Whether it is that of the run before the last one.
+    /// Indicates whether to read the log of the previous run.
     pub previous: bool,
-    /// The most lines of it.
+    /// The maximum number of lines.
     pub lines: u32,
-    /// The most bytes of it.
+    /// The maximum number of bytes.
     pub bytes: usize,
 }
 
 impl Cluster {
-    /// Reads the end of a log, which is empty where nothing was said; none where it is cleaned away.
+    /// Reads the end of a log. Returns an empty log if nothing was logged, and `None` if the log was removed.
     pub async fn log(&self, end: &LogEnd<'_>) -> Result<Option<Vec<u8>>, Error> {
-        // A kubelet goes back so many lines and stops after so many bytes: of long lines it gives the beginning. So fewer
-        // lines are asked for until all of them come.
+        // A kubelet starts the given number of lines before the end and stops after the given number of bytes, so long
+        // lines are cut at the wrong end. The number of lines is reduced until all of them fit.
         let mut end = *end;
         loop {
             let bytes = self.tail(&end).await?;
             if bytes.len() < end.bytes || end.lines <= 1 {
-                return Ok(Some(bytes).filter(|it| !it.starts_with(NO_LOG)));
+                return Ok(Some(bytes).filter(|log| !log.starts_with(NO_LOG)));
             }
             end.lines = (end.lines / 4).max(1);
         }
@@ -63,7 +63,8 @@ mod tests {
     use super::*;
     use crate::mock::{Answer, Seen, cluster};
 
-    /// Lines of ten bytes, as a kubelet gives them: so many from the end, and of these as many bytes as are wanted.
+    /// Answers like a kubelet with lines of ten bytes: the requested number of lines from the end, cut to the requested
+    /// bytes.
     fn kubelet(seen: &Seen) -> Answer {
         let number = |name: &str| {
             let query = seen.path.split_once(&format!("{name}=")).unwrap().1;

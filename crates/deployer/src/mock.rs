@@ -1,4 +1,4 @@
-//! A server of a few lines for tests: a function from request to answer, below the HTTP client.
+//! A small server for tests below the HTTP client: a function from requests to answers.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use watch::Listener;
 
 use crate::cluster::Cluster;
 
-/// The time that the server's clock shows.
+/// The time of the server's clock.
 pub(crate) const NOW: &str = "Sun, 22 Nov 2026 12:00:30 GMT";
 
-/// A request as it came in.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) method: String,
@@ -24,7 +24,7 @@ pub(crate) struct Seen {
     pub(crate) body: String,
 }
 
-/// An answer: status, `Retry-After` in seconds, body.
+/// An answer: status, `Retry-After` in seconds, and body.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer(pub(crate) u16, pub(crate) Option<u64>, pub(crate) Vec<u8>);
 
@@ -34,7 +34,8 @@ impl Answer {
     }
 }
 
-/// A cluster that answers with a function, and the requests that it got. Versions and kinds it knows by itself.
+/// Creates a cluster that answers with a function, and returns the requests that it received. Requests for versions and
+/// kinds are answered without calling the function.
 pub(crate) async fn cluster(
     answer: impl Fn(&Seen) -> Answer + Send + Sync + 'static,
 ) -> (Cluster, Arc<Mutex<Vec<Seen>>>) {

@@ -1,4 +1,5 @@
-//! Kubernetes objects as JSON, checked for what every object must have.
+//! Kubernetes objects as JSON ([`Object`]), validated for the fields that every object has, and references to them
+//! ([`ObjectRef`]).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 use crate::limits;
 
-/// Longest name, namespace or kind: Kubernetes' own limit for names.
+/// The maximum length of a name, namespace or kind: that of names in Kubernetes.
 const MAX_NAME: usize = 253;
 
 /// Group, version and kind. The core group is the empty string.
@@ -36,7 +37,7 @@ impl Gvk {
         }
     }
 
-    /// Returns the API version as an object spells it: `apps/v1`, or `v1` in the core group.
+    /// Returns the API version as in an object: `apps/v1`, or `v1` in the core group.
     #[must_use]
     pub fn api_version(&self) -> String {
         if self.group.is_empty() {
@@ -53,7 +54,7 @@ impl fmt::Display for Gvk {
     }
 }
 
-/// A reference to an object: kind, namespace and name. As JSON it is what it reads in words.
+/// A reference to an object: kind, namespace and name. Its JSON form equals its display form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectRef {
     /// The kind of the object.
@@ -65,7 +66,7 @@ pub struct ObjectRef {
 }
 
 impl ObjectRef {
-    /// An object in a namespace.
+    /// Returns a reference to an object in a namespace.
     #[must_use]
     pub fn namespaced(api_version: &str, kind: &str, namespace: &str, name: &str) -> Self {
         Self {
@@ -75,7 +76,7 @@ impl ObjectRef {
         }
     }
 
-    /// An object of a cluster-scoped kind.
+    /// Returns a reference to an object of a cluster-scoped kind.
     #[must_use]
     pub fn cluster_scoped(api_version: &str, kind: &str, name: &str) -> Self {
         Self {
@@ -85,7 +86,7 @@ impl ObjectRef {
         }
     }
 
-    /// Returns what makes it the same stored object: the version is only a way to look at it.
+    /// Returns the identity of the stored object, which does not depend on the API version.
     #[must_use]
     pub fn identity(&self) -> ObjectIdentity<'_> {
         ObjectIdentity {
@@ -96,14 +97,14 @@ impl ObjectRef {
         }
     }
 
-    /// Whether both mean the same stored object.
+    /// Checks whether both refer to the same stored object.
     #[must_use]
     pub fn is_same_object(&self, other: &Self) -> bool {
         self.identity() == other.identity()
     }
 }
 
-/// The identity of an object, which is the same under every version of its API.
+/// The identity of an object, which is the same in every version of its API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ObjectIdentity<'a> {
     /// The group of its kind; empty for the core group.
@@ -156,8 +157,8 @@ pub enum ObjectError {
     TooDeep,
 }
 
-/// A Kubernetes object: `apiVersion`, `kind` and `metadata.name` are there, and it is not too deep. Everything else is
-/// the server's to check. Its `Debug` shows which object it is and no content, which may be secret.
+/// A Kubernetes object with `apiVersion`, `kind` and `metadata.name`, and a limited depth. The server validates
+/// everything else. `Debug` shows the reference but not the content, which may be secret.
 #[derive(Clone, PartialEq)]
 pub struct Object {
     value: Value,
@@ -165,7 +166,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// Checks a value.
+    /// Validates a value.
     pub fn new(value: Value) -> Result<Self, ObjectError> {
         check_depth(&value)?;
         let api_version =
@@ -212,19 +213,19 @@ impl Object {
         self.reference.namespace.as_deref()
     }
 
-    /// Returns its unique id; only objects that came from a cluster have one.
+    /// Returns its unique id; only objects that were read from a cluster have one.
     #[must_use]
     pub fn uid(&self) -> Option<&str> {
         string_at(&self.value, "/metadata/uid")
     }
 
-    /// The version of its stored content.
+    /// Returns the version of its stored content.
     #[must_use]
     pub fn resource_version(&self) -> Option<&str> {
         string_at(&self.value, "/metadata/resourceVersion")
     }
 
-    /// Whether it is on its way out.
+    /// Checks whether it is being deleted.
     #[must_use]
     pub fn is_being_deleted(&self) -> bool {
         string_at(&self.value, "/metadata/deletionTimestamp").is_some()
@@ -242,19 +243,19 @@ impl Object {
         self.strings("/metadata/annotations")
     }
 
-    /// The whole object.
+    /// Returns the object as JSON.
     #[must_use]
     pub fn as_value(&self) -> &Value {
         &self.value
     }
 
-    /// The whole object.
+    /// Converts the object into JSON.
     #[must_use]
     pub fn into_value(self) -> Value {
         self.value
     }
 
-    /// Whether its content must not be shown.
+    /// Checks whether its content must not be shown.
     #[must_use]
     pub fn is_secret(&self) -> bool {
         self.gvk().group.is_empty() && self.gvk().kind == "Secret"
@@ -275,13 +276,13 @@ impl fmt::Debug for Object {
     }
 }
 
-/// The string at a JSON pointer, if it is one that may be an identifier.
+/// Returns the string at a JSON pointer if it can be an identifier.
 fn string_at<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
     let text = value.pointer(pointer)?.as_str()?;
     (!text.is_empty() && text.len() <= MAX_NAME && !text.contains(char::is_control)).then_some(text)
 }
 
-/// Checks the depth, with a list of its own instead of the call stack.
+/// Checks the depth. An explicit stack is used because recursion could overflow the call stack.
 fn check_depth(value: &Value) -> Result<(), ObjectError> {
     let mut open = vec![(value, 1)];
     while let Some((value, depth)) = open.pop() {
@@ -297,7 +298,7 @@ fn check_depth(value: &Value) -> Result<(), ObjectError> {
     Ok(())
 }
 
-/// The condition of a type in an object's status.
+/// Returns the condition of a type in an object's status.
 pub(crate) fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
     object["status"]["conditions"]
         .as_array()?

@@ -1,4 +1,4 @@
-//! Reading: single objects, lists in pages, nodes.
+//! Reading of objects: single objects, lists in pages, and nodes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,18 +13,18 @@ use crate::error::Error;
 use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef, condition};
 
-/// The labels that an object must have; at least one, so that "ours" can never mean everything.
+/// The labels that an object must have. There is at least one, so that a selector never matches everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selector(String);
 
 impl Selector {
-    /// Objects that have a label with this value.
+    /// Selects objects with this value of a label.
     #[must_use]
     pub fn label(key: &str, value: &str) -> Self {
         Self(format!("{key}={value}"))
     }
 
-    /// Objects that have a label, whatever its value.
+    /// Selects objects that have a label, with any value.
     #[must_use]
     pub fn has(key: &str) -> Self {
         Self(key.to_owned())
@@ -37,18 +37,18 @@ impl Selector {
     }
 }
 
-/// A machine of the cluster.
+/// A node of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Node {
     /// The name of the node.
     pub name: String,
-    /// The operating system in OCI words, for example `linux`.
+    /// The operating system as in OCI images, for example `linux`.
     pub os: String,
-    /// The architecture in OCI words, for example `amd64`.
+    /// The architecture as in OCI images, for example `amd64`.
     pub architecture: String,
-    /// Whether it reports that it can run pods.
+    /// Indicates whether it is ready to run pods.
     pub ready: bool,
-    /// Whether new pods may be put on it (it is not cordoned).
+    /// Indicates whether it accepts new pods (it is not cordoned).
     pub schedulable: bool,
     /// The labels of the node.
     pub labels: BTreeMap<String, String>,
@@ -69,7 +69,8 @@ struct PageMetadata {
 }
 
 impl Cluster {
-    /// Reads one object; `None` when there is none. A kind that the cluster does not have is [`Error::NoSuchKind`].
+    /// Reads one object; `None` if it does not exist. Fails with [`Error::NoSuchKind`] if the cluster does not have the
+    /// kind.
     pub async fn get(&self, object: &ObjectRef) -> Result<Option<Object>, Error> {
         if let Some(known) = self.seen(object) {
             return Ok(known.0);
@@ -85,13 +86,13 @@ impl Cluster {
         Ok(live)
     }
 
-    /// Many objects at once, each as [`Cluster::get`] gives it: several requests at a time, and where there are many of a
-    /// kind in a namespace, a list of it if we may list.
+    /// Reads objects like [`Cluster::get`], concurrently. If there are many of a kind in a namespace, they are read as
+    /// a list, if the user may list them.
     pub async fn get_all(&self, objects: &[&ObjectRef]) -> Result<Vec<Option<Object>>, Error> {
         self.get_each(objects).await?.into_iter().collect()
     }
 
-    /// Reads each object; one that cannot be read fails alone. Fails as a whole only if the server cannot be asked.
+    /// Reads each object, with a separate result for each. Fails as a whole only if the server does not answer.
     pub async fn get_each(
         &self,
         objects: &[&ObjectRef],
@@ -137,9 +138,9 @@ impl Cluster {
         Ok(found)
     }
 
-    /// Finds objects of these names in a list and puts them into their places. Whether that was possible: we may be
-    /// allowed to read each and not to list all, all may be too many or too large, and each says better than the list what
-    /// is wrong with it.
+    /// Finds objects with these names in a list and stores them in `found`. Returns `false` if they must be read
+    /// individually: the user may lack the permission to list, the list may be too long or too large, or individual
+    /// errors are more precise.
     async fn find(
         &self,
         gvk: &Gvk,
@@ -147,6 +148,7 @@ impl Cluster {
         places: &BTreeMap<&str, Vec<usize>>,
         found: &mut [Result<Option<Object>, Error>],
     ) -> Result<bool, Error> {
+        // An individual request reports a wrong scope or a missing kind more precisely.
         match self.resource(gvk).await {
             Ok(resource) if resource.namespaced == namespace.is_some() => {}
             Err(error) if error.is_about_the_server() => return Err(error),
@@ -158,14 +160,14 @@ impl Cluster {
             }
         };
         match self.visit(gvk, namespace, None, keep).await {
-            // A kind whose definition has gone has no objects any more.
+            // If the definition of a kind was deleted, there are no objects.
             Ok(()) | Err(Error::NotFound { .. }) => Ok(true),
             Err(error) if error.is_about_the_server() => Err(error),
             Err(_) => Ok(false),
         }
     }
 
-    /// All objects of a kind, in one namespace or everywhere, that have certain labels.
+    /// Lists the objects of a kind with certain labels, in one namespace or in all.
     pub async fn list(
         &self,
         gvk: &Gvk,
@@ -176,7 +178,7 @@ impl Cluster {
         self.all_pages(gvk, &query, &doing).await
     }
 
-    /// Shows the same objects one after the other, and keeps none: for kinds of which a cluster has very many.
+    /// Visits the same objects one by one without keeping them, for kinds with very many objects.
     pub async fn visit(
         &self,
         gvk: &Gvk,
@@ -189,7 +191,7 @@ impl Cluster {
             .await
     }
 
-    /// All objects of a kind that have this name, in all namespaces.
+    /// Lists the objects of a kind with this name in all namespaces.
     pub async fn named(&self, gvk: &Gvk, name: &str) -> Result<Vec<Object>, Error> {
         let (query, doing) = self.listing(gvk, None, None).await?;
         let field = escape(&format!("metadata.name={name}"));
@@ -197,7 +199,7 @@ impl Cluster {
         self.all_pages(gvk, &query, &doing).await
     }
 
-    /// Returns the path that asks for the first page, and the words for what is being done.
+    /// Returns the path of the first page, and the operation for messages.
     async fn listing(
         &self,
         gvk: &Gvk,
@@ -263,7 +265,7 @@ impl Cluster {
         }
     }
 
-    /// The machines of the cluster.
+    /// Reads the nodes of the cluster.
     pub async fn nodes(&self) -> Result<Vec<Node>, Error> {
         let nodes = match self.seen_nodes() {
             Some(seen) => seen,
@@ -274,7 +276,7 @@ impl Cluster {
     }
 }
 
-/// Makes an object of what the server sent, which must be one too.
+/// Validates an object from the server.
 pub(crate) fn known(value: Value, doing: &str) -> Result<Object, Error> {
     Object::new(value).map_err(|error| Error::Answer {
         doing: doing.to_owned(),
@@ -282,12 +284,12 @@ pub(crate) fn known(value: Value, doing: &str) -> Result<Object, Error> {
     })
 }
 
-/// The object in a reply.
+/// Returns the object in a reply.
 pub(crate) fn object_in(reply: &Reply, doing: &str) -> Result<Object, Error> {
     known(reply.parse(doing)?, doing)
 }
 
-/// The items of a list of a built-in kind do not repeat its type.
+/// Adds the type to an item of a list, because items of built-in kinds omit it.
 fn with_type(mut item: Value, gvk: &Gvk) -> Value {
     if let Some(fields) = item.as_object_mut() {
         fields
@@ -449,7 +451,7 @@ mod tests {
             let found = cluster.get_all(&references).await.unwrap();
             let names: Vec<_> = found
                 .iter()
-                .map(|it| it.as_ref().map(Object::name))
+                .map(|object| object.as_ref().map(Object::name))
                 .collect();
             assert_eq!(names[..3], [Some("a0"), Some("a1"), None]);
             assert_eq!(names.len(), limits::LISTED_FROM);

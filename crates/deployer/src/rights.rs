@@ -1,4 +1,4 @@
-//! Whether we may do what will be needed.
+//! Permissions of the user: access reviews, held rules, and rules that may be granted.
 
 pub(crate) mod access;
 pub(crate) mod grants;
@@ -14,7 +14,7 @@ use crate::cluster::wire::Call;
 use crate::error::Error;
 
 impl Cluster {
-    /// Asks the server for its answer to a review: an object that is made to ask, and never stored.
+    /// Sends a review, an object that the server answers but does not store, and returns its status.
     async fn review<T: DeserializeOwned>(
         &self,
         kind: &str,

@@ -1,4 +1,4 @@
-//! Waiting for a Deployment, and saying soon and in words why it does not come.
+//! Rollouts of workloads: their state, and the diagnosis why they do not complete.
 
 pub(crate) mod awaited;
 pub(crate) mod behind;
@@ -39,20 +39,20 @@ pub enum Restart {
     NotAllowed,
 }
 
-/// The number of times that a pod that changes meanwhile is looked at again before it is left alone.
+/// The number of attempts to delete a pod that changes at the same time.
 const RESTARTS: usize = 5;
 
-/// The moment since when a cause that may pass by itself is seen without a break.
+/// A cause that may be temporary, and the time since which it is seen without interruption.
 #[derive(Debug, Default)]
 pub(crate) struct Suspicion(Option<(Stuck, Instant)>);
 
 impl Suspicion {
-    /// Whether what is seen now is there to stay.
+    /// Checks whether the observed cause is permanent.
     fn is_certain(&mut self, sighting: Option<&Sighting>) -> bool {
         self.grows(sighting.map(|sighting| (&sighting.stuck, sighting.stuck.passing())))
     }
 
-    /// Whether such a cause is there to stay, given whether it goes away by itself.
+    /// Checks whether a cause is permanent, given how likely it is to pass.
     pub(crate) fn grows(&mut self, seen: Option<(&Stuck, Passing)>) -> bool {
         match seen {
             None => {
@@ -72,17 +72,17 @@ impl Suspicion {
     }
 }
 
-/// One look at a Deployment.
+/// The state of a Deployment at one poll.
 #[derive(Debug)]
 pub(crate) struct Look {
     pub(crate) deployment: Object,
     state: RolloutState,
-    /// The cause that is seen, if one is.
+    /// The observed cause, if there is one.
     pub(crate) sighting: Option<Sighting>,
 }
 
 impl Look {
-    /// Whether all that is asked for is there, and else what is.
+    /// Returns whether the rollout is complete, or what it waits for.
     pub(crate) fn settled(&self) -> Settled {
         let RolloutState { progress, awaited } = &self.state;
         let (ready, wanted) = (progress.ready(), progress.wanted);
@@ -93,7 +93,7 @@ impl Look {
 }
 
 impl Cluster {
-    /// Returns how a Deployment's rollout stands now; `None` when there is no such Deployment. Nothing is written.
+    /// Returns the state of a Deployment's rollout; `None` if the Deployment does not exist. Writes nothing.
     pub async fn rollout_state(
         &self,
         namespace: &str,
@@ -103,8 +103,8 @@ impl Cluster {
         Ok(look.map(|look| (look.deployment, look.state)))
     }
 
-    /// Returns how the rollout of every Deployment with certain labels stands, in all namespaces. Only those that are
-    /// not complete are looked at any further.
+    /// Returns the state of the rollout of every Deployment with certain labels, in all namespaces. Pods are inspected
+    /// only for incomplete rollouts.
     pub async fn rollout_states(
         &self,
         selector: &Selector,
@@ -118,8 +118,8 @@ impl Cluster {
         Ok(states)
     }
 
-    /// Whether a complete workload need not be watched: it has a readiness probe, or all of its pods are ready for
-    /// long enough. Pods that we may not see are none that are.
+    /// Checks whether a complete workload does not need to be observed any longer. It must have a readiness probe, or
+    /// all its pods must have been ready long enough. Pods that the user may not read do not count.
     pub(crate) async fn is_settled(&self, workload: &Object) -> Result<bool, Error> {
         if settling(workload.as_value()).is_zero() {
             return Ok(true);
@@ -137,16 +137,17 @@ impl Cluster {
         let Some(now) = self.server_time().filter(|_| wanted == Ok(pods.len())) else {
             return Ok(false);
         };
-        // The kubelet's clock may run behind the server's.
+        // The kubelet's clock may be slower than the server's.
         let long = limits::SETTLED + limits::CLOCK_SKEW;
         Ok(pods
             .iter()
             .all(|pod| ready_since(pod.as_value()).is_some_and(|since| since + long <= now)))
     }
 
-    /// Deletes the pods of these workloads that wait for an image which could not be pulled so far, so that they are made
-    /// anew: a pod keeps the pull secrets that it was made with, and after some failures a node tries again only every few
-    /// minutes. Of a Deployment only those of its current version. Pods that we may not see are left alone.
+    /// Deletes the pods of these workloads that wait for an image that could not be pulled, so that they are recreated.
+    /// A pod keeps the pull secrets with which it was created, and after some failures a node retries only every few
+    /// minutes. Of a Deployment, only pods of the current version are deleted. Pods that the user may not read are
+    /// skipped.
     pub async fn restart_unpulled(
         &self,
         workloads: &[&ObjectRef],
@@ -170,7 +171,7 @@ impl Cluster {
         Ok(restarted)
     }
 
-    /// Deletes one pod as long as it is so; that changes at any time.
+    /// Deletes a pod while a condition holds, which can change at any time.
     async fn restart(
         &self,
         pod: Object,
@@ -209,7 +210,7 @@ impl Cluster {
     pub(crate) async fn judge(&self, deployment: Object) -> Result<Look, Error> {
         let mut progress = progress(deployment.as_value());
         let (awaited, sighting) = if !is_observed(deployment.as_value()) {
-            // Whatever can be seen is about a former version.
+            // The status is still that of an earlier version.
             (progress.updated, progress.available) = (0, 0);
             (Some(Awaited::Notice), None)
         } else if is_complete(&progress) {
@@ -250,7 +251,7 @@ impl Cluster {
         }
     }
 
-    /// The end of the log that may tell more about what was seen.
+    /// Returns the end of the log if it can explain the observed cause.
     pub(crate) async fn log_of(&self, namespace: &str, sighting: &Sighting) -> Option<String> {
         match (&sighting.pod, &sighting.container) {
             (Some(pod), Some(container)) if sighting.stuck.has_log() => {
@@ -260,7 +261,7 @@ impl Cluster {
         }
     }
 
-    /// The log of the last run; while that has not said anything or is cleaned away, of the one before.
+    /// Returns the log of the last run, or of the previous one if the last has none.
     async fn last_log(&self, namespace: &str, pod: &str, container: &str) -> Option<String> {
         for previous in [false, true] {
             let end = LogEnd {
@@ -271,9 +272,9 @@ impl Cluster {
                 lines: limits::LOG_LINES,
                 bytes: limits::LOG_BYTES,
             };
-            // A log is a help, not a need: whatever keeps it away, the failure itself is to be reported.
+            // A log is optional: the failure is reported even if the log cannot be read.
             let log = self.log(&end).await.ok().flatten();
-            if let Some(log) = log.filter(|it| !it.is_empty()) {
+            if let Some(log) = log.filter(|log| !log.is_empty()) {
                 let log = String::from_utf8_lossy(&log);
                 return Some(cut(log.trim_end(), limits::LOG_BYTES));
             }
@@ -292,28 +293,28 @@ fn progress(deployment: &Value) -> RolloutProgress {
     }
 }
 
-/// Whether the controller has taken note of the current version: until then all it says is about a former one.
+/// Checks whether the controller has observed the current version. Before that, the status is about an earlier version.
 fn is_observed(deployment: &Value) -> bool {
     let generation = deployment["metadata"]["generation"].as_u64();
-    // A status that does not say it is `None`, which is less than any number.
+    // A status without this field yields `None`, which is less than any number.
     deployment["status"]["observedGeneration"].as_u64() >= generation
 }
 
-/// The numbers speak about the current version once it is observed.
+/// Checks whether a rollout is complete. The numbers are about the current version only if it is observed.
 fn is_complete(progress: &RolloutProgress) -> bool {
     progress.updated >= progress.wanted
         && progress.existing <= progress.updated
         && progress.available >= progress.updated
 }
 
-/// Returns since when a pod is ready, by its node's clock. A container that ends makes its pod not ready, and ready
-/// anew when it was started again.
+/// Returns the time since which a pod is ready, by its node's clock. A pod is not ready while a container is
+/// terminated, and becomes ready again after a restart.
 fn ready_since(pod: &Value) -> Option<Timestamp> {
     let ready = condition(pod, "Ready").filter(|ready| ready["status"] == "True")?;
     ready["lastTransitionTime"].as_str()?.parse().ok()
 }
 
-/// Returns how long a complete workload must stay so to be believed.
+/// Returns the time for which a complete workload must stay complete.
 pub(crate) fn settling(workload: &Value) -> Duration {
     let spec = &workload["spec"];
     let template = spec["template"]["spec"]["containers"].as_array();
@@ -352,7 +353,7 @@ mod tests {
     fn deployment(observed: u64, available: u64) -> Value {
         json!({"apiVersion": "apps/v1", "kind": "Deployment",
             "metadata": {"name": "app", "namespace": "n", "uid": "d", "generation": 2,
-                // The annotation lags behind: the controller writes it late.
+                // The annotation is outdated, because the controller updates it late.
                 "annotations": {"deployment.kubernetes.io/revision": "1"}},
             "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "app"}}, "template": template("new")},
             "status": {"observedGeneration": observed, "replicas": 2, "updatedReplicas": 2, "availableReplicas": available}})
@@ -383,7 +384,7 @@ mod tests {
             "state": {"waiting": {"reason": "ErrImagePull", "message": message}}}]}})
     }
 
-    /// A Deployment whose old pods fail in one way and whose new pods in another.
+    /// Waits for a Deployment whose old pods fail in one way and whose new pods in another.
     async fn failing(old: &'static str, new: &'static str) -> (Error, Duration) {
         let pods = vec![
             owned("p1", "s1", &pulling(old)),
@@ -396,7 +397,7 @@ mod tests {
         (result.unwrap_err(), began.elapsed())
     }
 
-    /// A cluster with a Deployment that changes from look to look, and these replica sets and pods.
+    /// A cluster with a Deployment that changes with each poll, and these replica sets and pods.
     async fn served(
         deployment: impl Fn(u64) -> Value + Send + Sync + 'static,
         sets: Vec<Value>,
@@ -470,7 +471,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn nothing_counts_before_the_controller_has_seen_the_version() {
         let looks = |look| match look {
-            // Numbers and pods of the version before, which no replica set tells apart yet.
+            // Numbers and pods of the previous version, before a new replica set exists.
             0..50 => deployment(1, 2),
             50..100 => deployment(1, 0),
             _ => deployment(2, 2),
@@ -501,7 +502,7 @@ mod tests {
         for (pods, watched) in [
             (vec![ready("p1", long), ready("p2", long)], false),
             (vec![ready("p1", long), ready("p2", short)], true),
-            // One that we do not see may be young.
+            // A pod that is not visible may be new.
             (vec![ready("p1", long)], true),
             (vec![ready("p1", long), owned("p2", "s2", &json!({}))], true),
         ] {
@@ -519,7 +520,7 @@ mod tests {
         let looks = |look| deployment(2, if look < 20 { 0 } else { 2 });
         for sets in [
             vec![set("s1", "old"), set("s2", "new")],
-            // The controller has seen the new release and not made its replica set.
+            // The controller has observed the new release but not created its replica set.
             vec![set("s1", "old")],
         ] {
             let pods = vec![owned("p1", "s1", &pulling(BROKEN))];
@@ -552,7 +553,7 @@ mod tests {
             };
             let condition = json!({"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded",
                 "message": "ReplicaSet \"s2\" has timed out progressing.", "lastUpdateTime": said_at});
-            // What is said first is of the version before, until there is progress.
+            // The first condition is about the previous version, until there is progress.
             if !(5..20).contains(&look) {
                 late["status"]["conditions"] = json!([condition]);
             }

@@ -1,5 +1,5 @@
-//! Comparison of rules. Kubernetes lets nobody grant what he does not hold himself; this is the same comparison, so
-//! that a plan can say beforehand which rule it will fail on.
+//! Comparison of RBAC rules. Kubernetes does not let users grant permissions that they do not hold. This module
+//! implements the same comparison, so that a plan can predict the rule that fails.
 
 pub(crate) mod held;
 
@@ -49,7 +49,7 @@ fn null_as_empty<'de, D: serde::Deserializer<'de>>(
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// One verb on one resource or URL: the smallest part of a rule.
+/// A verb on a resource or URL: the smallest part of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RulePart {
     /// A verb on a resource.
@@ -60,10 +60,10 @@ pub enum RulePart {
         group: String,
         /// The resource.
         resource: String,
-        /// The only object meant, or all.
+        /// The only object to which it applies; `None` for all.
         name: Option<String>,
     },
-    /// A verb on a path that is no resource.
+    /// A verb on a path that is not a resource.
     Url {
         /// The verb.
         verb: String,
@@ -92,11 +92,11 @@ impl fmt::Display for RulePart {
     }
 }
 
-/// The rules have more parts than [`limits::MAX_RULE_PARTS`].
+/// The error for rules with more parts than [`limits::MAX_RULE_PARTS`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TooManyParts;
 
-/// The parts of `wanted` that no rule of `held` covers, sorted, each once.
+/// Returns the parts of `wanted` that no rule of `held` covers, sorted, each once.
 pub(crate) fn uncovered(
     wanted: &[PolicyRule],
     held: &[PolicyRule],
@@ -104,7 +104,7 @@ pub(crate) fn uncovered(
     let mut total = 0_usize;
     let mut missing = Vec::new();
     for rule in wanted {
-        // Counted before they are written out: their number is a product.
+        // The parts are counted before they are created, because their number is a product.
         let count = count_parts(rule).ok_or(TooManyParts)?;
         total = total
             .checked_add(count)
@@ -158,7 +158,7 @@ fn parts(rule: &PolicyRule) -> Vec<RulePart> {
     parts
 }
 
-/// Whether one held rule alone covers a part, as Kubernetes decides it.
+/// Checks whether a single held rule covers a part, as Kubernetes does.
 pub(crate) fn covers(held: &PolicyRule, part: &RulePart) -> bool {
     match part {
         RulePart::Url { verb, url } => {
@@ -206,7 +206,7 @@ fn resource_covers(held: &str, wanted: &str) -> bool {
     }
 }
 
-/// A rule for some names never covers a part for all.
+/// Checks whether names cover a part. A rule for certain names never covers a part for all.
 fn name_covers(held: &[String], wanted: Option<&str>) -> bool {
     held.is_empty() || wanted.is_some_and(|wanted| held.iter().any(|held| held == wanted))
 }

@@ -1,18 +1,19 @@
-//! Whether an object of any kind is settled: the cluster has made of it what it asks for. Pure: it looks at what was read.
+//! The readiness of objects of all kinds ([`settled`]). The functions only evaluate objects that were read before.
 //!
-//! By the rules of kstatus (`sigs.k8s.io/cli-utils/pkg/kstatus`), on which Helm, Flux and kpt wait, but for these:
+//! The rules are those of kstatus (`sigs.k8s.io/cli-utils/pkg/kstatus`), which Helm, Flux and kpt use, with these
+//! differences:
 //!
 //! | kind | kstatus | here |
 //! |---|---|---|
-//! | Job | settled once it has begun | settled once it has completed: what comes after it needs its work done |
-//! | Pod that has failed | settled | failed |
-//! | Pod without a node | failed after 15 seconds | awaited: what the node needs may come with the same release |
-//! | claim that is not bound | awaited | settled: most are bound when a pod mounts them, and are awaited with that pod |
-//! | `DaemonSet` updated `OnDelete` | awaits pods of the current version | does not: nobody makes them |
-//! | `StatefulSet` updated `OnDelete` | settled at once | awaits ready pods of any version: on a first install they may never run |
+//! | Job | ready once it has started | ready once it has completed, because later objects need its result |
+//! | failed Pod | ready | failed |
+//! | Pod without a node | failed after 15 seconds | pending, because the same release may add what the node needs |
+//! | unbound claim | pending | ready, because most claims are bound when a pod mounts them; the pod is waited for |
+//! | `DaemonSet` updated `OnDelete` | pending until all pods are of the current version | not, because its controller does not create them |
+//! | `StatefulSet` updated `OnDelete` | ready at once | pending until pods of any version are ready, because after a first install they may never run |
 //! | `APIService` | by its `Ready` condition, which it never has | by its `Available` condition |
 //!
-//! As in kstatus, no Service waits for the address of a load balancer: many sites have none.
+//! As in kstatus, a Service is ready without the address of a load balancer, because many sites have none.
 
 mod workload;
 
@@ -24,7 +25,7 @@ use crate::limits;
 use crate::object::{Object, condition};
 use crate::stuck::unsettled::Settled;
 
-/// Whether an object is settled, as it was read from the cluster with its status.
+/// Returns the readiness of an object that was read from the cluster with its status.
 #[must_use]
 pub fn settled(object: &Object) -> Settled {
     if object.is_being_deleted() {
@@ -34,7 +35,7 @@ pub fn settled(object: &Object) -> Settled {
     of_every_kind(value).unwrap_or_else(|| of_its_kind(object, value))
 }
 
-/// Returns the state of an object of any kind whose controller tells it.
+/// Returns the state of an object that its controller reports in the common form of all kinds.
 fn of_every_kind(value: &Value) -> Option<Settled> {
     let generation = value["metadata"]["generation"].as_u64();
     let observed = value["status"]["observedGeneration"].as_u64();
@@ -47,7 +48,7 @@ fn of_every_kind(value: &Value) -> Option<Settled> {
     words_of(value, "Stalled", "True").map(Settled::Failed)
 }
 
-/// Returns the number of pods of a workload that are ready, and the number that it wants; nothing for other kinds.
+/// Returns the number of ready pods of a workload and the desired number; `None` for other kinds.
 #[must_use]
 pub fn pods(object: &Object) -> Option<[u64; 2]> {
     workload::pods(object)
@@ -66,17 +67,17 @@ fn of_its_kind(object: &Object, value: &Value) -> Settled {
         ("", "Namespace") => namespace(value),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => definition(value),
         ("apiregistration.k8s.io", "APIService") => api_service(value),
-        // Also for ConfigMaps, Secrets, roles, CronJobs and disruption budgets, which have no such condition.
+        // This includes ConfigMaps, Secrets, roles, CronJobs and disruption budgets, which do not have the condition.
         _ => by_condition(value),
     }
 }
 
-/// An object that says nothing of itself is taken to be ready.
+/// Evaluates the `Ready` condition. An object without it is regarded as ready.
 fn by_condition(value: &Value) -> Settled {
     let Some(ready) = condition(value, "Ready") else {
         return Settled::Ready;
     };
-    // Some kinds say in the condition alone which version it is about.
+    // Some kinds report the observed generation only in the condition.
     let observed = ready["observedGeneration"].as_u64();
     if observed.is_some() && observed < value["metadata"]["generation"].as_u64() {
         return unobserved();
@@ -134,7 +135,7 @@ fn api_service(value: &Value) -> Settled {
     }
 }
 
-/// Returns the state of an object that is on its way out.
+/// Returns the state of an object that is being deleted.
 pub(crate) fn leaving(object: &Object) -> Settled {
     let going = "it is being deleted";
     match held(object) {
@@ -143,8 +144,8 @@ pub(crate) fn leaving(object: &Object) -> Settled {
     }
 }
 
-/// Returns what holds an object that is being deleted: finalizers, each of which some controller must remove, or what
-/// is left in a namespace, in the cluster's own words.
+/// Returns the reason that blocks the deletion of an object: finalizers, which controllers must remove, or the
+/// remaining content of a namespace, in the cluster's words.
 pub(crate) fn held(object: &Object) -> Option<String> {
     if !object.is_being_deleted() {
         return None;
@@ -164,7 +165,7 @@ fn finalizers(value: &Value) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns what is left in a namespace that is being emptied, as its conditions say.
+/// Returns the remaining content of a namespace that is being deleted, from its conditions.
 fn content(namespace: &Value) -> String {
     let conditions = namespace["status"]["conditions"].as_array();
     let told = conditions
@@ -187,13 +188,13 @@ fn unobserved() -> Settled {
     pending("the cluster has not observed this version yet")
 }
 
-/// The words of a condition that has this status.
+/// Returns the message of a condition if it has this status.
 fn words_of(value: &Value, kind: &str, status: &str) -> Option<String> {
     let found = condition(value, kind)?;
     (found["status"] == status).then(|| words(found))
 }
 
-/// Returns the words of a condition: its message, else its reason, else itself.
+/// Returns the message of a condition, else its reason, else its type and status.
 fn words(condition: &Value) -> String {
     let text = |field: &str| condition[field].as_str().unwrap_or_default().trim();
     match (text("message"), text("reason")) {

@@ -1,4 +1,5 @@
-//! Waiting for a cluster that is coming up: its API server, and its nodes.
+//! Waits for a cluster that is starting: for its API server ([`Cluster::connect_when_up`]) and its nodes
+//! ([`Cluster::wait_nodes`]).
 
 use std::time::Duration;
 
@@ -14,22 +15,22 @@ use crate::limits;
 use crate::object::{Gvk, Object, condition};
 use crate::stuck::nodes::{UnreadyNode, UnreadyNodes};
 
-/// Whether a wait was one.
+/// The outcome of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Waited {
-    /// The server or the nodes were ready at once.
+    /// The server or the nodes were ready immediately.
     No,
-    /// The server or the nodes became ready meanwhile, and what was read before may not hold any more.
+    /// The server or the nodes became ready during the wait, so objects that were read before may be outdated.
     Yes,
 }
 
 impl Cluster {
-    /// Connects like [`Cluster::connect`] to a server that may not be up yet, and waits until it says that it is ready.
-    /// Tells what keeps it, as often as it looks.
+    /// Connects like [`Cluster::connect`] to a server that may be starting, and waits until it is ready. Reports the
+    /// problem at each attempt.
     ///
-    /// That nothing answers, or with a server's own failure, is waited for; so is that it knows nobody or nobody's rights
-    /// yet, for [`limits::RETURN`]. What waiting cannot mend ends it at once: a kubeconfig that is missing or wrong, a
-    /// certificate that is not to be trusted.
+    /// Missing answers and server errors are waited for. So are refused credentials and missing permissions, for
+    /// [`limits::RETURN`]. Problems that waiting cannot solve, such as an invalid kubeconfig or an untrusted
+    /// certificate, end the wait immediately.
     pub async fn connect_when_up(
         connect: &Connect,
         deadline: Duration,
@@ -43,7 +44,7 @@ impl Cluster {
         until_up(deadline, tell, connect).await
     }
 
-    /// Waits as [`Cluster::connect_when_up`] does, with a cluster that was up before.
+    /// Waits like [`Cluster::connect_when_up`], with an existing connection.
     pub async fn wait_up(
         &self,
         deadline: Duration,
@@ -56,7 +57,7 @@ impl Cluster {
     async fn is_up(&self) -> Result<(), Error> {
         let up = self.call(&Call::get("/readyz", DOING)).await;
         up.map(drop).map_err(|error| match error {
-            // The first line of its answer is about what works.
+            // The first lines of the server's answer list the checks that succeeded.
             Error::Server { doing, status, .. } => Error::Server {
                 doing,
                 status,
@@ -66,8 +67,8 @@ impl Cluster {
         })
     }
 
-    /// Waits until the cluster has nodes and all of them are ready, but for those that take no new pods. Tells which are
-    /// not and why, as often as it looks.
+    /// Waits until the cluster has nodes and all of them are ready, except cordoned ones. Reports the nodes that are
+    /// not ready at each attempt.
     pub async fn wait_nodes(
         &self,
         deadline: Duration,
@@ -91,7 +92,7 @@ impl Cluster {
         }
     }
 
-    /// The nodes that are not ready; `None` where all are.
+    /// Returns the nodes that are not ready, or `None` if all are.
     async fn unready_nodes(&self) -> Result<Option<UnreadyNodes>, Error> {
         let nodes = self.list(&Gvk::new("v1", "Node"), None, None).await?;
         let takes_pods = |node: &&Object| node.as_value()["spec"]["unschedulable"] != true;
@@ -109,7 +110,7 @@ impl Cluster {
 
 const DOING: &str = "check that the API server is ready";
 
-/// Asks until the answer is that the server is up, or that waiting does not mend what keeps it.
+/// Repeats a request until the server is ready, or until an error that waiting cannot solve.
 async fn until_up<T>(
     deadline: Duration,
     tell: Tell<'_, Error>,
@@ -128,10 +129,12 @@ async fn until_up<T>(
         };
         let may_come = match &error {
             Error::Unauthorized { .. } | Error::Forbidden { .. } => {
+                // A server that has just started refuses requests until it has loaded all accounts and roles.
                 let since = *refused.get_or_insert_with(Instant::now);
                 since.elapsed() < limits::RETURN
             }
             error => {
+                // After another error, the time for refusals starts again.
                 refused = None;
                 error.is_temporary()
             }
@@ -145,7 +148,7 @@ async fn until_up<T>(
     }
 }
 
-/// Returns why a node is not ready, if it is not.
+/// Returns the reason why a node is not ready, if it is not.
 fn unready(node: &Value) -> Option<String> {
     let Some(ready) = condition(node, "Ready") else {
         return Some("it has not reported yet".to_owned());
@@ -217,7 +220,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_was_up_is_waited_for_until_it_is_again_or_too_long() {
-        // Each question is asked some times.
+        // Each request is attempted several times.
         let failures = usize::try_from(limits::ATTEMPTS).unwrap() * 2;
         let answers = Mutex::new([vec![200], vec![500; failures]].concat());
         let answer = move || answers.lock().unwrap().pop().unwrap();

@@ -1,4 +1,4 @@
-//! The causes that keep a rollout from coming, in words.
+//! The causes for which a rollout does not complete, with their messages.
 
 pub(crate) mod nodes;
 pub(crate) mod unsettled;
@@ -8,18 +8,18 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The reason why a rollout does not come.
+/// The reason why a rollout does not complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RolloutFailure {
     /// The Deployment's namespace.
     pub namespace: String,
     /// The Deployment.
     pub deployment: String,
-    /// The pod in which it was seen.
+    /// The pod in which the cause was observed.
     pub pod: Option<String>,
     /// The cause.
     pub stuck: Stuck,
-    /// The cluster's own words.
+    /// The cluster's message.
     pub detail: String,
     /// The end of the crashed container's log.
     pub log: Option<String>,
@@ -38,7 +38,7 @@ impl fmt::Display for RolloutFailure {
 
 impl std::error::Error for RolloutFailure {}
 
-/// The reason why a pod does not come to its image.
+/// The reason why a pod does not get its image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PullFailure {
     /// The pod.
@@ -47,7 +47,7 @@ pub struct PullFailure {
     pub node: Option<String>,
     /// The cause.
     pub stuck: Stuck,
-    /// The cluster's own words.
+    /// The cluster's message.
     pub detail: String,
 }
 
@@ -129,14 +129,14 @@ pub enum PullProblem {
     Other,
 }
 
-/// Whether a cause goes away by itself: the surest to stay first.
+/// The likelihood that a cause is temporary. The order starts with permanent causes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Passing {
-    /// The cause does not: report it at once.
+    /// The cause is permanent and is reported immediately.
     Never,
-    /// The cause may: report it when it lasts.
+    /// The cause may be temporary and is reported if it persists.
     Perhaps,
-    /// The cause is normal for a while: report it when time is up.
+    /// The cause is normal for a while and is reported on timeout.
     Likely,
 }
 
@@ -158,7 +158,7 @@ impl Stuck {
         }
     }
 
-    /// Writes the cause, the pod in which it is seen, and the cluster's own words.
+    /// Writes the cause, the pod in which it was observed, and the cluster's message.
     pub(crate) fn write(
         &self,
         pod: Option<&str>,

@@ -1,4 +1,5 @@
-//! Waiting until objects are as they are to be, many at a time, and saying in words what keeps those that are not.
+//! Waits for the desired state of objects ([`Cluster::wait`]), many at a time. The error explains which objects have
+//! not reached it and why.
 
 mod look;
 
@@ -26,21 +27,21 @@ use look::ObjectLook;
 /// The goal of a wait.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Goal {
-    /// The object is [`settled`](crate::settled), one without a readiness probe for [`limits::SETTLED`]. Clients find every
-    /// version that a definition serves; of these, and of an aggregated API, kinds are looked up anew. A Job that is not
-    /// there any more has been cleaned up after its end, as far as events do not say otherwise.
+    /// The object is [`settled`](crate::settled), and stays so for [`limits::SETTLED`] if it has no readiness probe. If
+    /// it is a definition, clients can use all its versions; the kinds of a definition or an aggregated API are looked
+    /// up again. A Job that no longer exists has completed and was cleaned up, unless events report a failure.
     ///
-    /// What another object of the same release may still bring (a crash for want of a database, a Secret that a Job makes,
-    /// a node) is waited for to the end.
+    /// Problems that another object of the same release may solve (a crash without a database, a Secret that a Job
+    /// creates, a missing node) are waited for until the deadline.
     Settled(ObjectRef),
-    /// All pods of this Deployment are of its current version and available, and stay so for [`limits::SETTLED`] if it has
-    /// no readiness probe and its pods were not ready for that long already. Nothing else will bring what they lack, nor
-    /// the Deployment.
+    /// All pods of this Deployment are of its current version and available. Without a readiness probe, they must stay
+    /// so for [`limits::SETTLED`], unless they have been ready for that long already. No other object is expected to
+    /// solve problems of its pods, or to create the Deployment.
     Rollout(ObjectRef),
-    /// The object is not there any more.
+    /// The object no longer exists.
     Gone(Leaving),
-    /// The Deployment, `ReplicaSet` or `StatefulSet`, which was given no replicas, has no pods, not even on their way
-    /// out. One that is gone itself has none.
+    /// The Deployment, `ReplicaSet` or `StatefulSet`, which was scaled to zero, has no pods, including terminating
+    /// ones. A deleted object has none.
     Empty(ObjectRef),
 }
 
@@ -52,18 +53,19 @@ impl Goal {
         }
     }
 
-    /// Whether an object, or its pods, are to go.
+    /// Checks whether the object or its pods are to be removed.
     fn is_to_end(&self) -> bool {
         matches!(self, Self::Gone(_) | Self::Empty(_))
     }
 }
 
-/// An object that is to go.
+/// An object to be deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaving {
     /// The object.
     pub object: ObjectRef,
-    /// The unique id: another object that somebody makes under the same name is not waited for. Without it, any is.
+    /// The unique id. An object that was recreated under the same name is not waited for. Without the id, any object
+    /// is.
     pub uid: Option<String>,
 }
 
@@ -97,15 +99,15 @@ impl fmt::Display for Standing {
     }
 }
 
-/// An object that is waited for, and what is known of it from the looks before.
+/// An awaited object, and the results of the polls so far.
 #[derive(Debug)]
 struct Waiting {
     goal: Goal,
-    /// The object as it was last seen.
+    /// The object at the last poll.
     live: Option<Object>,
-    /// The rollout as it was last seen.
+    /// The state of the rollout at the last poll.
     rollout: Option<rollout::Look>,
-    /// The state that was last told.
+    /// The state that was reported last.
     told: Option<Standing>,
     suspicion: Suspicion,
     first: Option<FirstLook>,
@@ -113,31 +115,31 @@ struct Waiting {
     ready_since: Option<Instant>,
 }
 
-/// The state at the first look at an object that is waited for.
+/// The state of an awaited object at the first poll.
 #[derive(Debug)]
 struct FirstLook {
-    /// The progress deadline that was missed by then, perhaps with a version before: a controller that finds the pods of
-    /// an earlier version again says so for a while.
+    /// The progress deadline that was already missed, possibly by an earlier version: after a rollback to existing
+    /// pods, the controller reports the old miss for a while.
     missed: Option<MissedDeadline>,
 }
 
-/// The verdict of a look.
+/// The result of a poll.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Done,
-    /// The object is ready, and not for long enough to be believed.
+    /// The object is ready, but not long enough.
     Watch,
     Wait,
     GiveUp,
 }
 
 impl Cluster {
-    /// Waits until all of these goals are reached. Tells how an object stands whenever that changes.
+    /// Waits until all goals are reached. Reports each change of an object's state.
     ///
-    /// Ends early when an object has failed or its pods are seen not to come: with [`Error::Rollout`] of a
-    /// [`Goal::Rollout`], else with [`Error::Unsettled`], which names all that are not settled. What should go and is still
-    /// there at the end is [`Error::StillThere`]. Reads the objects; and `ReplicaSet`s, Pods, their log and Events as far
-    /// as we may.
+    /// Ends early if an object has failed or its pods cannot become ready: with [`Error::Rollout`] for a
+    /// [`Goal::Rollout`], else with [`Error::Unsettled`], which lists all objects that are not ready. Objects that were
+    /// not deleted in time result in [`Error::StillThere`]. Reads the objects, and also `ReplicaSet`s, Pods, their logs
+    /// and Events if the user may read them.
     pub async fn wait(
         &self,
         goals: &[Goal],
@@ -171,7 +173,7 @@ impl Cluster {
                     }
                 }
                 let any = |wanted| left.iter().any(|(verdict, _)| *verdict == wanted);
-                // What is only watched was ready in time; whether it stays so is looked at beyond the end.
+                // Objects that are only observed became ready in time; their observation may exceed the deadline.
                 if any(Verdict::GiveUp) || (any(Verdict::Wait) && Instant::now() >= end) {
                     return Err(self.missed(left, deadline, begun.elapsed()).await);
                 }
@@ -188,7 +190,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// The error about those that are not as they are to be, in the words of the first kind of goal among them.
+    /// Returns the error for the goals that were not reached. Its kind is that of the first such goal.
     async fn missed(
         &self,
         mut left: Vec<(Verdict, Waiting)>,
@@ -196,7 +198,7 @@ impl Cluster {
         after: Duration,
     ) -> Error {
         left.retain(|(verdict, _)| *verdict != Verdict::Watch);
-        // Those first that ended the wait; the sort keeps the order of others.
+        // Goals that ended the wait come first. The sort is stable.
         left.sort_by_key(|(verdict, _)| *verdict != Verdict::GiveUp);
         let mut left: Vec<Waiting> = left.into_iter().map(|(_, one)| one).collect();
         let first = left.first_mut().map(|one| (&one.goal, one.rollout.take()));
@@ -216,12 +218,12 @@ impl Cluster {
         }
     }
 
-    /// The error that names all of them, with a diagnosis of the first.
+    /// Returns the error that lists all objects, with a diagnosis of the first ones.
     async fn unsettled(&self, left: Vec<Waiting>, after: Duration) -> Error {
         let mut objects = Vec::new();
         let mut explained = 0;
         for one in left {
-            // Each was told when it was judged.
+            // Each object was reported when it was evaluated.
             let Some(standing) = one.told else { continue };
             let mut cause = None;
             if let Some(live) = &one.live
@@ -241,8 +243,8 @@ impl Cluster {
         Error::Unsettled(Box::new(Unsettled { objects, after }))
     }
 
-    /// Returns what keeps a workload's pods. A diagnosis is a help, not a need: whatever keeps it away, what is not
-    /// settled is to be reported.
+    /// Returns the cause for a workload's pods. It is optional: the object is reported even if the cause cannot be
+    /// determined.
     async fn cause(&self, live: &Object) -> Option<Cause> {
         let scene = self.scene_of(live).await.ok()??;
         let sighting = diagnose_at_the_end(&scene)?;
@@ -292,7 +294,7 @@ impl Waiting {
         if !matches!(look.state, Settled::Failed(_)) {
             self.failed_since = None;
         }
-        // Of what should go there is nothing to be told once it is gone.
+        // Nothing is reported for an object that was deleted as intended.
         let has_gone = look.state == Settled::Ready && self.goal.is_to_end();
         let standing = Standing {
             object: self.goal.object().clone(),
@@ -319,8 +321,8 @@ impl Waiting {
         }
     }
 
-    /// Judges an object that has failed. One that has ended stays so; what others say of themselves they may have said
-    /// of a version before.
+    /// Evaluates a failed object. Terminated Jobs and pods and rejected definitions are final. Other objects may still
+    /// report the failure of an earlier version.
     fn failed(&mut self) -> Verdict {
         let since = *self.failed_since.get_or_insert_with(Instant::now);
         let gvk = &self.goal.object().gvk;
@@ -335,7 +337,7 @@ impl Waiting {
         }
     }
 
-    /// An object that should go, with what holds it.
+    /// Returns the object that is not deleted, with the reason.
     fn still_there(&self) -> Option<String> {
         let (Goal::Gone(leaving), Some(live)) = (&self.goal, &self.live) else {
             return None;

@@ -1,5 +1,5 @@
-//! Other words in the place of those that a cluster has said: of its server, its nodes and the programs in its pods. They may
-//! quote what was sent, and so what nobody is to read.
+//! Redaction of messages from a cluster: from its server, its nodes and the programs in its pods. They may quote
+//! content that was sent, and thus secrets.
 
 use crate::error::Error;
 use crate::rollout::awaited::Awaited;
@@ -7,12 +7,12 @@ use crate::stuck::nodes::UnreadyNodes;
 use crate::stuck::unsettled::{Settled, Unsettled};
 use crate::wait::Standing;
 
-/// A function that makes other words of some.
+/// A function that redacts a text.
 pub type Reword<'a> = &'a dyn Fn(&str) -> String;
 
-/// A value that may hold words of a cluster.
+/// A value that may contain messages from a cluster.
 pub trait Words {
-    /// Puts other words in the place of its own. Names of objects stay.
+    /// Redacts the messages. Names of objects are kept.
     fn reword(&mut self, reword: Reword<'_>);
 }
 
@@ -42,7 +42,7 @@ impl Words for Error {
                 problem: message, ..
             } => message.reword(reword),
             Self::Conflict { conflicts, .. } => {
-                // The path of a field that is a set has its values.
+                // The path of a field in a set contains values.
                 let fields = conflicts.iter_mut().map(|conflict| &mut conflict.field);
                 fields.for_each(|field| field.reword(reword));
             }

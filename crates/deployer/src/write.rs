@@ -1,4 +1,4 @@
-//! Changing what is there: trying and applying, writing what was decided about what was seen, and removing.
+//! Writes to a cluster: apply and dry-run, conditional writes, and deletion.
 
 pub(crate) mod apply;
 pub(crate) mod diff;

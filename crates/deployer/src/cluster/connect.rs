@@ -1,4 +1,4 @@
-//! Connections made from kubeconfig files, or from a pod's own account.
+//! Connections from kubeconfig files or the service account of a pod. The entry point is [`Cluster::connect`].
 
 use std::fmt;
 use std::path::PathBuf;
@@ -23,22 +23,22 @@ use crate::limits;
 /// The source of the address and the credentials.
 #[derive(Clone)]
 pub enum Account {
-    /// Kubeconfig files, merged as kubectl merges `KUBECONFIG`: the first that sets a value wins, missing files are
-    /// passed over.
+    /// Kubeconfig files, merged like kubectl merges `KUBECONFIG`: the first file that sets a value wins, and missing
+    /// files are skipped.
     Kubeconfig {
         /// The files, in order of precedence.
         paths: Vec<PathBuf>,
-        /// The context; the files' current one when `None`.
+        /// The context; `None` selects the current context of the files.
         context: Option<String>,
     },
-    /// The text of a kubeconfig that another cluster keeps, as a Secret of Cluster API does. It holds all that it needs:
-    /// whoever may write it there must not name programs to run or files to read here.
+    /// The text of a kubeconfig that is stored in another cluster, such as a Secret of Cluster API. It must be
+    /// self-contained: its author must not be able to run programs or read files on this machine.
     Held(String),
-    /// The service account of the pod this runs in.
+    /// The service account of the pod that this program runs in.
     InCluster,
 }
 
-/// Nothing of a kubeconfig that is held: it has credentials.
+/// Omits the text of a kubeconfig from a cluster, which contains credentials.
 impl fmt::Debug for Account {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -51,22 +51,22 @@ impl fmt::Debug for Account {
     }
 }
 
-/// The way to reach a cluster. A proxy is used only where the kubeconfig names one for the cluster.
+/// The settings of a connection. A proxy is used only if the kubeconfig names one for the cluster.
 #[derive(Debug, Clone)]
 pub struct Connect {
-    /// Address and credentials.
+    /// The address and credentials.
     pub account: Account,
-    /// The time limit of one request; waits have their own deadlines.
+    /// The time limit of one request. Waits have their own deadlines.
     pub timeout: Duration,
-    /// The listener that is told of each request.
+    /// The listener that is notified of each request.
     pub listener: Listener,
-    /// The clock of this machine, by which an expired client certificate is explained.
+    /// The clock of this machine, used to explain an expired client certificate.
     pub clock: fn() -> SystemTime,
 }
 
 impl Cluster {
-    /// Connects and asks for the version, so that a wrong address, certificate or credential is known at once. Must be
-    /// called in a tokio runtime. Whoever waits no longer has left it, whatever a credential plugin is doing.
+    /// Connects and requests the version, so that a wrong address, certificate or credential is reported at once. Must
+    /// be called in a tokio runtime. If the future is dropped, a credential plugin may still be running.
     pub async fn connect(connect: &Connect) -> Result<Self, Error> {
         install_crypto();
         let (mut config, context) = match &connect.account {
@@ -82,7 +82,7 @@ impl Cluster {
         certificate
             .as_ref()
             .map_or(Ok(()), ClientCertificate::check)?;
-        // Retries and time limits are this crate's own: the same for every request, and named.
+        // Every request of this crate has the same retries and time limits, which are not kube's.
         config.default_retry = false;
         config.connect_timeout = Some(connect.timeout);
         let server = config
@@ -103,8 +103,8 @@ impl Cluster {
         })
     }
 
-    /// Returns the name by which the server has authenticated us, which is asked for until it is known. None if the server
-    /// does not say it: it is older than Kubernetes 1.28, refuses, or gives no answer.
+    /// Returns the name under which the server authenticated the user, and caches it. Returns `None` if the server is
+    /// older than Kubernetes 1.28, refuses the request, or does not answer.
     pub async fn username(&self) -> Option<String> {
         let asked = async || self.ask_username().await.ok_or(());
         self.user.get_or_try_init(asked).await.ok().cloned()
@@ -124,7 +124,7 @@ impl Cluster {
         (!name.is_empty()).then_some(name)
     }
 
-    /// Connects with a client that is there already.
+    /// Connects with an existing client.
     pub(crate) async fn with_client(
         client: kube::Client,
         timeout: Duration,
@@ -173,7 +173,7 @@ impl Cluster {
     }
 }
 
-/// A client with the credentials that the kubeconfig's plugin gives, which is waited for in a thread of its own.
+/// Builds a client. A separate thread waits for the kubeconfig's credential plugin.
 async fn client(
     config: kube::Config,
     server: &str,
@@ -193,16 +193,17 @@ async fn client(
     }
 }
 
-/// Parses a number of the version: some distributions write `28+`.
+/// Parses a number of the version. Some distributions append `+`, as in `28+`.
 fn number(text: &str) -> Option<u32> {
     text.trim_end_matches('+').parse().ok()
 }
 
-/// Two providers may be compiled in by somebody else's choice of features, and then nothing is chosen by itself.
+/// Installs the crypto provider. If the features of other crates enable a second provider, rustls selects none by
+/// itself.
 pub(super) fn install_crypto() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // An error means that the program has installed one already, which is as good.
+        // An error means that the process has already installed a provider.
         let _ = tls::provider().install_default();
     });
 }
@@ -214,7 +215,7 @@ async fn from_files(
     from_kubeconfig(merge(paths)?, context).await
 }
 
-/// Reads a kubeconfig that was not written here.
+/// Reads a kubeconfig that is not trusted.
 async fn from_text(text: &str) -> Result<(kube::Config, Option<String>), Error> {
     let read = Kubeconfig::from_yaml(text).map_err(kubeconfig_error)?;
     match reaches_out(&read) {
@@ -223,33 +224,36 @@ async fn from_text(text: &str) -> Result<(kube::Config, Option<String>), Error> 
     }
 }
 
-/// What a kubeconfig would have this machine do besides connecting.
+/// Returns the first setting of a kubeconfig that would run a program, read a file, or weaken the connection.
 fn reaches_out(config: &Kubeconfig) -> Option<&'static str> {
     let users = config
         .auth_infos
         .iter()
-        .filter_map(|it| it.auth_info.as_ref());
-    let of_users = users.filter_map(|it| {
-        let is_file = [&it.client_certificate, &it.client_key, &it.token_file];
-        if it.exec.is_some() || it.auth_provider.is_some() {
+        .filter_map(|user| user.auth_info.as_ref());
+    let of_users = users.filter_map(|user| {
+        let is_file = [&user.client_certificate, &user.client_key, &user.token_file];
+        if user.exec.is_some() || user.auth_provider.is_some() {
             Some("a program to run")
         } else {
             is_file
                 .iter()
-                .any(|it| it.is_some())
+                .any(|path| path.is_some())
                 .then_some("a file to read")
         }
     });
-    let clusters = config.clusters.iter().filter_map(|it| it.cluster.as_ref());
-    let of_clusters = clusters.filter_map(|it| {
-        let is_plain = it
+    let clusters = config
+        .clusters
+        .iter()
+        .filter_map(|cluster| cluster.cluster.as_ref());
+    let of_clusters = clusters.filter_map(|cluster| {
+        let is_plain = cluster
             .server
             .as_deref()
-            .is_some_and(|it| !it.starts_with("https://"));
-        match (&it.certificate_authority, &it.proxy_url) {
+            .is_some_and(|server| !server.starts_with("https://"));
+        match (&cluster.certificate_authority, &cluster.proxy_url) {
             (Some(_), _) => Some("a file to read"),
             (_, Some(_)) => Some("a proxy"),
-            _ if it.insecure_skip_tls_verify == Some(true) || is_plain => {
+            _ if cluster.insecure_skip_tls_verify == Some(true) || is_plain => {
                 Some("a server without a verified certificate")
             }
             _ => None,
@@ -273,7 +277,7 @@ async fn from_kubeconfig(
     let mut config = kube::Config::from_custom_kubeconfig(merged, &options)
         .await
         .map_err(kubeconfig_error)?;
-    // Without this line, the environment of the process would decide.
+    // Without this line, the environment variables of the process would set the proxy.
     config.proxy_url = proxy
         .map(|url| url.parse())
         .transpose()
@@ -281,7 +285,7 @@ async fn from_kubeconfig(
     Ok((config, context))
 }
 
-/// Merges the files that exist.
+/// Merges the existing files.
 fn merge(paths: &[PathBuf]) -> Result<Kubeconfig, Error> {
     let mut merged: Option<Kubeconfig> = None;
     for path in paths {
@@ -328,7 +332,7 @@ fn proxy_of(config: &Kubeconfig, context: Option<&str>) -> Option<String> {
 }
 
 fn in_cluster() -> Result<kube::Config, Error> {
-    // By address, as Go's client does: a pod in the node's own network has no DNS of the cluster.
+    // kube uses the address, like Go's client: a pod in the node's network may have no cluster DNS.
     kube::Config::incluster_env()
         .map_err(|error| kubeconfig(&format!("of the pod's service account is missing: {error}")))
 }
@@ -339,13 +343,14 @@ fn kubeconfig(what: &str) -> Error {
     }
 }
 
-/// What is wrong with a file that has an error at this line and column: the parser's words may quote a credential.
+/// Returns the message for a file that cannot be parsed at this line and column. The parser's message is omitted,
+/// because it may quote a credential.
 fn unparsed(place: Option<(u64, u64)>) -> String {
     let place = place.map(|(line, column)| format!(" at line {line}, column {column}"));
     format!("cannot be parsed{}", place.unwrap_or_default())
 }
 
-/// The library's words, where they cannot quote the file's content.
+/// Converts an error of the library. Its message is used only if it cannot quote the file's content.
 fn kubeconfig_error(error: KubeconfigError) -> Error {
     match error {
         KubeconfigError::CurrentContextNotSet => kubeconfig("has no current context"),
@@ -367,7 +372,7 @@ fn setup_error(server: &str, error: kube::Error) -> Error {
             server,
             what: credentials_problem(&error),
         },
-        // The library's words hold those of each cause already.
+        // The library's message already includes the messages of its causes.
         other => Error::Setup {
             server,
             source: Source::from(bounded(&other.to_string())),

@@ -1,4 +1,4 @@
-//! The client certificate of a kubeconfig: whether it can be presented, and whether it explains that the server refuses
+//! The client certificate of a kubeconfig. It is checked before the connection, and it explains why the server refuses
 //! the user.
 
 use std::error::Error as StdError;
@@ -19,9 +19,9 @@ pub(crate) struct ClientCertificate {
 }
 
 impl ClientCertificate {
-    /// Returns what can be read. Files that cannot be read are reported when the client is built.
+    /// Returns the certificate and the key. Unreadable files are reported when the client is built.
     pub(crate) fn read(user: &AuthInfo) -> Option<Self> {
-        // The key's text is reached by its serialized form alone.
+        // The key is private in kube's type and only accessible in its serialized form.
         let user = serde_json::to_value(user).ok()?;
         Some(Self {
             certificate: read(&user, "client-certificate")?,
@@ -33,7 +33,7 @@ impl ClientCertificate {
         tls::check(&self.certificate, &self.key).map_err(Error::Identity)
     }
 
-    /// Returns the cause of an error where the server refuses the certificate for its validity.
+    /// Returns the error that explains a refusal by the validity of the certificate.
     pub(crate) fn explain(&self, error: Error, now: SystemTime) -> Error {
         let is_refused = match &error {
             Error::Unauthorized { .. } => true,
@@ -52,12 +52,13 @@ fn read(user: &Value, field: &str) -> Option<Vec<u8>> {
     }
 }
 
-/// Whether the server ended the TLS handshake, as it does for a client certificate that it does not accept.
+/// Checks whether the server aborted the TLS handshake with an alert, as it does for a client certificate that it
+/// rejects.
 fn is_alert(error: &(dyn StdError + 'static)) -> bool {
     if let Some(rustls::Error::AlertReceived(_)) = error.downcast_ref() {
         return true;
     }
-    // An error of the system does not name the one inside as its source.
+    // `source` of an `io::Error` does not return the wrapped error.
     let inside = error.downcast_ref::<io::Error>();
     let inside = inside.and_then(io::Error::get_ref);
     let inside = inside.map(|inside| inside as &(dyn StdError + 'static));

@@ -1,4 +1,5 @@
-//! Requests of somebody else, sent over our own connection: as they are, once, and with their answers as they come.
+//! Forwarding of requests of other programs over the same connection ([`Cluster::pass`]). A request is sent once and
+//! unchanged, and its answer is streamed.
 
 use std::fmt;
 
@@ -12,26 +13,26 @@ use watch::Exchange;
 use super::Cluster;
 use crate::error::{Error, Source, bounded};
 
-/// A request of somebody else.
+/// A request of another program.
 #[derive(Clone, Debug)]
 pub struct ForwardedRequest {
     /// The method of the request.
     pub method: String,
     /// The path and query of the request.
     pub target: String,
-    /// The forms in which an answer is understood.
+    /// The accepted content types of the answer.
     pub accept: String,
-    /// The form of its body.
+    /// The content type of the body.
     pub content_type: Option<String>,
     /// The body of the request.
     pub body: Vec<u8>,
 }
 
-/// The server's answer to such a request, whatever it is; its body follows piece by piece.
+/// The server's answer to a forwarded request, with any status. Its body is read in pieces.
 pub struct Passed {
     /// The status.
     pub status: u16,
-    /// The headers that say nothing of the connection: what else somebody must know of the answer.
+    /// The headers that are not specific to the connection.
     pub headers: Vec<(&'static str, String)>,
     body: Body,
 }
@@ -45,9 +46,10 @@ impl fmt::Debug for Passed {
 }
 
 impl Passed {
-    /// Returns the next piece of the body; none at its end.
+    /// Returns the next piece of the body, or `None` at its end.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, Source> {
         while let Some(frame) = self.body.frame().await {
+            // Frames without data are trailers, which are skipped.
             if let Ok(data) = frame.map_err(Source::from)?.into_data() {
                 return Ok(Some(data.to_vec()));
             }
@@ -57,8 +59,8 @@ impl Passed {
 }
 
 impl Cluster {
-    /// Sends a request of somebody else. A refusal of the server is an answer, and no failure. There is no time limit: who
-    /// asks ends it, by dropping this future or the answer.
+    /// Forwards a request. A refusal by the server is an answer, not an error. There is no time limit; the caller ends
+    /// the request by dropping this future or the answer.
     pub async fn pass(&self, passing: ForwardedRequest) -> Result<Passed, Error> {
         let doing = format!("forward {} {}", passing.method, path(&passing.target));
         let invalid = |message: String| Error::Invalid {
@@ -79,7 +81,10 @@ impl Cluster {
         self.listener.tell(|| Exchange {
             method: passing.method.clone(),
             url: format!("{}{}", self.server, passing.target),
-            status: answer.as_ref().ok().map(|it| it.status().as_u16()),
+            status: answer
+                .as_ref()
+                .ok()
+                .map(|response| response.status().as_u16()),
             took: asked.elapsed(),
         });
         let (parts, body) = answer
@@ -105,8 +110,8 @@ fn told(headers: &HeaderMap) -> Vec<(&'static str, String)> {
     ];
     let told = wanted.into_iter().flat_map(|(header, name)| {
         let values = headers.get_all(header).into_iter();
-        let values = values.filter_map(|it| it.to_str().ok());
-        values.map(move |it| (name, it.to_owned()))
+        let values = values.filter_map(|value| value.to_str().ok());
+        values.map(move |value| (name, value.to_owned()))
     });
     told.collect()
 }

@@ -1,4 +1,4 @@
-//! The URLs of objects: kinds are looked up once per API version and kept.
+//! The URLs of objects, and the kinds that a server has. Kinds are looked up once per API version and cached.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,22 +12,22 @@ use crate::error::Error;
 use crate::limits;
 use crate::object::{Gvk, ObjectRef};
 
-/// A kind as the server names it in URLs.
+/// A kind with its name in URLs.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub(crate) struct ApiResource {
-    /// The plural, as in URLs and rules.
+    /// The plural, as used in URLs and rules.
     #[serde(rename = "name")]
     pub(crate) plural: String,
     pub(crate) kind: String,
     pub(crate) namespaced: bool,
 }
 
-/// A kind that the server has.
+/// A kind that the server serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedKind {
-    /// The plural, as in URLs and rules.
+    /// The plural, as used in URLs and rules.
     pub plural: String,
-    /// Whether its objects lie in namespaces.
+    /// Indicates whether its objects are in namespaces.
     pub namespaced: bool,
 }
 
@@ -42,7 +42,7 @@ struct Group {
     versions: Vec<GroupVersion>,
 }
 
-/// The API version that every server has itself.
+/// The API version of the core group, which every server has.
 const CORE: &str = "v1";
 
 #[derive(Debug, Deserialize)]
@@ -55,11 +55,11 @@ struct ResourceList {
     resources: Vec<ApiResource>,
 }
 
-/// The kinds that the server has, by API version: nothing of a version that it has not.
+/// The cache of kinds by API version. An API version that the server does not have has an empty list.
 #[derive(Debug, Default)]
 pub(crate) struct Kinds {
     known: Mutex<HashMap<String, Vec<ApiResource>>>,
-    /// The lock while an API version is asked for, so that many who want its kinds at the same time ask once.
+    /// The lock for a lookup, so that concurrent lookups of the same API version send one request.
     asking: tokio::sync::Mutex<()>,
 }
 
@@ -68,7 +68,7 @@ impl Kinds {
         self.lock().contains_key(api_version)
     }
 
-    /// Whether there is any kind of an API version, as far as it was looked up.
+    /// Checks whether an API version that was looked up has any kinds.
     fn has(&self, api_version: &str) -> bool {
         self.lock()
             .get(api_version)
@@ -78,14 +78,16 @@ impl Kinds {
     fn find(&self, gvk: &Gvk) -> Option<ApiResource> {
         let known = self.lock();
         let mut resources = known.get(&gvk.api_version())?.iter();
-        resources.find(|it| it.kind == gvk.kind).cloned()
+        resources
+            .find(|resource| resource.kind == gvk.kind)
+            .cloned()
     }
 
     fn keep(&self, api_version: String, resources: Vec<ApiResource>) {
         self.lock().insert(api_version, resources);
     }
 
-    /// Forgets an API version, so that a kind that came, went or changed is seen.
+    /// Removes an API version from the cache, so that added, removed or changed kinds are noticed.
     pub(crate) fn forget(&self, api_version: &str) {
         self.lock().remove(api_version);
     }
@@ -96,8 +98,8 @@ impl Kinds {
 }
 
 impl Cluster {
-    /// Looks a kind up. One that the server did not have is not asked for again until its definition is waited for:
-    /// what is decided twice must find the same kinds both times.
+    /// Looks up a kind. A missing kind is cached too, until the program waits for its definition: decisions that are
+    /// made twice must be based on the same kinds.
     pub(crate) async fn resource(&self, gvk: &Gvk) -> Result<ApiResource, Error> {
         if !self.kinds.is_known(&gvk.api_version()) {
             let _asking = self.kinds.asking.lock().await;
@@ -110,7 +112,7 @@ impl Cluster {
         found.ok_or_else(|| Error::NoSuchKind(gvk.clone()))
     }
 
-    /// The kinds of an API version; none of one that the server has not.
+    /// Returns the kinds of an API version; empty if the server does not have it.
     async fn resources(&self, gvk: &Gvk) -> Result<Vec<ApiResource>, Error> {
         let doing = match gvk.kind.as_str() {
             "" => format!("look up the kinds of {}", gvk.api_version()),
@@ -120,13 +122,15 @@ impl Cluster {
             Err(Error::NotFound { .. }) => return Ok(Vec::new()),
             other => other?,
         };
-        // Subresources stand in the same list with the kind of their body.
+        // Subresources are in the same list, with the kind of their body.
         let resources = list.resources.into_iter();
-        Ok(resources.filter(|it| !it.plural.contains('/')).collect())
+        Ok(resources
+            .filter(|resource| !resource.plural.contains('/'))
+            .collect())
     }
 
-    /// Returns how the server names a kind, and whether its objects lie in namespaces; none if it does not have the
-    /// kind.
+    /// Returns the name of a kind in URLs and whether its objects are in namespaces, or `None` if the server does not
+    /// have the kind.
     pub async fn served(&self, gvk: &Gvk) -> Result<Option<ServedKind>, Error> {
         match self.resource(gvk).await {
             Ok(found) => Ok(Some(ServedKind {
@@ -138,7 +142,7 @@ impl Cluster {
         }
     }
 
-    /// Whether the server has any kind of an API version.
+    /// Checks whether the server has any kind of an API version.
     pub async fn serves_version(&self, api_version: &str) -> Result<bool, Error> {
         let any = Gvk::new(api_version, "");
         match self.resource(&any).await {
@@ -147,10 +151,10 @@ impl Cluster {
         }
     }
 
-    /// The other versions of a kind that the server has, as `GROUP/VERSION`.
+    /// Returns the other versions of a kind that the server has, as `GROUP/VERSION`.
     pub async fn other_versions(&self, gvk: &Gvk) -> Result<Vec<String>, Error> {
         if gvk.group.is_empty() {
-            // There is one only.
+            // The core group has only one version.
             return Ok(Vec::new());
         }
         let (path, doing) = (
@@ -172,21 +176,21 @@ impl Cluster {
         Ok(others)
     }
 
-    /// Every API version that the server has, as `GROUP/VERSION`, and every kind of it, as `GROUP/VERSION/KIND`, sorted:
-    /// what charts are told of a cluster. An aggregated API that does not answer, or not as an API server does, is left out,
-    /// as by Helm: whoever runs one must not keep all charts away.
+    /// Returns every API version of the server as `GROUP/VERSION`, and every kind as `GROUP/VERSION/KIND`, sorted.
+    /// Charts receive this list. As in Helm, an aggregated API that does not answer correctly is skipped, so that it
+    /// cannot block all charts.
     pub async fn api_versions(&self) -> Result<Vec<String>, Error> {
         let groups: Groups = self.read_json("/apis", "look up all API versions").await?;
-        let versions = groups.groups.into_iter().flat_map(|it| it.versions);
+        let versions = groups.groups.into_iter().flat_map(|group| group.versions);
         let versions = versions
-            .map(|it| it.group_version)
+            .map(|version| version.group_version)
             .take(limits::API_VERSIONS);
         let core = CORE.to_owned();
         let looks = std::iter::once(core).chain(versions).map(async |version| {
             let any = Gvk::new(&version, "");
             match self.resources(&any).await {
                 Ok(kinds) => Ok((version, kinds)),
-                // The server's own, which tells whether it answers at all.
+                // The core API is served by the API server itself. If it does not answer, the server is unavailable.
                 Err(error) if version == CORE => Err(error),
                 Err(_) => Ok((version, Vec::new())),
             }
@@ -195,24 +199,24 @@ impl Cluster {
         let served: Vec<(String, Vec<ApiResource>)> = looks.try_collect().await?;
         let mut all = BTreeSet::new();
         for (version, kinds) in served.into_iter().filter(|(_, kinds)| !kinds.is_empty()) {
-            all.extend(kinds.iter().map(|it| format!("{version}/{}", it.kind)));
+            all.extend(kinds.iter().map(|kind| format!("{version}/{}", kind.kind)));
             all.insert(version);
         }
         Ok(all.into_iter().collect())
     }
 
-    /// Whether the server has a kind.
+    /// Checks whether the server has a kind.
     pub async fn serves(&self, gvk: &Gvk) -> Result<bool, Error> {
         Ok(self.served(gvk).await?.is_some())
     }
 
-    /// The path of one object.
+    /// Returns the path of one object.
     pub(crate) async fn object_path(&self, object: &ObjectRef) -> Result<String, Error> {
         let resource = self.resource(&object.gvk).await?;
         let problem = match (resource.namespaced, &object.namespace) {
             (true, None) => Some("needs a namespace"),
             (false, Some(_)) => Some("is cluster-scoped and must not have a namespace"),
-            // These two are never names, and an HTTP client or proxy may resolve them.
+            // These names are never valid, and an HTTP client or proxy may resolve them.
             _ if matches!(object.name.as_str(), "." | "..") => Some("has an invalid name"),
             _ => None,
         };
@@ -229,7 +233,7 @@ impl Cluster {
         ))
     }
 
-    /// The path of all objects of a kind, in one namespace or everywhere.
+    /// Returns the path of all objects of a kind, in one namespace or in all.
     pub(crate) async fn collection_path(
         &self,
         gvk: &Gvk,
@@ -347,7 +351,10 @@ mod tests {
         let all = cluster.api_versions().await.unwrap();
         let expected = ["batch/v1", "batch/v1/Job", "v1", "v1/ConfigMap"];
         assert_eq!(all[..4], expected);
-        assert!(!all.iter().any(|it| it.contains(".test")), "{all:?}");
+        assert!(
+            !all.iter().any(|version| version.contains(".test")),
+            "{all:?}"
+        );
     }
 
     #[tokio::test]

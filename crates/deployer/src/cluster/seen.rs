@@ -1,5 +1,5 @@
-//! Objects that were read of a cluster, so that whoever decides about it looks at each once: all that is decided is
-//! decided from one view, and no request is made twice.
+//! A cache of objects for a decision ([`Cluster::once`]). Each object is read once, so that the whole decision is based
+//! on the same state and no request is repeated.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,19 +7,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::cluster::Cluster;
 use crate::object::{Object, ObjectRef};
 
-/// The objects that were read: those that are there, and those that are not.
+/// The cached objects, including the absence of objects.
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     objects: Mutex<BTreeMap<ObjectRef, Option<Object>>>,
     nodes: Mutex<Option<Vec<Object>>>,
 }
 
-/// An object that was read, if it is there.
+/// A cached result: the object, or `None` if it does not exist.
 pub(crate) struct Known(pub(crate) Option<Object>);
 
 impl Cluster {
-    /// Returns the same cluster, of which each object is read once: whoever asks for one again is given what was read
-    /// first. For deciding, never for waiting.
+    /// Returns the same cluster with a cache: each object is read once and then returned from the cache. Suitable for
+    /// decisions, never for waits.
     #[must_use]
     pub fn once(&self) -> Self {
         Self {
@@ -32,23 +32,23 @@ impl Cluster {
     #[must_use]
     pub fn take_seen(&self) -> BTreeMap<ObjectRef, Option<Object>> {
         let seen = self.seen.iter();
-        let taken = seen.map(|it| std::mem::take(&mut *lock(&it.objects)));
+        let taken = seen.map(|seen| std::mem::take(&mut *lock(&seen.objects)));
         taken.flatten().collect()
     }
 
-    /// Keeps objects that a list gave as if they had been read by name.
+    /// Caches objects from a list as if they had been read by name.
     pub fn remember(&self, objects: &[Object]) {
         for object in objects {
             self.note_seen(object.reference(), Some(object));
         }
     }
 
-    /// Takes an object not to be there, of which nobody needs to know whether it is.
+    /// Caches an object as absent without reading it, for callers that do not need to know whether it exists.
     pub fn suppose_absent(&self, object: &ObjectRef) {
         self.note_seen(object, None);
     }
 
-    /// An object as it was read before, if it was.
+    /// Returns the cached result for an object, if there is one.
     pub(crate) fn seen(&self, object: &ObjectRef) -> Option<Known> {
         let objects = lock(&self.seen.as_ref()?.objects);
         objects.get(object).cloned().map(Known)
@@ -108,7 +108,7 @@ mod tests {
             let requests = requests.lock().unwrap();
             let of_objects = requests
                 .iter()
-                .filter(|it| it.path.contains("/configmaps/"));
+                .filter(|request| request.path.contains("/configmaps/"));
             of_objects.count()
         };
         let once = cluster.once();

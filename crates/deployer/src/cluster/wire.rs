@@ -1,5 +1,6 @@
-//! One request: sent with a time limit, tried again where that may help, its answer read up to a limit and its failure
-//! put into words. Everything this crate sends may be sent twice: it names the object and the state wanted.
+//! A request to the API server, with a time limit, retries, a limit on the size of the answer, and conversion of
+//! failures to [`Error`]. Every request of this crate is idempotent, because it names the object and the desired state,
+//! so it may be sent twice.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -20,21 +21,22 @@ use super::Cluster;
 use crate::error::{Error, FieldConflict, Source, bounded, cut};
 use crate::limits;
 
-/// Server-side apply answers content that does not fit the schema with 500, as if trying again could help.
+/// Messages of server-side apply for content that does not match the schema. The status is 500, which would otherwise
+/// be retried.
 const BAD_CONTENT: [&str; 2] = [
     "failed to create typed patch object",
     "failed to convert new object",
 ];
 
-/// A request in the making.
+/// A request.
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) method: Method,
     /// The path and query.
     pub(crate) path: String,
-    /// The content type and the bytes.
+    /// The content type and the body.
     pub(crate) body: Option<(&'static str, Vec<u8>)>,
-    /// The words for messages: "cannot {doing}".
+    /// The operation for messages: "cannot {doing}".
     pub(crate) doing: &'a str,
 }
 
@@ -109,7 +111,7 @@ impl Reply {
     pub(crate) fn parse<T: DeserializeOwned>(&self, doing: &str) -> Result<T, Error> {
         serde_json::from_slice(&self.bytes).map_err(|error| Error::Answer {
             doing: doing.to_owned(),
-            // The parser's own words may quote the content.
+            // The parser's own message may quote the content.
             problem: format!(
                 "the response is not the expected JSON (line {}, column {})",
                 error.line(),
@@ -119,7 +121,7 @@ impl Reply {
     }
 }
 
-/// The end of one attempt: final, or worth another try after a pause the server may have named.
+/// The result of one attempt: final, or to be retried after a pause that the server may have named.
 enum Outcome {
     Done(Reply),
     Failed(Error),
@@ -154,7 +156,7 @@ impl Cluster {
 
     async fn attempt(&self, call: &Call<'_>) -> Result<Outcome, Error> {
         let request = call.request()?;
-        // On the heap, since every future that asks a cluster holds this one.
+        // Boxed, because every future that sends a request contains this one.
         let exchange = Box::pin(self.exchange(request, call.doing));
         if let Ok(outcome) = tokio::time::timeout(self.timeout, exchange).await {
             return Ok(outcome);
@@ -173,7 +175,10 @@ impl Cluster {
         self.listener.tell(|| Exchange {
             method: method.to_string(),
             url: format!("{}{path}", self.server),
-            status: answer.as_ref().ok().map(|it| it.status().as_u16()),
+            status: answer
+                .as_ref()
+                .ok()
+                .map(|response| response.status().as_u16()),
             took: asked.elapsed(),
         });
         let response = match answer {
@@ -235,16 +240,16 @@ impl Cluster {
         )
     }
 
-    /// Returns the error that the server's refusal means.
+    /// Returns the error for the server's refusal.
     fn refusal(&self, status: StatusCode, bytes: &[u8], doing: &str) -> Error {
         let body = StatusBody::parse(bytes);
         let (doing, message) = (doing.to_owned(), body.message(status));
-        // What stands before several servers says so where there is none.
+        // A load balancer answers with these statuses if no server is available.
         if (502..=504).contains(&status.as_u16()) {
             self.note_away();
         }
         match status.as_u16() {
-            // A server that has just come back refuses before it has read all accounts and roles
+            // A server that has just started refuses requests before it has loaded all accounts and roles
             // ([`limits::RETURN`]).
             401 | 403 if self.is_returning() => Error::Server {
                 doing,
@@ -257,12 +262,12 @@ impl Cluster {
             },
             403 => Error::Forbidden { doing, message },
             404 => Error::NotFound { doing, message },
-            // One status for two things: fields that others own, and another version than the one that was seen.
+            // This status has two meanings: other managers own fields, or the object has changed since it was read.
             409 => match body.conflicts() {
                 conflicts if conflicts.is_empty() => Error::Changed { doing, message },
                 conflicts => Error::Conflict { doing, conflicts },
             },
-            // The state that a list was to go on from is too old to be kept.
+            // The continue token of a list is too old.
             410 => Error::Changed { doing, message },
             500 if BAD_CONTENT.iter().any(|start| message.starts_with(start)) => {
                 Error::Invalid { doing, message }
@@ -281,7 +286,7 @@ impl Cluster {
     }
 }
 
-/// The parts of a `Status` object that are used.
+/// The parts of a `Status` object that this crate uses.
 #[derive(Debug, Default, Deserialize)]
 struct StatusBody {
     #[serde(default)]
@@ -305,7 +310,7 @@ struct StatusCause {
 }
 
 impl StatusBody {
-    /// Proxies answer with something else than a `Status`; then its first line must do.
+    /// Parses a body. Proxies answer with other formats than `Status`; of these, the first line is used.
     fn parse(bytes: &[u8]) -> Self {
         serde_json::from_slice(bytes).unwrap_or_else(|_| {
             let text = String::from_utf8_lossy(&bytes[..bytes.len().min(limits::MAX_MESSAGE)]);
@@ -341,7 +346,7 @@ impl StatusBody {
     }
 }
 
-/// Says how a credential plugin ended. Its output, and what it was started with, may hold a token and are not told.
+/// Returns the problem of a credential plugin. Its output and arguments may contain a token and are omitted.
 pub(crate) fn credentials_problem(error: &kube::client::AuthError) -> String {
     use kube::client::AuthError;
     match error {
@@ -363,13 +368,13 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         .map(Duration::from_secs)
 }
 
-/// Returns when the server answered, by its own clock (RFC 9110, 6.6.1).
+/// Returns the time of the answer by the server's clock (RFC 9110, section 6.6.1).
 fn date(headers: &HeaderMap) -> Option<Timestamp> {
     let text = headers.get(DATE)?.to_str().ok()?;
     DateTimeParser::new().parse_timestamp(text).ok()
 }
 
-/// While there is time left to wait, what may pass is waited for too: `None` stands for "look again".
+/// Tolerates a temporary error during a wait. Returns `None` if the caller must try again.
 pub(crate) fn endure<T>(result: Result<T, Error>, end: Instant) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -378,7 +383,7 @@ pub(crate) fn endure<T>(result: Result<T, Error>, end: Instant) -> Result<Option
     }
 }
 
-/// An error with all its causes, for where only text can be kept.
+/// Returns an error with all its causes as text.
 pub(crate) fn chain_text(error: &Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -390,7 +395,7 @@ pub(crate) fn chain_text(error: &Error) -> String {
     cut(&text, limits::MAX_MESSAGE)
 }
 
-/// Escapes one segment of a path, or one value of a query.
+/// Escapes a segment of a path or a value of a query.
 pub(crate) fn escape(text: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! Asking, before anything is written, whether we may do what will be needed.
+//! Checks, before anything is written, whether the user has the required permissions ([`Cluster::denied`]).
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -14,7 +14,7 @@ use crate::error::Error;
 use crate::limits;
 use crate::rules::{PolicyRule, RulePart, covers};
 
-/// One thing that we want to do.
+/// An access to be checked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Access {
     /// The verb, for example `patch`.
@@ -25,14 +25,14 @@ pub struct Access {
     pub resource: String,
     /// The subresource, for example `log`.
     pub subresource: Option<String>,
-    /// The object; any when `None`.
+    /// The object; `None` for any.
     pub name: Option<String>,
-    /// The namespace; all of them, or a cluster-scoped resource, when `None`.
+    /// The namespace; `None` for all namespaces or a cluster-scoped resource.
     pub namespace: Option<String>,
 }
 
 impl Access {
-    /// A verb on all objects of a resource, cluster-wide.
+    /// Returns the access with a verb to all objects of a resource, cluster-wide.
     #[must_use]
     pub fn new(verb: &str, group: &str, resource: &str) -> Self {
         Self {
@@ -59,12 +59,12 @@ impl Access {
         self
     }
 
-    /// Returns the namespace in which rules that allow it are held.
+    /// Returns the namespace whose rules can allow the access.
     fn place(&self) -> &str {
         self.namespace.as_deref().unwrap_or(NOWHERE)
     }
 
-    /// Returns the part of a rule that must be covered to allow it there.
+    /// Returns the part of a rule that must be covered to allow the access.
     #[must_use]
     pub fn part(&self) -> RulePart {
         let resource = match &self.subresource {
@@ -112,9 +112,9 @@ struct AccessAnswer {
 }
 
 impl Cluster {
-    /// Returns those of these accesses that we may not have, in the same order. Anybody who is logged in may ask this.
-    /// The rules that we hold are asked for once per namespace; accesses that they do not cover are asked one by one,
-    /// since a server may not list them all.
+    /// Returns the accesses that the user does not have, in order. Every authenticated user may send this request. The
+    /// user's rules are read once per namespace. Accesses that they do not cover are checked individually, because a
+    /// server may not list all rules.
     pub async fn denied(&self, wanted: &[Access]) -> Result<Vec<Access>, Error> {
         let held = self.held_where(wanted).await?;
         let doubtful = wanted.iter().filter(|access| {
@@ -128,7 +128,7 @@ impl Cluster {
         denied.try_collect().await
     }
 
-    /// The rules that we hold in each of the places in which something is wanted.
+    /// Returns the rules that the user holds in each of the relevant namespaces.
     async fn held_where<'a>(
         &self,
         wanted: &'a [Access],
@@ -141,7 +141,7 @@ impl Cluster {
             .await
     }
 
-    /// Whether we may do this.
+    /// Checks a single access.
     pub async fn may(&self, access: &Access) -> Result<bool, Error> {
         let spec = json!({"resourceAttributes": {
             "verb": access.verb,
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::mock::{Answer, Seen, cluster};
 
-    /// A server that lists these rules in `app` and none for the whole cluster, and allows what is asked for `extra`.
+    /// A server that lists these rules in `app` and none for the whole cluster, and allows requests for `extra`.
     fn answer(request: &Seen) -> Answer {
         let asked: Value = serde_json::from_str(&request.body).unwrap();
         let spec = &asked["spec"];
@@ -199,7 +199,7 @@ mod tests {
         let refused = [wanted[1].clone(), wanted[3].clone()];
         assert_eq!(cluster.denied(&wanted).await.unwrap(), refused);
         assert_eq!(seen.lock().unwrap().len(), 2 + 3, "rules, single questions");
-        // The rules are known by now.
+        // The rules are cached by now.
         assert_eq!(cluster.denied(&wanted[..1]).await.unwrap(), []);
         assert_eq!(seen.lock().unwrap().len(), 2 + 3);
     }

@@ -1,4 +1,4 @@
-//! Whether the rules of a Role may be granted by us.
+//! Checks whether the user may grant the rules of a Role ([`Cluster::missing_grants`]).
 
 use super::access::Access;
 use super::held::NOWHERE;
@@ -9,7 +9,7 @@ use crate::rules::{PolicyRule, RulePart, uncovered};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// The object that is to be written with the rules.
+/// The object that grants the rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grant<'a> {
     /// A Role of a namespace.
@@ -17,19 +17,19 @@ pub enum Grant<'a> {
         /// The namespace.
         namespace: &'a str,
     },
-    /// A `ClusterRole`: its rules must be held everywhere, wherever it is bound.
+    /// A `ClusterRole`. Its rules must be held cluster-wide, even if it is bound in one namespace.
     ClusterRole,
     /// A binding of a Role or `ClusterRole` in a namespace.
     RoleBinding {
         /// The namespace.
         namespace: &'a str,
     },
-    /// A binding of a `ClusterRole` everywhere.
+    /// A cluster-wide binding of a `ClusterRole`.
     ClusterRoleBinding,
 }
 
 impl Grant<'_> {
-    /// Returns the namespace in which the rules must be held; none where they must be held in the whole cluster.
+    /// Returns the namespace in which the rules must be held, or `None` if they must be held cluster-wide.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         match self {
@@ -38,8 +38,8 @@ impl Grant<'_> {
         }
     }
 
-    /// The right that makes all of it possible without holding the rules. A binding in a namespace may refer to either
-    /// kind of role, so both must be free.
+    /// Returns the permission that allows the grant without holding the rules. A binding in a namespace can refer to
+    /// both kinds of roles, so both permissions are required.
     fn shortcut(&self) -> Vec<Access> {
         let on = |verb: &str, resource: &str| Access::new(verb, RBAC, resource);
         match self {
@@ -57,9 +57,9 @@ impl Grant<'_> {
 }
 
 impl Cluster {
-    /// The parts of `rules` that Kubernetes will not let us grant this way, because we do not hold them there and have
-    /// neither `escalate` nor `bind`. Whether we may write the object at all is another question:
-    /// [`Cluster::denied`].
+    /// Returns the parts of `rules` that Kubernetes does not allow the user to grant in this way, because the user does
+    /// not hold them and has neither `escalate` nor `bind`. The permission to write the object itself is checked
+    /// separately: [`Cluster::denied`].
     pub async fn missing_grants(
         &self,
         grant: Grant<'_>,
@@ -68,7 +68,7 @@ impl Cluster {
         let place = grant.namespace().unwrap_or(NOWHERE);
         let mut missing = missing(rules, &self.held_rules(place).await?)?;
         if !missing.is_empty() {
-            // What we hold may have grown since it was asked: with a namespace that we made, for instance.
+            // The user's rules may have been extended since they were read, for example with a new namespace.
             self.held.forget();
             missing = self::missing(rules, &self.held_rules(place).await?)?;
         }

@@ -1,4 +1,4 @@
-//! Asking which rules we hold ourselves, once for each namespace.
+//! The rules that the user holds, read once per namespace.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::cluster::Cluster;
 use crate::error::Error;
 use crate::rules::PolicyRule;
 
-/// A namespace that cannot exist: what we hold "in" it is what we hold everywhere.
+/// A namespace that cannot exist. The rules held in it are those held cluster-wide.
 pub(super) const NOWHERE: &str = "-";
 
 #[derive(Deserialize)]
@@ -22,7 +22,8 @@ struct RulesAnswer {
 }
 
 impl Cluster {
-    /// Every rule we hold in a namespace, those for the whole cluster included, as far as the server lists them.
+    /// Returns every rule that the user holds in a namespace, including cluster-wide ones, as far as the server lists
+    /// them.
     pub(super) async fn held_rules(&self, namespace: &str) -> Result<Arc<[PolicyRule]>, Error> {
         if let Some(rules) = self.held.find(namespace) {
             return Ok(rules);

@@ -1,4 +1,5 @@
-//! The state of a rollout: how far it is, and in words what it waits for. Pure: it looks at what was read.
+//! The state of a rollout: its progress, and the condition that it waits for. The functions only evaluate objects that
+//! were read before.
 
 use std::fmt;
 
@@ -11,22 +12,23 @@ use crate::error::cut;
 use crate::limits;
 use crate::stuck::Stuck;
 
-/// The progress of a rollout, in pods.
+/// The progress of a rollout in pods.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RolloutProgress {
-    /// Pods that are wanted.
+    /// The desired number of pods.
     pub wanted: u64,
-    /// Pods of the new version.
+    /// The pods of the new version.
     pub updated: u64,
-    /// Pods of the new version or an old one that are ready for long enough.
+    /// The pods of any version that have been ready long enough.
     pub available: u64,
-    /// Pods of all versions.
+    /// The pods of all versions.
     pub existing: u64,
 }
 
 impl RolloutProgress {
-    /// Pods of the current version that are available, as far as the numbers prove: each pod of a former version is
-    /// taken to be available. Never more than are wanted: pods that a smaller number has yet to end serve no more.
+    /// Returns the number of available pods of the current version that the numbers prove: every pod of an earlier
+    /// version is assumed to be available. The result is at most the desired number, because surplus pods are about to
+    /// be stopped.
     #[must_use]
     pub fn ready(&self) -> u64 {
         let former = self.existing.saturating_sub(self.updated);
@@ -39,7 +41,7 @@ impl RolloutProgress {
 pub struct RolloutState {
     /// The numbers.
     pub progress: RolloutProgress,
-    /// The thing that it waits for; nothing when all pods are of the current version and available.
+    /// The condition that it waits for; `None` if all pods are of the current version and available.
     pub awaited: Option<Awaited>,
 }
 
@@ -104,7 +106,7 @@ impl fmt::Display for Awaited {
     }
 }
 
-/// Returns what an unfinished rollout waits for, after the diagnosis of the same scene.
+/// Returns the condition that an incomplete rollout waits for, given the diagnosis of the same objects.
 pub(crate) fn awaited(
     scene: &Scene,
     progress: &RolloutProgress,
@@ -117,6 +119,7 @@ pub(crate) fn awaited(
             detail: sighting.detail.clone(),
         };
     }
+    // Without the owner, the pods are missing only because the user may not read them.
     if scene.maker.is_some() && scene.pods.is_empty() {
         return Awaited::Pods;
     }
@@ -128,7 +131,7 @@ pub(crate) fn awaited(
 }
 
 impl Sighting {
-    /// Returns the sighting for when time is up, and nothing is seen but what is awaited.
+    /// Returns the sighting for a timeout without an observed cause.
     pub(crate) fn nothing(awaited: Option<&Awaited>) -> Self {
         Self {
             stuck: Stuck::NoCause,
@@ -139,7 +142,7 @@ impl Sighting {
     }
 }
 
-/// Returns what a pod waits for that nothing is seen to be wrong with.
+/// Returns the condition that a pod without a problem waits for.
 pub(super) fn of_pod(pod: &Value, events: &[Value]) -> Option<Awaited> {
     let name = || cut(text(&pod["metadata"]["name"]), limits::MAX_SHOWN_VALUE);
     if !pod["spec"]["nodeName"].is_string() {
@@ -158,7 +161,7 @@ pub(super) fn of_pod(pod: &Value, events: &[Value]) -> Option<Awaited> {
     })
 }
 
-/// The image that a node has begun to pull and has not got: no status says so, events alone do.
+/// Returns the image that a node is pulling. The status of a pod does not contain it, only events do.
 fn pulling<'a>(pod: &Value, events: &'a [Value]) -> Option<&'a str> {
     let images = |reason: &'static str| {
         events

@@ -1,5 +1,5 @@
-//! Pods that a `StatefulSet` leaves behind on its way to another version. Its controller replaces no pod that is not ready by
-//! one of another version before it has become ready, and so never one that was broken by a version that is given up
+//! Pods that a `StatefulSet` leaves behind when its version changes. Its controller does not replace a pod that is not
+//! ready until it becomes ready, so pods of a broken version that was rolled back are never replaced
 //! (kubernetes/kubernetes issue 67250).
 
 use serde_json::Value;
@@ -13,16 +13,16 @@ use crate::object::{Object, ObjectRef, condition};
 /// The pods that were left behind.
 #[derive(Debug, Default)]
 pub struct Cleared {
-    /// These pods, and whether we may delete them.
+    /// The pods, and whether the user may delete them.
     pub pods: Vec<(ObjectRef, Restart)>,
-    /// Whether the controller has yet to see where one of the sets is to go: until then nobody knows which of its pods are
-    /// left behind.
+    /// Indicates whether a controller has not yet observed the desired version of one of the sets. Until then, the
+    /// pods left behind are unknown.
     pub is_early: bool,
 }
 
 impl Cluster {
-    /// Deletes those pods of these `StatefulSet`s that are not ready and of a revision that their set neither has nor is on its
-    /// way to, so that they are made anew.
+    /// Deletes the pods of these `StatefulSet`s that are not ready and have a revision that is neither the current nor
+    /// the desired one, so that they are recreated.
     pub async fn clear_behind(&self, sets: &[ObjectRef]) -> Result<Cleared, Error> {
         let sets: Vec<&ObjectRef> = sets.iter().collect();
         let mut cleared = Cleared::default();
@@ -35,7 +35,7 @@ impl Cluster {
                 let reference = pod.reference().clone();
                 let is_behind = |pod: &Value| {
                     let of_pod = revision_of(pod).as_str();
-                    !is_ready(pod) && of_pod.is_some_and(|it| !kept.contains(&it))
+                    !is_ready(pod) && of_pod.is_some_and(|revision| !kept.contains(&revision))
                 };
                 if let Some(restart) = self.restart(pod, is_behind).await? {
                     cleared.pods.push((reference, restart));
@@ -46,7 +46,7 @@ impl Cluster {
     }
 }
 
-/// Returns the revision that a set has, and the one that it is on its way to; none where its controller has not seen it yet.
+/// Returns the current and the desired revision of a set, or `None` if its controller has not observed the change yet.
 fn revisions(set: &Object) -> Option<[&str; 2]> {
     let value = set.as_value();
     let status = &value["status"];
@@ -87,7 +87,8 @@ mod tests {
         })
     }
 
-    /// The pods that are deleted of a set that is seen so, and whether it is early to say.
+    /// Returns the names of the pods that are deleted for this state of a set, and `early` if the controller has not
+    /// observed it.
     async fn deleted(set: Value) -> Vec<String> {
         let (cluster, seen) = cluster(move |seen| match seen.path.split('?').next().unwrap() {
             "/apis/apps/v1/namespaces/n/statefulsets/db" => Answer::json(200, &set),
@@ -115,10 +116,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_broken_pod_is_deleted_that_is_of_no_revision_that_counts() {
-        // Taken back, and on to another one.
+        // Rolled back, and upgraded to another version.
         assert_eq!(deleted(set(2, "a", "a")).await, ["broken"]);
         assert_eq!(deleted(set(2, "a", "c")).await, ["broken"]);
-        // On the way there, and once it has arrived; and not before the controller has seen it.
+        // During and after the rollout, and before the controller has observed it.
         let none: [&str; 0] = [];
         assert_eq!(deleted(set(2, "a", "b")).await, none);
         assert_eq!(deleted(set(3, "a", "a")).await, ["early"]);

@@ -1,4 +1,5 @@
-//! The diagnosis of why a rollout does not come, from the state of its pods. Pure: it looks at what was read.
+//! The diagnosis why a rollout does not complete, from the state of its pods. The functions only evaluate objects that
+//! were read before.
 
 use serde_json::Value;
 
@@ -7,7 +8,7 @@ use crate::limits;
 use crate::object::condition;
 use crate::stuck::{PullProblem, Stuck};
 
-/// The reasons a container waits for while its image cannot be pulled.
+/// The waiting reasons of a container whose image cannot be pulled.
 const PULLING: [&str; 4] = [
     "ErrImagePull",
     "ImagePullBackOff",
@@ -15,21 +16,21 @@ const PULLING: [&str; 4] = [
     "RegistryUnavailable",
 ];
 
-/// The objects that a diagnosis looks at. Without rights to read them, the parts are empty.
+/// The objects for a diagnosis. Objects that the user may not read are missing.
 #[derive(Debug)]
 pub(crate) struct Scene {
     pub(crate) workload: Value,
-    /// The object that makes the pods of the current version: a Deployment's `ReplicaSet`, else the workload itself.
-    /// `None` only without the right to read it.
+    /// The owner of the pods of the current version: a Deployment's `ReplicaSet`, else the workload itself. `None` only
+    /// if the user may not read it.
     pub(crate) maker: Option<Value>,
     /// The pods of the current version.
     pub(crate) pods: Vec<Value>,
-    /// The pods of other versions that the same maker has made.
+    /// The pods of other versions with the same owner.
     pub(crate) former: Vec<Value>,
     pub(crate) events: Vec<Value>,
 }
 
-/// A cause, and where it was seen.
+/// A cause, and the place where it was observed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sighting {
     pub(crate) stuck: Stuck,
@@ -56,7 +57,7 @@ impl Sighting {
     }
 }
 
-/// The cause that is surest to stay, the first of several.
+/// Returns the cause that is most likely permanent; if there is more than one, the first.
 pub(crate) fn diagnose(scene: &Scene) -> Option<Sighting> {
     let pods = scene
         .pods
@@ -68,13 +69,13 @@ pub(crate) fn diagnose(scene: &Scene) -> Option<Sighting> {
         .min_by_key(|sighting| sighting.stuck.passing())
 }
 
-/// Diagnoses what is seen when nothing more is waited for: also what a wait passes over, since it is often mended by
-/// something that comes later. A Job's pods that have ended, what cannot be mounted, and pods of former versions, for
-/// which a `StatefulSet` waits before it makes those of the current one.
+/// Returns the cause at the end of a wait. It includes causes that are ignored during the wait, because objects that
+/// are created later often resolve them: failed pods of a Job, volumes that cannot be mounted, and pods of earlier
+/// versions, which a `StatefulSet` waits for before it creates new ones.
 pub(crate) fn diagnose_at_the_end(scene: &Scene) -> Option<Sighting> {
     let ended = || {
         let failed = scene.pods.iter().filter(|pod| has_failed(pod));
-        // Of several attempts, the last.
+        // Of several attempts, the last one counts.
         let last = failed.max_by_key(|pod| pod["metadata"]["creationTimestamp"].as_str());
         last.and_then(ended)
     };
@@ -96,7 +97,7 @@ fn has_failed(pod: &Value) -> bool {
     pod["status"]["phase"] == "Failed"
 }
 
-/// Returns why a pod has ended that is not started again.
+/// Returns the cause for which a pod that is not restarted has terminated.
 fn ended(pod: &Value) -> Option<Sighting> {
     containers(pod).find_map(|status| {
         let ended = &status["state"]["terminated"];
@@ -105,14 +106,14 @@ fn ended(pod: &Value) -> Option<Sighting> {
     })
 }
 
-/// Returns what a pod needs and its node cannot mount.
+/// Returns the problem of a pod whose volumes cannot be mounted.
 fn unmounted(pod: &Value, events: &[Value]) -> Option<Sighting> {
     let message = event_of(&pod["metadata"]["uid"], "FailedMount", events)?;
     let begun = containers(pod).any(|status| !is_being_set_up(status));
     (!begun).then(|| Sighting::of_pod(pod, Stuck::Configuration, message))
 }
 
-/// Whether a pod's events may tell more than its status.
+/// Checks whether a pod's events can be more specific than its status.
 pub(crate) fn wants_events(pod: &Value) -> bool {
     let unclear = |status: &Value| {
         let message = status["state"]["waiting"]["message"].as_str();
@@ -122,7 +123,7 @@ pub(crate) fn wants_events(pod: &Value) -> bool {
     containers(pod).any(|status| unclear(status) || is_being_set_up(status))
 }
 
-/// Whether a pod waits for an image that could not be pulled so far.
+/// Checks whether a pod waits for an image that could not be pulled yet.
 pub(crate) fn waits_for_image(pod: &Value) -> bool {
     containers(pod).any(cannot_pull)
 }
@@ -131,7 +132,7 @@ fn cannot_pull(status: &Value) -> bool {
     PULLING.contains(&waiting_reason(status))
 }
 
-/// Whether a container is on its way, as far as its status says.
+/// Checks whether a container is being created, according to its status.
 pub(crate) fn is_being_set_up(status: &Value) -> bool {
     ["ContainerCreating", "PodInitializing"].contains(&waiting_reason(status))
 }
@@ -149,16 +150,16 @@ pub(crate) fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
-/// Diagnoses pods that could not even be made.
+/// Returns the cause for pods that could not be created.
 fn refused_pods(scene: &Scene) -> Option<Sighting> {
-    // A Deployment may still tell of a former version what its replica set says of the current one.
+    // The condition of a Deployment may still be about an earlier version, unlike that of its replica set.
     let told_by = scene.maker.as_ref().unwrap_or(&scene.workload);
     let message = match condition(told_by, "ReplicaFailure") {
         Some(failure) if failure["status"] == "True" => {
             failure["message"].as_str().unwrap_or_default()
         }
         Some(_) => return None,
-        // Other kinds have no such condition, and tell it in events.
+        // Other kinds do not have this condition and report the failure in events.
         None => event_of(&told_by["metadata"]["uid"], "FailedCreate", &scene.events)?,
     };
     Some(Sighting {
@@ -169,7 +170,7 @@ fn refused_pods(scene: &Scene) -> Option<Sighting> {
     })
 }
 
-/// Returns the message of the newest event of this reason about an object.
+/// Returns the message of the newest event with this reason about an object.
 fn event_of<'a>(uid: &Value, reason: &str, events: &'a [Value]) -> Option<&'a str> {
     let about = |event: &&Value| {
         uid.is_string() && event["involvedObject"]["uid"] == *uid && event["reason"] == reason
@@ -181,7 +182,7 @@ fn event_of<'a>(uid: &Value, reason: &str, events: &'a [Value]) -> Option<&'a st
     newest?["message"].as_str()
 }
 
-/// Returns the cause of a pod's refusal, by the words of the refusal.
+/// Returns the cause of a pod's rejection, by its message.
 pub(super) fn refusal(message: &str) -> Stuck {
     if message.contains("violates PodSecurity") {
         Stuck::PodSecurity
@@ -193,7 +194,7 @@ pub(super) fn refusal(message: &str) -> Stuck {
 }
 
 pub(super) fn of_pod(pod: &Value, events: &[Value]) -> Option<Sighting> {
-    // One of a Job that has done its part, whatever its attempts before.
+    // A pod of a completed Job, regardless of earlier attempts.
     if pod["status"]["phase"] == "Succeeded" {
         return None;
     }
@@ -242,7 +243,8 @@ fn of_container(pod: &Value, status: &Value, events: &[Value]) -> Option<Sightin
     }
 }
 
-/// A container that has ended several times, or could not be started. One that runs may have got over it.
+/// Returns the cause for a container that has terminated repeatedly or could not be started. A running container may
+/// have recovered.
 fn crash(pod: &Value, status: &Value) -> Option<Sighting> {
     if status["state"]["running"].is_object() {
         return None;
@@ -257,7 +259,7 @@ fn crash(pod: &Value, status: &Value) -> Option<Sighting> {
     if start_problem(message).is_some() {
         return Some(of_end(pod, status, last));
     }
-    // An init container that is done.
+    // A completed init container.
     let done = exit_code == 0 && status["ready"] == true;
     if done || status["restartCount"].as_u64().unwrap_or(0) < limits::CRASHES {
         return None;
@@ -265,7 +267,7 @@ fn crash(pod: &Value, status: &Value) -> Option<Sighting> {
     Some(of_end(pod, status, last))
 }
 
-/// Returns why a container has ended, by what is told of its end.
+/// Returns the cause for which a container has terminated.
 fn of_end(pod: &Value, status: &Value, ended: &Value) -> Sighting {
     let message = ended["message"].as_str().unwrap_or_default();
     let stuck = start_problem(message).unwrap_or_else(|| {
@@ -279,9 +281,9 @@ fn of_end(pod: &Value, status: &Value, ended: &Value) -> Sighting {
     Sighting::of_container(pod, status, stuck, message)
 }
 
-/// A runtime's words without the id of the container, which is another one at each attempt.
+/// Removes container ids, which differ in each attempt, from a runtime's message.
 fn without_ids(message: &str) -> String {
-    let is_id = |word: &str| word.len() == 64 && word.bytes().all(|it| it.is_ascii_hexdigit());
+    let is_id = |word: &str| word.len() == 64 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let words = message.split('"');
     let words = words.map(|word| if is_id(word) { "…" } else { word });
     words.collect::<Vec<_>>().join("\"")
@@ -299,11 +301,11 @@ fn start_problem(message: &str) -> Option<Stuck> {
     }
 }
 
-/// The reason of a kubelet's event when it had to pull without a secret that the pod names: it does not wait longer
-/// than a second for one that it has not seen yet.
+/// The reason of a kubelet's event for a pull without a secret that the pod names. A kubelet waits at most a second for
+/// a secret that it has not received yet.
 const SECRET_UNREAD: &str = "FailedToRetrieveImagePullSecret";
 
-/// Returns why an image cannot be pulled, and in whose words.
+/// Returns the reason why an image cannot be pulled, and the message that reports it.
 fn pull_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, String) {
     let uid = &pod["metadata"]["uid"];
     let unread =
@@ -316,7 +318,8 @@ fn pull_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, S
     }
 }
 
-/// Returns the cause as it is told: older kubelets tell it in an event only, and while backing off in no status at all.
+/// Returns the reported cause. Older kubelets report it in an event only, and the status does not contain it during a
+/// back-off.
 fn told_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, String) {
     let of_message = classify_pull(message);
     if of_message != PullProblem::Other {
@@ -336,10 +339,11 @@ fn told_problem(pod: &Value, message: &str, events: &[Value]) -> (PullProblem, S
     )
 }
 
-/// Sorts a message by the words of containerd and CRI-O. The order matters: a message may hold several.
+/// Classifies a message by the texts of containerd and CRI-O. The order matters, because a message may contain several
+/// of them.
 fn classify_pull(message: &str) -> PullProblem {
     const WORDS: [(&str, PullProblem); 25] = [
-        // First: a name server that refuses or is not reached is no registry that does.
+        // This must be first: a failure of the name server is not one of the registry.
         ("dial tcp: lookup ", PullProblem::NoSuchHost),
         ("unknown authority", PullProblem::UnknownAuthority),
         ("x509", PullProblem::Certificate),
@@ -380,8 +384,8 @@ fn classify_pull(message: &str) -> PullProblem {
     known.map_or(PullProblem::Other, |(_, problem)| *problem)
 }
 
-/// A message without what is quoted in it and without references: images and hosts are named by others, perhaps after one
-/// of the words that are looked for.
+/// Removes quoted text and references from a message. Names of images and hosts are chosen by others and may contain
+/// one of the searched texts.
 fn without_names(message: &str) -> String {
     let unquoted: Vec<&str> = message.split('"').step_by(2).collect();
     let unquoted = unquoted.join(" ");
@@ -427,7 +431,7 @@ mod tests {
         diagnose(&scene(pods, Vec::new())).map(|sighting| sighting.stuck)
     }
 
-    /// The messages are worded as by containerd 1.6 to 2, CRI-O and Docker's registry.
+    /// The messages of containerd 1.6 to 2, CRI-O and Docker's registry.
     #[test]
     fn pull_messages_are_understood() {
         for (message, problem) in [
@@ -473,7 +477,7 @@ mod tests {
             ),
             ("dial tcp 10.0.0.1:443: i/o timeout", PullProblem::TimedOut),
             ("Back-off pulling image \"r/a:1\"", PullProblem::Other),
-            // Of containerd 1.6 below kubelet 1.36, as the test cluster gave them.
+            // Messages of containerd 1.6 with a kubelet before 1.36, observed in the test cluster.
             (
                 "failed to pull and unpack image \"n.test:5443/a@sha256:0\": failed to resolve reference \"n.test:5443/a@sha256:0\": failed to do request: Head \"https://n.test:5443/v2/a/manifests/sha256:0\": dial tcp: lookup n.test on 10.255.255.53:53: dial udp 10.255.255.53:53: connect: network is unreachable",
                 PullProblem::NoSuchHost,
@@ -486,7 +490,7 @@ mod tests {
                 "failed to pull and unpack image \"r/a:1\": failed to do request: Head \"https://r/v2/a\": dial tcp: lookup r on 10.0.0.1:53: read udp 10.0.0.2:4->10.0.0.1:53: read: connection refused",
                 PullProblem::NoSuchHost,
             ),
-            // What an image is called says nothing.
+            // The name of an image is ignored.
             (
                 "failed to pull and unpack image \"r/x509:401\": failed to resolve reference \"r/x509:401\": r/x509:401: not found",
                 PullProblem::NotFound,

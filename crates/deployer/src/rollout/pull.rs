@@ -1,4 +1,5 @@
-//! A pod of which nothing is wanted but its image on its node: made, watched, and told apart from one that cannot have it.
+//! Probe pods, which test whether a node can pull an image ([`Cluster::probe`]). A pod is created, observed, and
+//! deleted again.
 
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::read::object_in;
 use crate::stuck::{PullFailure, Stuck};
 use crate::write::apply::FieldManager;
 
-/// The reasons for which a container that has its image waits, since it cannot be made or started all the same.
+/// The waiting reasons of a container whose image was pulled but that cannot be created or started.
 const PULLED: [&str; 4] = [
     "CreateContainerConfigError",
     "CreateContainerError",
@@ -28,33 +29,33 @@ const PULLED: [&str; 4] = [
     "RunContainerError",
 ];
 
-/// One look at a pod.
+/// The state of a probe pod.
 #[derive(Debug)]
 enum PodLook {
     /// The node of the pod has the image.
     Pulled,
-    /// The node has no image yet, or will not have it.
+    /// The node does not have the image yet, or cannot pull it.
     Without {
         sighting: Option<Sighting>,
         awaited: Option<Awaited>,
     },
-    /// The pod ended before its image came, for this reason.
+    /// The pod terminated before its image was pulled, for this reason.
     Over(String),
 }
 
-/// A pod that is there to have its image pulled. It goes with this value: at once where it is removed, in the background
-/// where it is dropped. Must be dropped in a tokio runtime.
+/// A pod that tests an image pull. It is deleted with this value: immediately by [`Probe::remove`], in the background
+/// if the value is dropped. Must be dropped in a tokio runtime.
 #[derive(Debug)]
 pub struct Probe {
     cluster: Cluster,
     pod: Object,
-    /// The count of the probe, as of a lease while it is held, so that whoever ends waits for both to be given back.
+    /// The count of this probe among the held leases, so that a program that exits waits for its deletion.
     counted: Option<Counted>,
 }
 
 impl Cluster {
-    /// Creates a pod to have its image pulled. One that quotas or admission rules refuse is an [`Error::Pull`] that names
-    /// them; one of the same name that is there already an [`Error::Changed`].
+    /// Creates a probe pod. Fails with [`Error::Pull`] if quotas or admission rules reject it, and with
+    /// [`Error::Changed`] if a pod of the same name exists.
     pub async fn probe(
         &self,
         pod: &Object,
@@ -91,7 +92,7 @@ impl Cluster {
             return Ok(PodLook::Over(why));
         }
         let namespace = pod.namespace().unwrap_or_default();
-        // Of a pod that has a node, only events say whether it pulls.
+        // Only events tell whether a scheduled pod pulls its image.
         let events = if value["spec"]["nodeName"].is_string() {
             self.events_of(namespace, &value["metadata"]["uid"]).await?
         } else {
@@ -114,10 +115,10 @@ impl Cluster {
 }
 
 impl Probe {
-    /// Waits until the node of the pod has its image, whether or not the program in it can be started. Ends early with
-    /// [`Error::Pull`] when the pod's state shows that the image will not come. `deadline` is how long nothing may be
-    /// seen to happen: a node that pulls is waited for, up to [`limits::PULLING`]. Tells what is waited for whenever it
-    /// changes. Reads the pod, and its Events as far as we may.
+    /// Waits until the node has the image, whether or not its program can be started. Fails early with [`Error::Pull`]
+    /// if the state of the pod shows that the pull will not succeed. `deadline` is the time without observable
+    /// progress: while a node pulls, the wait continues up to [`limits::PULLING`]. Reports each change of the awaited
+    /// condition. Reads the pod, and its events if the user may read them.
     pub async fn pulled(&self, deadline: Duration, tell: Tell<'_, Awaited>) -> Result<(), Error> {
         let (cluster, pod) = (&self.cluster, &self.pod);
         let begun = Instant::now();
@@ -155,7 +156,7 @@ impl Probe {
         }
     }
 
-    /// Deletes the pod, as long as it is this one.
+    /// Deletes the pod, if it is still the same one.
     pub async fn remove(mut self) -> Result<(), Error> {
         let removed = removed(&self.cluster, &self.pod).await;
         self.counted = None;
@@ -171,15 +172,15 @@ impl Drop for Probe {
         let (cluster, pod) = (self.cluster.clone(), self.pod.clone());
         tokio::spawn(async move {
             let _counted = counted;
-            // Nobody is left to be told. Whoever makes the next one finds it.
+            // An error cannot be reported here. The next probe finds the pod.
             let _ = removed(&cluster, &pod).await;
         });
     }
 }
 
-/// Deletes this very pod, whatever its state is by now.
+/// Deletes this pod, identified by its uid, in any state.
 async fn removed(cluster: &Cluster, pod: &Object) -> Result<(), Error> {
-    // Nothing runs in it that would need time to end.
+    // The pod runs nothing that needs time to stop.
     let options = json!({
         "apiVersion": "v1",
         "kind": "DeleteOptions",
@@ -190,7 +191,7 @@ async fn removed(cluster: &Cluster, pod: &Object) -> Result<(), Error> {
     let doing = format!("delete {}", pod.reference());
     let call = Call::json(Method::DELETE, path, &options, &doing)?;
     match cluster.call(&call).await {
-        // One that somebody has deleted and made anew is not ours.
+        // A recreated pod with the same name is not this one.
         Ok(_) | Err(Error::NotFound { .. } | Error::Changed { .. }) => Ok(()),
         Err(error) => Err(error),
     }
@@ -206,7 +207,7 @@ fn failure(pod: &Object, live: Option<&Object>, stuck: Stuck, detail: &str) -> E
     }))
 }
 
-/// Whether every container has its image: it was made of it, or could not be for another reason.
+/// Checks whether every container has its image: it was created from it, or could not be for another reason.
 fn has_image(pod: &Value) -> bool {
     let has = |status: &Value| {
         let reason = status["state"]["waiting"]["reason"].as_str();
@@ -217,8 +218,9 @@ fn has_image(pod: &Value) -> bool {
     containers.peek().is_some() && containers.all(has)
 }
 
-/// Whether the node says so before it has made the container, which takes it longer than pulling a small image. Whoever
-/// may write Events could say it too: then the pods of the Deployment tell what is wrong.
+/// Checks whether an event reports the image as pulled. It precedes the creation of the container, which takes longer
+/// than pulling a small image. The event may be forged by anyone who may write events; in that case, the failure shows
+/// in the pods of the Deployment.
 fn has_pulled(pod: &Value, events: &[Value]) -> bool {
     let uid = &pod["metadata"]["uid"];
     let mut of_pod = events
@@ -227,7 +229,7 @@ fn has_pulled(pod: &Value, events: &[Value]) -> bool {
     of_pod.any(|event| event["reason"] == "Pulled")
 }
 
-/// Returns why a pod has ended, if it has.
+/// Returns the reason why a pod has terminated, if it has.
 fn over(pod: &Value) -> Option<String> {
     let status = &pod["status"];
     if status["phase"] != "Failed" && status["phase"] != "Succeeded" {

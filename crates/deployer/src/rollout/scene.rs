@@ -1,4 +1,5 @@
-//! Reading what a diagnosis looks at: what makes the pods of a workload's current version, the pods and their events.
+//! Reading of the objects for a diagnosis: the owner of the pods of a workload's current version, the pods, and their
+//! events.
 
 use serde_json::Value;
 
@@ -11,27 +12,27 @@ use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::Selector;
 use crate::stuck::unsettled::Settled;
 
-/// The label that a `ReplicaSet`'s template has beyond its Deployment's.
+/// The label that a `ReplicaSet` adds to the template of its Deployment.
 pub(super) const TEMPLATE_HASH: &str = "pod-template-hash";
 
 /// The `ReplicaSet` of a Deployment's current version.
 pub(super) enum Set {
-    /// The `ReplicaSet` is there.
+    /// The `ReplicaSet` exists.
     Found(Object),
-    /// The `ReplicaSet` is not made yet.
+    /// The `ReplicaSet` is not created yet.
     Absent,
-    /// The user may not look.
+    /// The user may not read it.
     Unseen,
 }
 
-/// A workload that has pods, by how they are found.
+/// The kinds of workloads with pods, by the way in which their pods are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Workload {
-    /// The workload has a `ReplicaSet` per version that makes them.
+    /// A workload with a `ReplicaSet` per version that owns the pods.
     Deployment,
-    /// Makes them itself.
+    /// A workload that owns its pods.
     Maker,
-    /// The workload is a pod itself.
+    /// A pod.
     Pod,
 }
 
@@ -49,8 +50,8 @@ impl Workload {
 }
 
 impl Cluster {
-    /// Reads everything that a diagnosis of a workload looks at; `None` while a Deployment's current version has no
-    /// `ReplicaSet`, and for what is no workload.
+    /// Reads the objects for a diagnosis of a workload; `None` while a Deployment's current version has no
+    /// `ReplicaSet`, and for other kinds of objects.
     pub(crate) async fn scene_of(&self, object: &Object) -> Result<Option<Scene>, Error> {
         let pods = match Workload::of(object) {
             None => return Ok(None),
@@ -80,7 +81,7 @@ impl Cluster {
         }))
     }
 
-    /// Reads everything that a diagnosis looks at; `None` while the current version has no `ReplicaSet`.
+    /// Reads the objects for a diagnosis of a Deployment; `None` while the current version has no `ReplicaSet`.
     pub(super) async fn scene(&self, deployment: &Object) -> Result<Option<Scene>, Error> {
         let (maker, pods): (_, Vec<Value>) = match self.current_set(deployment).await? {
             Set::Absent => return Ok(None),
@@ -107,13 +108,13 @@ impl Cluster {
         }))
     }
 
-    /// The `ReplicaSet` of a Deployment's current version.
+    /// Returns the `ReplicaSet` of a Deployment's current version.
     pub(super) async fn current_set(&self, deployment: &Object) -> Result<Set, Error> {
         let sets = self.selected(deployment, "apps/v1", "ReplicaSet").await?;
         let Some(sets) = sets else {
             return Ok(Set::Unseen);
         };
-        // Of several, its controller takes the oldest.
+        // If there is more than one, the controller uses the oldest.
         let current = sets
             .into_iter()
             .filter(|set| is_current(set.as_value(), deployment.as_value()))
@@ -121,7 +122,7 @@ impl Cluster {
         Ok(current.map_or(Set::Absent, Set::Found))
     }
 
-    /// The pods of a workload that this maker of it has made and that are not on their way out.
+    /// Returns the pods of a workload that this owner has created and that are not being deleted.
     pub(super) async fn pods_of(
         &self,
         workload: &Object,
@@ -137,7 +138,7 @@ impl Cluster {
             .collect())
     }
 
-    /// Returns the objects that a workload's selector finds; `None` without the right to look.
+    /// Returns the objects that match a workload's selector; `None` if the user may not list them.
     pub(super) async fn selected(
         &self,
         workload: &Object,
@@ -152,7 +153,8 @@ impl Cluster {
         )
     }
 
-    /// Returns how a Job that is gone ended, by its events: Jobs with a time to live are cleaned up, even at once.
+    /// Returns the result of a deleted Job from its events. A Job with a time to live can be deleted immediately after
+    /// its end.
     pub(crate) async fn end_of_job(
         &self,
         job: &ObjectRef,
@@ -194,7 +196,7 @@ impl Cluster {
     }
 }
 
-/// Returns how a Job ended by the newest event that tells of it; of this very Job where its uid is known.
+/// Returns the result of a Job from the newest event that reports one; only of the Job with this uid, if it is known.
 fn end_of_job(uid: Option<&str>, events: &[Value]) -> Option<Settled> {
     let ours = |event: &&Value| uid.is_none() || event["involvedObject"]["uid"].as_str() == uid;
     let told = |event: &Value| match event["reason"].as_str()? {
@@ -214,7 +216,7 @@ fn end_of_job(uid: Option<&str>, events: &[Value]) -> Option<Settled> {
     ends.max_by_key(|(time, _)| *time).map(|(_, end)| end)
 }
 
-/// Returns nothing for what we may not read: it does not help the diagnosis, and does not stop the wait either.
+/// Converts a missing permission to `None`: the diagnosis is then less precise, and the wait continues.
 fn permitted<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
         Ok(value) => Ok(Some(value)),
@@ -223,7 +225,7 @@ fn permitted<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     }
 }
 
-/// Returns how many pods a workload asks for; at least, where it does not say.
+/// Returns the desired number of pods of a workload, or one if it is not set.
 pub(crate) fn wanted(workload: &Object) -> u64 {
     let value = workload.as_value();
     let wanted = match workload.gvk().kind.as_str() {
@@ -233,19 +235,19 @@ pub(crate) fn wanted(workload: &Object) -> u64 {
     wanted.as_u64().unwrap_or(1)
 }
 
-/// The version of its `StatefulSet` that a pod is of.
+/// Returns the revision of its `StatefulSet` that a pod belongs to.
 pub(super) fn revision_of(pod: &Value) -> &Value {
     &pod["metadata"]["labels"]["controller-revision-hash"]
 }
 
-/// Whether a pod is of its maker's current version, as the maker's controller marks both. One of a kind that does not
-/// mark them is.
+/// Checks whether a pod belongs to its owner's current version, by the marks that the controller sets on both. Pods of
+/// other kinds always do.
 fn is_of_current_version(pod: &Value, maker: &Value) -> bool {
     let labels = &pod["metadata"]["labels"];
     let marks = [
-        // Of a StatefulSet.
+        // StatefulSet.
         (revision_of(pod), &maker["status"]["updateRevision"]),
-        // Of a DaemonSet.
+        // DaemonSet.
         (
             &labels["pod-template-generation"],
             &maker["metadata"]["annotations"]["deprecated.daemonset.template.generation"],
@@ -270,8 +272,8 @@ fn selector_of(workload: &Value) -> Option<Selector> {
     )
 }
 
-/// Whether a `ReplicaSet` is that of the Deployment's current version: by its template, as the controller itself
-/// decides. The revision in the annotations is written later, and on the two at different times.
+/// Checks whether a `ReplicaSet` belongs to the Deployment's current version. The templates are compared, as the
+/// controller does. The revision annotations are written later, and not on both objects at the same time.
 fn is_current(set: &Value, deployment: &Value) -> bool {
     let mut template = set["spec"]["template"].clone();
     if let Some(labels) = template["metadata"]["labels"].as_object_mut() {

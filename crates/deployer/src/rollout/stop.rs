@@ -1,4 +1,4 @@
-//! Whether a workload that is to have no pods has none: what comes in its place must not run beside them.
+//! Checks that a workload that was scaled to zero has no pods, because its replacement must not run at the same time.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::object::Object;
 
 impl Cluster {
-    /// The pods of all versions of a workload, with those on their way out.
+    /// Returns the pods of all versions of a workload, including those being deleted.
     pub(crate) async fn all_pods_of(&self, workload: &Object) -> Result<Vec<Object>, Error> {
         let sets = self.selected(workload, "apps/v1", "ReplicaSet").await?;
         let uid = |object: &Object| object.as_value()["metadata"]["uid"].clone();
@@ -23,8 +23,8 @@ impl Cluster {
     }
 }
 
-/// Whether its controller has seen that it is to have no pods, and has taken them all away. Its status does not count
-/// pods that are on their way out.
+/// Checks whether the controller has observed the scale to zero and has deleted all pods. The status does not count
+/// pods that are still terminating.
 pub(crate) fn is_stopped(workload: &Value) -> bool {
     let status = &workload["status"];
     let observed = status["observedGeneration"].as_u64();

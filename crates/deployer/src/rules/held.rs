@@ -1,11 +1,11 @@
-//! The rules that we hold ourselves, as far as they were asked for.
+//! The cache of the rules that the user holds.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::PolicyRule;
 
-/// The rules that we hold, by namespace.
+/// The rules that the user holds, by namespace.
 #[derive(Debug, Default)]
 pub(crate) struct HeldRules(Mutex<HashMap<String, Arc<[PolicyRule]>>>);
 
@@ -18,7 +18,7 @@ impl HeldRules {
         self.lock().insert(namespace.to_owned(), rules);
     }
 
-    /// Forgets everything, so that what we were given since is seen.
+    /// Clears the cache, so that rules granted since are seen.
     pub(crate) fn forget(&self) {
         self.lock().clear();
     }

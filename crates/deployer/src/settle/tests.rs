@@ -1,10 +1,10 @@
-//! Tests with the cases by which kstatus tests itself, and those in which this crate judges otherwise.
+//! The test cases of kstatus, and those in which this crate differs.
 
 use serde_json::json;
 
 use super::*;
 
-/// Returns the judgement as `ready`, `pending: why` or `failed: why`.
+/// Returns the state as `ready`, `pending: why` or `failed: why`.
 fn judged(api_version: &str, kind: &str, generation: u64, more: &Value) -> String {
     let mut value = json!({"apiVersion": api_version, "kind": kind,
         "metadata": {"name": "test", "generation": generation}});
@@ -18,7 +18,7 @@ fn judged(api_version: &str, kind: &str, generation: u64, more: &Value) -> Strin
     }
 }
 
-/// Objects of one kind with a spec and a status, and how each is judged.
+/// Objects of one kind with a spec and a status, and the expected states.
 #[track_caller]
 fn all(api_version: &str, kind: &str, cases: &[(Value, Value, &str)]) {
     for (spec, status, expected) in cases {
@@ -263,7 +263,7 @@ fn a_pod_is_ready_when_it_says_so_or_has_succeeded() {
             (json!({}), phase("Running", "True"), "ready"),
             (json!({}), crashing, "pending: it is running but not ready"),
             (json!({}), phase("Succeeded", "False"), "ready"),
-            // Where kstatus takes it to be settled.
+            // kstatus regards it as ready.
             (
                 json!({}),
                 phase("Failed", "False"),
@@ -290,7 +290,7 @@ fn a_job_is_ready_when_it_has_completed_or_is_suspended() {
                 told("Failed", "BackoffLimitExceeded"),
                 "failed: BackoffLimitExceeded",
             ),
-            // Where kstatus takes it to be settled.
+            // kstatus regards it as ready.
             (
                 json!({"completions": 10}),
                 begun.clone(),

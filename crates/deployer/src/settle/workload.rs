@@ -1,25 +1,25 @@
-//! Workloads: by the numbers in their status, which count pods.
+//! The readiness of workloads, by the numbers of pods in their status.
 
 use serde_json::Value;
 
 use super::{Settled, failed, pending, unobserved, words, words_of};
 use crate::object::{Object, condition};
 
-/// The deadline of a Deployment where none is set: its controller then tells of no progress.
+/// The progress deadline of a Deployment without a deadline. Its controller then does not report progress.
 const NO_DEADLINE: u64 = 2_147_483_647;
 
-/// A progress deadline that a Deployment has missed with its current version, as its controller says.
+/// A progress deadline that a Deployment has missed with its current version, as its controller reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissedDeadline {
-    /// The controller's own words.
+    /// The controller's message.
     pub words: String,
-    /// When the controller said so: one that was missed before and again is another one.
+    /// The time of the report, which distinguishes a repeated miss from an earlier one.
     said_at: Option<String>,
 }
 
 impl MissedDeadline {
-    /// Returns the deadline that an object has missed; none of other kinds, and none before the controller has seen the
-    /// current version. `kubectl rollout status` fails where there is one.
+    /// Returns the deadline that an object has missed. The result is `None` for other kinds, and before the controller
+    /// has observed the current version. `kubectl rollout status` fails in the same case.
     #[must_use]
     pub fn of(object: &Object) -> Option<Self> {
         let (kind, value) = (object.gvk(), object.as_value());
@@ -43,7 +43,7 @@ pub(super) fn deployment(value: &Value) -> Settled {
         return Settled::Failed(missed.words);
     }
     let progressing = condition(value, "Progressing");
-    let reason = |reason: &str| progressing.is_some_and(|it| it["reason"] == reason);
+    let reason = |reason: &str| progressing.is_some_and(|condition| condition["reason"] == reason);
     let wanted = wanted(value);
     let status = |field| status(value, field);
     let (existing, updated) = (status("replicas"), status("updatedReplicas"));
@@ -56,7 +56,8 @@ pub(super) fn deployment(value: &Value) -> Settled {
         return told;
     }
     let deadline = value["spec"]["progressDeadlineSeconds"].as_u64();
-    let done = progressing.is_some_and(|it| it["status"] == "True");
+    let done = progressing.is_some_and(|condition| condition["status"] == "True");
+    // Without a deadline, the controller does not report progress, so the condition is not required.
     if deadline.unwrap_or(NO_DEADLINE) != NO_DEADLINE && !(done && reason("NewReplicaSetAvailable"))
     {
         return pending("its ReplicaSet is not complete yet");
@@ -78,10 +79,11 @@ pub(super) fn stateful_set(value: &Value) -> Settled {
     if let Some(told) = told {
         return told;
     }
-    // Pods of an earlier version run until somebody deletes them.
+    // Pods of an earlier version run until a user deletes them.
     if strategy["type"] == "OnDelete" {
         return Settled::Ready;
     }
+    // Only pods with an ordinal from `partition` on are updated.
     if let Some(partition) = strategy["rollingUpdate"]["partition"].as_u64() {
         let renewed = wanted.saturating_sub(partition);
         return counted(updated, renewed, "pods are of this version").unwrap_or(Settled::Ready);
@@ -154,14 +156,14 @@ pub(super) fn job(value: &Value) -> Settled {
     if value["status"]["startTime"].is_null() {
         return pending("it has not started yet");
     }
-    // Counted are pods that have succeeded; one of them is enough where no number is asked for.
+    // The number counts succeeded pods; one is sufficient if no number is set.
     let wanted = value["spec"]["completions"].as_u64().unwrap_or(1);
     counted(status(value, "succeeded"), wanted, "pods have succeeded")
         .unwrap_or_else(|| pending("its last pods have not ended yet"))
 }
 
-/// Returns the number of ready pods of a workload, and the number that it wants. The pods of a
-/// Job are not counted: it wants none once it is done.
+/// Returns the number of ready pods of a workload and the desired number. The pods of a Job are not counted, because it
+/// needs none once it has completed.
 pub(super) fn pods(object: &Object) -> Option<[u64; 2]> {
     let (kind, value) = (object.gvk(), object.as_value());
     let [ready, wanted] = match (kind.group.as_str(), kind.kind.as_str()) {
@@ -175,11 +177,11 @@ pub(super) fn pods(object: &Object) -> Option<[u64; 2]> {
         ("", "Pod") => [u64::from(pod(value) == Settled::Ready), 1],
         _ => return None,
     };
-    // Pods that a workload no longer wants are still ready while they stop.
+    // Surplus pods stay ready while they stop.
     Some([ready.min(wanted), wanted])
 }
 
-/// Returns the number of pods asked for: one, where nothing is said.
+/// Returns the desired number of pods, or one if it is not set.
 fn wanted(value: &Value) -> u64 {
     value["spec"]["replicas"].as_u64().unwrap_or(1)
 }
@@ -192,12 +194,12 @@ fn is_true(value: &Value, kind: &str) -> bool {
     condition(value, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
-/// Returns what is pending where there are too few.
+/// Returns the pending state if there are too few.
 fn counted(have: u64, wanted: u64, what: &str) -> Option<Settled> {
     (have < wanted).then(|| Settled::Pending(format!("{have} of {wanted} {what}")))
 }
 
-/// Returns what is pending where there are too many.
+/// Returns the pending state if there are too many.
 fn surplus(have: u64, wanted: u64) -> Option<Settled> {
     let words = match have.saturating_sub(wanted) {
         0 => return None,

@@ -1,4 +1,4 @@
-//! Nodes that run no pods yet.
+//! Nodes that are not ready.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ pub struct UnreadyNodes {
 }
 
 impl UnreadyNodes {
-    /// Names the first [`limits::MAX_NAMED`] of these.
+    /// Keeps the first [`limits::MAX_NAMED`] nodes.
     pub(crate) fn of(mut nodes: Vec<UnreadyNode>) -> Self {
         let more = nodes.len().saturating_sub(limits::MAX_NAMED);
         nodes.truncate(limits::MAX_NAMED);

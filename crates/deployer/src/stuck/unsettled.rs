@@ -1,4 +1,4 @@
-//! Objects that are not settled, and what keeps them, in words.
+//! Objects that are not ready, with the reasons.
 
 use std::fmt;
 use std::time::Duration;
@@ -31,49 +31,49 @@ impl fmt::Display for Settled {
     }
 }
 
-/// Objects that do not settle.
+/// Objects that do not become ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unsettled {
-    /// The objects that were not settled when the wait ended; those first that ended it.
+    /// The objects that were not ready at the end of the wait. Objects that ended the wait come first.
     pub objects: Vec<Unready>,
-    /// The time that was waited.
+    /// The duration of the wait.
     pub after: Duration,
 }
 
-/// An object that does not settle.
+/// An object that does not become ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unready {
     /// The object.
     pub object: ObjectRef,
-    /// The state of the object, by its own status.
+    /// The state according to the status of the object.
     pub state: Settled,
-    /// The thing that its pods wait for, where it has some and it can be seen.
+    /// The condition that its pods wait for, if known.
     pub awaited: Option<String>,
-    /// The cause that is seen in its pods; looked for in the first [`limits::MAX_EXPLAINED`] workloads.
+    /// The cause observed in its pods. Only the first [`limits::MAX_EXPLAINED`] workloads are inspected.
     pub cause: Option<Cause>,
 }
 
-/// The cause that keeps the pods of a workload.
+/// The cause for which the pods of a workload do not become ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cause {
     /// The cause.
     pub stuck: Stuck,
-    /// The pod in which it is seen.
+    /// The pod in which it was observed.
     pub pod: Option<String>,
-    /// The cluster's own words.
+    /// The cluster's message.
     pub detail: String,
     /// The end of the container's log.
     pub log: Option<String>,
 }
 
 impl Unsettled {
-    /// The first cause that was found.
+    /// Returns the first known cause.
     #[must_use]
     pub fn cause(&self) -> Option<&Cause> {
         self.objects.iter().find_map(|one| one.cause.as_ref())
     }
 
-    /// Whether one has failed, so that waiting longer would not have helped.
+    /// Checks whether an object has failed, so that a longer wait would not have helped.
     #[must_use]
     pub fn has_failed(&self) -> bool {
         let mut objects = self.objects.iter();

@@ -1,4 +1,4 @@
-//! One look at an object that is waited for.
+//! One poll of an awaited object.
 
 use futures::stream::{self, StreamExt, TryStreamExt};
 
@@ -16,19 +16,19 @@ use crate::settle::{leaving, pending, settled};
 use crate::stuck::unsettled::Settled;
 use crate::stuck::{Passing, Stuck};
 
-/// One look at an object.
+/// The result of one poll of an object.
 #[derive(Debug)]
 pub(super) struct ObjectLook {
     pub(super) live: Option<Object>,
     pub(super) state: Settled,
     pub(super) awaited: Option<Awaited>,
-    /// The cause that is seen to keep its pods, and whether it goes away by itself.
+    /// The cause that affects its pods, and the likelihood that it is temporary.
     pub(super) seen: Option<(Stuck, Passing)>,
     /// The state of a rollout.
     pub(super) rollout: Option<rollout::Look>,
-    /// Whether it is ready for so long already that it need not be watched.
+    /// Indicates whether it has been ready long enough and does not need to be observed.
     pub(super) is_old: bool,
-    /// The goals that are to be waited for besides.
+    /// Additional goals to wait for.
     pub(super) further: Vec<Goal>,
 }
 
@@ -36,7 +36,7 @@ impl Cluster {
     pub(super) async fn look_at_all(&self, waiting: &[Waiting]) -> Result<Vec<ObjectLook>, Error> {
         let mut served = Vec::new();
         for one in waiting {
-            // A kind goes with its definition, and its objects with it.
+            // A kind is removed with its definition, and so are its objects.
             let may_go = matches!(one.goal, Goal::Gone(_));
             served.push(!may_go || self.serves(&one.goal.object().gvk).await?);
         }
@@ -125,7 +125,7 @@ impl Cluster {
         Ok(look)
     }
 
-    /// Whether clients find what an object adds to the server's kinds. What was known about them is asked for anew.
+    /// Checks whether clients can use the kinds that an object adds to the server. They are looked up again.
     async fn is_found(&self, live: &Object) -> Result<bool, Error> {
         if live.gvk().kind == "APIService" {
             let spec = &live.as_value()["spec"];
@@ -136,7 +136,7 @@ impl Cluster {
         self.is_served(live).await
     }
 
-    /// Returns the state of an object that is not there, and was seen so before.
+    /// Returns the state of an object that does not exist. `before` is its last known state.
     async fn absent(&self, object: &ObjectRef, before: Option<&Object>) -> Result<Settled, Error> {
         if !is_job(object) {
             return Ok(pending("it does not exist"));
@@ -163,7 +163,7 @@ impl ObjectLook {
         }
     }
 
-    /// Returns a look at an object that need not be watched.
+    /// Returns the result for an object that does not need to be observed.
     fn at_end(state: Settled) -> Self {
         Self {
             is_old: true,
@@ -188,7 +188,7 @@ impl ObjectLook {
         }
     }
 
-    /// Adds what the pods show.
+    /// Adds the state of the pods.
     fn at_pods(&mut self, live: &Object, scene: &Scene) {
         let sighting = diagnose(scene);
         let progress = RolloutProgress {
@@ -206,19 +206,19 @@ impl ObjectLook {
     }
 }
 
-/// Whether a cause goes away by itself while the rest of a release comes. Only what a node says about an image, and what
-/// the namespace says about the pods, is nothing that another object will change.
+/// Returns the likelihood that a cause is temporary while the rest of a release is applied. Only problems with an image
+/// and rejections by the namespace cannot be solved by other objects.
 fn passing(live: &Object, sighting: &Sighting) -> Passing {
     match &sighting.stuck {
         Stuck::Pull(_) | Stuck::WrongMachine | Stuck::NoProgram => sighting.stuck.passing(),
-        // Events, which other kinds tell it in, outlive their cause.
+        // Other kinds report it in events, which remain after the cause is solved.
         Stuck::PodSecurity if live.gvk().kind != "Deployment" => Passing::Likely,
         Stuck::PodSecurity => Passing::Perhaps,
         _ => Passing::Likely,
     }
 }
 
-/// Whether what is ready now may stop in its first seconds.
+/// Checks whether an object that is ready now may stop in its first seconds.
 fn may_stop(live: &Object) -> bool {
     let ended = live.as_value()["status"]["phase"] == "Succeeded";
     Workload::of(live).is_some() && !is_job(live.reference()) && !ended

@@ -13,7 +13,7 @@ const JOBS: &str = "/apis/batch/v1/namespaces/n/jobs";
 const PODS: &str = "/api/v1/namespaces/n/pods";
 const EVENTS: &str = "/api/v1/namespaces/n/events";
 
-/// A cluster that answers each path with what is there at its nth look; nothing means that it is not there.
+/// A cluster that answers each path by the number of the poll; `None` means that the object does not exist.
 async fn served(
     answer: impl Fn(&str, u64) -> Option<Value> + Send + Sync + 'static,
 ) -> (Cluster, std::sync::Arc<Mutex<Vec<Seen>>>) {
@@ -79,7 +79,7 @@ fn goals(objects: &[(&str, &str, &str)]) -> Vec<Goal> {
 const DB: (&str, &str, &str) = ("apps/v1", "StatefulSet", "db");
 const JOB: (&str, &str, &str) = ("batch/v1", "Job", "job");
 
-/// Waits for these, and says how it ended, how long it took and what was told.
+/// Waits for these goals. Returns the result, the duration and the reported states.
 async fn wait(
     cluster: &Cluster,
     objects: &[(&str, &str, &str)],
@@ -118,7 +118,7 @@ async fn what_an_api_server_refuses_after_its_start_is_looked_at_again() {
     };
     let (restarted, _) = answers(1..4).await;
     wait(&restarted, &[DB], DEADLINE).await.0.unwrap();
-    // Who may not read it from the beginning is not kept waiting.
+    // A permission that is missing from the beginning is not waited for.
     let (refusing, _) = answers(0..10).await;
     let (result, took, _) = wait(&refusing, &[DB], DEADLINE).await;
     assert!(matches!(result, Err(Error::Forbidden { .. })), "{result:?}");
@@ -152,7 +152,7 @@ async fn each_change_is_told_once() {
 async fn a_job_that_has_failed_ends_the_wait_with_the_end_of_its_log() {
     let (cluster, _) = served(|path, _| match path {
         path if path == format!("{SETS}/db") => Some(set("db", 0)),
-        // Ready, and watched: it is not among those that are not.
+        // Ready and observed: it is not among the objects that are not ready.
         path if path == format!("{SETS}/cache") => Some(unprobed("cache", 1)),
         path if path == format!("{JOBS}/job") => Some(job("Failed")),
         PODS => Some(json!({"items": [
@@ -236,7 +236,7 @@ async fn what_another_object_may_still_bring_is_waited_for_and_named_at_the_end(
             Some(refused),
             "0 of 1 pods are ready, the namespace's quota is used up: pods \"db-0\" is forbidden: exceeded quota: none",
         ),
-        // For a broken pod of the version before, its StatefulSet waits before it makes one of this version.
+        // A StatefulSet waits for a broken pod of the previous version before it creates one of this version.
         (
             of("old", &crash),
             None,
@@ -273,7 +273,7 @@ async fn what_a_controller_says_of_a_failure_must_last() {
     };
     let thing = [("v1", "ConfigMap", "thing")];
     let (cluster, _) = served(move |_, look| {
-        // Of the version before.
+        // Of the previous version.
         Some(stalled(if look < 20 { "True" } else { "False" }))
     })
     .await;
@@ -393,7 +393,7 @@ async fn a_pod_that_has_done_its_part_tells_nothing_of_its_job() {
     let (cluster, _) = served(move |path, look| match path {
         path if path == format!("{JOBS}/job") && look < 2 => Some(job("FailureTarget")),
         path if path == format!("{JOBS}/job") => Some(job("Complete")),
-        // After attempts that have failed.
+        // After failed attempts.
         PODS => Some(json!({"items": [pod("job-1", "job", "", "Succeeded", &done)]})),
         _ => None,
     })
@@ -529,7 +529,9 @@ async fn a_workload_is_stopped_once_its_last_pod_is_gone() {
         .await
         .unwrap();
     let seen = seen.lock().unwrap();
-    let pods = seen.iter().filter(|it| it.path.ends_with("/pods/ours"));
+    let pods = seen
+        .iter()
+        .filter(|request| request.path.ends_with("/pods/ours"));
     assert_eq!(pods.count(), 3, "{seen:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Server-side apply: for real, as a trial, and as a difference to what is there.
+//! Server-side apply ([`Cluster::apply`]), dry runs ([`Cluster::dry_run`]) and differences ([`Cluster::diff`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,23 +17,23 @@ use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::object_in;
 
-/// The server's words when an admission webhook has side effects, which a trial must not have.
+/// The server's message if an admission webhook has side effects, which a dry run must not have.
 pub(super) const NO_DRY_RUN: &str = "does not support dry run";
 
-/// Longest name of a field manager that the server takes.
+/// The maximum length of a field manager's name on the server.
 const MAX_MANAGER: usize = 128;
 
-/// The name under which the server remembers which fields are ours.
+/// The name under which the server records the fields that this program owns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldManager(String);
 
-/// The text is not a field manager's name: empty, longer than 128 bytes or not printable.
+/// The error for an invalid name of a field manager: empty, longer than 128 bytes or not printable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid field manager name")]
 pub struct FieldManagerError;
 
 impl FieldManager {
-    /// Checks a name.
+    /// Validates a name.
     pub fn new(name: &str) -> Result<Self, FieldManagerError> {
         let good = !name.is_empty()
             && name.len() <= MAX_MANAGER
@@ -45,7 +45,7 @@ impl FieldManager {
         }
     }
 
-    /// The name.
+    /// Returns the name.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -74,18 +74,18 @@ pub enum Applied {
     Unchanged,
 }
 
-/// The outcome that applying one object would have.
+/// The result of a dry run of one object.
 #[derive(Debug)]
 pub enum Trial {
-    /// Applying would work.
+    /// Applying would succeed.
     Would(Box<Difference>),
-    /// The server cannot try it before something else of the same list is there.
+    /// The server cannot dry-run it before an earlier object of the same list exists.
     Later {
         /// The object that is missing: the namespace or the custom resource definition.
         missing: ObjectRef,
     },
-    /// The server refuses it by the definition of its kind that it has, which one that comes before it in the same list
-    /// changes. The difference is estimated.
+    /// The server rejects it by the current definition of its kind, which an earlier object of the same list changes.
+    /// The difference is estimated.
     Redefined(Box<Difference>),
     /// Applying would fail.
     Refused(Error),
@@ -94,35 +94,37 @@ pub enum Trial {
 /// The difference that applying an object would make.
 #[derive(Debug)]
 pub struct Difference {
-    /// The outcome that it would have.
+    /// The outcome of applying it.
     pub applied: Applied,
     /// The fields that would change.
     pub changes: Vec<FieldChange>,
-    /// The object that is there.
+    /// The current object.
     pub before: Option<Object>,
-    /// The object that would be there, with the server's defaults, unless an admission webhook cannot be tried.
+    /// The object after applying it, with the server's defaults unless an admission webhook does not support dry runs.
     pub after: Object,
     /// The fields that would be taken over from other managers.
     pub taken: Vec<FieldConflict>,
 }
 
 impl Difference {
-    /// Whether the object would have another specification: labels, for example, are of no account.
+    /// Checks whether the specification would change. Labels, for example, are ignored.
     fn changes_spec(&self) -> bool {
-        self.changes.iter().any(|it| it.path.starts_with(".spec"))
+        self.changes
+            .iter()
+            .any(|change| change.path.starts_with(".spec"))
     }
 }
 
-/// The server's answer to an object that was tried.
+/// The server's result of a dry run.
 pub(super) struct Tried {
     pub(super) applied: Applied,
-    /// The object that would be there.
+    /// The object after applying it.
     pub(super) after: Object,
     /// The fields that would be taken over from other managers.
     pub(super) taken: Vec<FieldConflict>,
 }
 
-/// Whether the server keeps the result.
+/// The mode of a patch: stored by the server or a dry run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Run {
     Real,
@@ -130,7 +132,7 @@ pub(super) enum Run {
 }
 
 impl Cluster {
-    /// Makes an object be as described. Fields that are not mentioned stay, unless they were ours before.
+    /// Applies an object. Fields that it does not contain are kept, unless this manager owns them.
     pub async fn apply(
         &self,
         object: &Object,
@@ -140,7 +142,7 @@ impl Cluster {
         let mut pause = limits::FIRST_PAUSE;
         for _ in 1..limits::ATTEMPTS {
             match self.apply_once(object, manager, conflicts).await {
-                // A controller was quicker, for example with the ServiceAccount of a new namespace.
+                // A controller was faster, for example with the ServiceAccount of a new namespace.
                 Err(Error::Changed { .. }) => tokio::time::sleep(pause).await,
                 other => return other,
             }
@@ -169,8 +171,9 @@ impl Cluster {
         Ok(applied)
     }
 
-    /// Returns what [`Cluster::apply`] would change; empty when nothing. The server computes it and keeps nothing.
-    /// Where an admission webhook cannot be tried, the object is compared with what is there instead, defaults and all.
+    /// Returns the changes that [`Cluster::apply`] would make; empty if there are none. The server computes them in a
+    /// dry run. If an admission webhook does not support dry runs, the object is compared with the current one instead,
+    /// without defaults.
     pub async fn diff(
         &self,
         object: &Object,
@@ -181,7 +184,7 @@ impl Cluster {
         self.difference(object, before, manager, conflicts).await
     }
 
-    /// Returns the difference to an object that is as it was seen `before`.
+    /// Returns the difference to the state `before` of an object.
     async fn difference(
         &self,
         object: &Object,
@@ -211,7 +214,7 @@ impl Cluster {
         }
     }
 
-    /// Asks the server what applying an object that is as it was seen `before` would give; it keeps nothing of it.
+    /// Dry-runs the application of an object whose current state is `before`.
     pub(super) async fn tried(
         &self,
         object: &Object,
@@ -224,7 +227,7 @@ impl Cluster {
             self.patch(object, body, before, manager, conflicts, Run::Dry)
                 .await
         };
-        // Whoever forces is not told whose fields are taken: only a refusal names them.
+        // A forced apply does not report whose fields it takes over; only a refused one does.
         let mut tried = run(Conflicts::Refuse).await;
         let mut taken = Vec::new();
         if let Err(Error::Conflict {
@@ -233,7 +236,7 @@ impl Cluster {
         }) = tried
         {
             taken = owned;
-            // What a creation left that was cut off before its fields were claimed is its own.
+            // If an earlier creation was interrupted before its fields were claimed, they belong to this manager.
             taken.retain(|field| field.manager != manager.as_str());
             if conflicts == Conflicts::Refuse && !taken.is_empty() {
                 let conflicts = taken;
@@ -249,8 +252,8 @@ impl Cluster {
         })
     }
 
-    /// Tries a whole list, in its order: what the server would say to each object, its admission rules and webhooks
-    /// included. Fails as a whole only when the server could not be asked. Needs the rights that applying needs.
+    /// Dry-runs a list in order, including admission rules and webhooks. Fails as a whole only if the server does not
+    /// answer. Requires the same permissions as applying.
     pub async fn dry_run(
         &self,
         objects: &[Object],
@@ -269,7 +272,7 @@ impl Cluster {
         Ok(trials)
     }
 
-    /// Finds the objects among those refused of which the definition changes before.
+    /// Finds the rejected objects whose definition is changed by an earlier object of the list.
     async fn find_redefined(
         &self,
         objects: &[Object],
@@ -318,7 +321,7 @@ impl Cluster {
         Ok((object.reference().clone(), trial))
     }
 
-    /// Applies a body, which says what the object is to be, and perhaps in which state it must be found.
+    /// Applies a body, which contains the desired object and possibly a precondition on its current state.
     pub(super) async fn patch(
         &self,
         object: &Object,
@@ -333,7 +336,7 @@ impl Cluster {
             "{} {what}",
             if run == Run::Dry { "dry-run" } else { "apply" }
         );
-        // By default, a server may drop a field that it does not know, and say so in a header only.
+        // By default, a server may drop an unknown field and report it only in a header.
         let path = format!(
             "{}?fieldManager={}&fieldValidation=Strict&force={}{}",
             self.object_path(what).await?,
@@ -341,7 +344,7 @@ impl Cluster {
             conflicts == Conflicts::Force,
             if run == Run::Dry { "&dryRun=All" } else { "" },
         );
-        // What is sent is JSON, which is YAML. The server knows server-side apply by the name of this type.
+        // The body is JSON, which is valid YAML. The server identifies server-side apply by this content type.
         let call = Call::typed(
             Method::PATCH,
             path,
@@ -358,7 +361,8 @@ impl Cluster {
     }
 }
 
-/// Another stored version alone is no change: it also counts what controllers write into the status, and who owns what.
+/// Returns the outcome. A new resource version alone is no change: it also counts changes of the status and of field
+/// owners.
 fn outcome(status: StatusCode, before: Option<&Object>, after: &Object) -> Applied {
     match before {
         _ if status == StatusCode::CREATED => Applied::Created,
@@ -368,7 +372,7 @@ fn outcome(status: StatusCode, before: Option<&Object>, after: &Object) -> Appli
     }
 }
 
-/// Estimates a difference from only the fields that the object mentions: what others set stays.
+/// Estimates a difference from the fields that the object contains. Fields of other managers are kept.
 fn estimate(before: Option<Object>, object: &Object) -> Difference {
     let mentioned: Vec<_> = changes(before.as_ref(), object)
         .into_iter()
@@ -393,7 +397,7 @@ fn estimate(before: Option<Object>, object: &Object) -> Difference {
     }
 }
 
-/// Sets the fields that are mentioned, and leaves all others. An object's depth is bounded.
+/// Sets the contained fields and keeps all others. The recursion is bounded by the depth of an object.
 fn lay(below: &mut Value, mentioned: &Value) {
     match (below, mentioned) {
         (Value::Object(below), Value::Object(mentioned)) => {
@@ -405,7 +409,7 @@ fn lay(below: &mut Value, mentioned: &Value) {
     }
 }
 
-/// The server's words about a Secret may quote it.
+/// Replaces the server's message about a Secret, which may quote its content.
 pub(crate) fn guarded(object: &Object, error: Error) -> Error {
     match error {
         Error::Invalid { doing, .. }
@@ -419,11 +423,11 @@ pub(crate) fn guarded(object: &Object, error: Error) -> Error {
     }
 }
 
-/// The objects and kinds that the list itself will bring into the cluster.
+/// The objects and kinds that the list itself will create.
 struct Coming {
     /// Namespaces and roles.
     needed: BTreeSet<ObjectRef>,
-    /// Kinds, and the definition that brings each.
+    /// The kinds, and the definition that adds each.
     kinds: BTreeMap<Gvk, ObjectRef>,
 }
 
@@ -438,8 +442,8 @@ impl Coming {
         }
     }
 
-    /// The namespace, or the role that a binding refers to: a user who may not bind at will is told that it is not
-    /// there before he is told anything else.
+    /// Returns the namespace of an object, or the role that a binding refers to, if the list creates it. A server
+    /// reports a missing role before a missing permission to bind.
     fn needed_by(&self, object: &Object) -> Option<ObjectRef> {
         let namespace = object
             .namespace()
@@ -456,7 +460,7 @@ impl Coming {
     }
 }
 
-/// The kinds that an object brings, each with the object.
+/// Returns the kinds that an object adds, each with the object.
 fn brought(object: &Object) -> impl Iterator<Item = (Gvk, ObjectRef)> {
     let kinds = defined_kinds(object).into_iter();
     kinds.map(|kind| (kind, object.reference().clone()))
@@ -649,7 +653,7 @@ mod tests {
         }
     }
 
-    /// A server on which this manager has an object's field.
+    /// A server on which this manager owns a field of an object.
     async fn owned_by(owner: &'static str) -> Cluster {
         let (cluster, _) = cluster(move |request| match request.method.as_str() {
             "GET" => Answer::json(200, &map("1")),

@@ -1,4 +1,4 @@
-//! Differences between two states of an object, for a person to read.
+//! Differences between two states of an object, for display.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,14 +9,14 @@ use crate::error::cut;
 use crate::limits;
 use crate::object::Object;
 
-/// A field that would change. Values are compact JSON, cut to a bound; those of Secrets are never shown.
+/// A changed field. Values are compact JSON of limited length; those of Secrets are never shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldChange {
     /// The path of the field, for example `.spec.template.spec.containers[name=server].image`.
     pub path: String,
-    /// The value now; `None` when the field is not there.
+    /// The current value; `None` if the field does not exist.
     pub before: Option<String>,
-    /// The value then; `None` when the field goes.
+    /// The new value; `None` if the field is removed.
     pub after: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl fmt::Display for FieldChange {
     }
 }
 
-/// Metadata that the server keeps for itself and that changes with every write, and the status, which nobody applies.
+/// The metadata that the server maintains and changes with every write, and the status, which is not applied.
 pub(super) const IGNORED: [&str; 6] = [
     ".metadata.managedFields",
     ".metadata.resourceVersion",
@@ -43,17 +43,17 @@ pub(super) const IGNORED: [&str; 6] = [
     ".status",
 ];
 
-/// The fields in which Secrets keep what nobody may see.
+/// The fields with the secret content of Secrets.
 const MASKED: [&str; 2] = [".data", ".stringData"];
 
-/// A pair of values to compare, and where they are.
+/// A pair of values to compare, with their path.
 pub(super) struct Pair<'a> {
     pub(super) path: String,
     pub(super) before: Option<&'a Value>,
     pub(super) after: Option<&'a Value>,
 }
 
-/// The changes from one state to another, at most [`limits::MAX_CHANGES`], in the order of the fields.
+/// Returns the changes from one state to another in the order of the fields, at most [`limits::MAX_CHANGES`].
 #[must_use]
 pub fn changes(before: Option<&Object>, after: &Object) -> Vec<FieldChange> {
     let secret = after.is_secret();
@@ -71,7 +71,7 @@ pub fn changes(before: Option<&Object>, after: &Object) -> Vec<FieldChange> {
             continue;
         }
         match inner(&pair) {
-            // The list works from its end; the first field is to come first.
+            // The stack is processed from its end, so the pairs are pushed in reverse order.
             Some(pairs) => open.extend(pairs.into_iter().rev()),
             None => found.push(change(&pair, secret)),
         }
@@ -79,7 +79,7 @@ pub fn changes(before: Option<&Object>, after: &Object) -> Vec<FieldChange> {
     found
 }
 
-/// The pairs inside, when both sides are of the same kind of container.
+/// Returns the inner pairs if both sides are containers of the same kind.
 fn inner<'a>(pair: &Pair<'a>) -> Option<Vec<Pair<'a>>> {
     match (pair.before, pair.after) {
         (Some(Value::Object(before)), Some(Value::Object(after))) => {
@@ -131,7 +131,7 @@ fn items<'a>(path: &str, before: &'a [Value], after: &'a [Value]) -> Vec<Pair<'a
     }
 }
 
-/// The names of a list's items, when every one has a name of its own: then order means nothing to a reader.
+/// Returns the names of a list's items if all items have unique names. The order of such a list is not significant.
 pub(super) fn names(items: &[Value]) -> Option<Vec<&str>> {
     let names: Vec<&str> = items
         .iter()

@@ -1,5 +1,5 @@
-//! Drift of objects since a field manager applied them: what applying them once more would change, and
-//! where that cannot be tried, what their managed fields tell.
+//! Drift of objects since a field manager applied them ([`Cluster::drift`]): the changes that applying them again would
+//! make. If a dry run is not possible, managed fields are evaluated instead ([`Drift::seen`]).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -15,28 +15,28 @@ use crate::error::{Error, FieldConflict, bounded};
 use crate::limits;
 use crate::object::Object;
 
-/// The field that others inject into webhooks and definitions, whatever was applied.
+/// The field that other controllers inject into webhooks and definitions, regardless of the applied value.
 const INJECTED: &str = ".caBundle";
-/// The field that Kubernetes itself fills in a ClusterRole that is made of others.
+/// The field that Kubernetes fills in an aggregated ClusterRole.
 const RULES: &str = ".rules";
-/// The field in which a workload says how many pods it wants.
+/// The field with the desired number of pods of a workload.
 const REPLICAS: &str = "/spec/replicas";
 
 /// The changes that others have made to an object since it was applied.
 #[derive(Clone, Debug)]
 pub struct Drift {
-    /// The object that is there; none if it is gone.
+    /// The current object; `None` if it was deleted.
     pub before: Option<Object>,
-    /// The object that would be there if it was applied again; none if it is gone, or if only the fields tell.
+    /// The object after applying it again; `None` if it was deleted, or if only managed fields were evaluated.
     pub after: Option<Object>,
-    /// The fields that are others, from what is there to what was applied.
+    /// The differing fields, from the current to the applied value.
     pub changes: Vec<FieldChange>,
-    /// The fields among them that other managers set.
+    /// The fields among them that other managers own.
     pub taken: Vec<FieldConflict>,
 }
 
 impl Drift {
-    /// Returns the drift of an object that is not there any more.
+    /// Returns the drift of a deleted object.
     #[must_use]
     pub fn gone() -> Self {
         Self {
@@ -47,9 +47,9 @@ impl Drift {
         }
     }
 
-    /// Returns the drift that managed fields tell: a field that was applied, is another one now, and is not the
-    /// manager's any more. Whoever changes a field takes it from the manager who applied it, so that its own fields are
-    /// as the server took them then, in whatever form. Nothing is asked.
+    /// Returns the drift according to managed fields: a field that was applied has a different value and no longer
+    /// belongs to the manager. A client that changes a field takes over its ownership. Fields that the manager still
+    /// owns have the applied value, possibly in a different form. Sends no request.
     #[must_use]
     pub fn seen(applied: &Object, live: &Object, manager: &FieldManager) -> Option<Self> {
         let applied = as_scaled(applied, live, manager).into_value();
@@ -76,11 +76,12 @@ impl Drift {
         mut changes: Vec<FieldChange>,
         mut taken: Vec<FieldConflict>,
     ) -> Option<Self> {
-        let is_aggregated = before.is_some_and(|it| it.as_value()["aggregationRule"].is_object());
+        let is_aggregated =
+            before.is_some_and(|object| object.as_value()["aggregationRule"].is_object());
         let is_theirs =
             |path: &str| path.ends_with(INJECTED) || is_aggregated && path.starts_with(RULES);
-        changes.retain(|it| !is_theirs(&it.path));
-        taken.retain(|it| !is_theirs(&it.field));
+        changes.retain(|change| !is_theirs(&change.path));
+        taken.retain(|conflict| !is_theirs(&conflict.field));
         (!changes.is_empty()).then(|| Self {
             before: before.cloned(),
             after,
@@ -90,8 +91,8 @@ impl Drift {
     }
 }
 
-/// The objects that were tried and have not drifted, by uid and stored version. As long as they have these, they need
-/// not be tried again.
+/// The objects that were dry-run without drift, by uid and resource version. While these are unchanged, the dry run is
+/// not repeated.
 #[derive(Debug, Default)]
 pub struct Undrifted(Mutex<BTreeMap<String, String>>);
 
@@ -111,10 +112,10 @@ impl Undrifted {
 }
 
 impl Cluster {
-    /// Returns what others have done to each of these objects since this manager applied them; none where nothing, and
-    /// where this user may not look or the kind is not known any more. Each object is read by its name and tried once,
-    /// or twice where others own fields of it, and not at all where it is known not to have drifted; what cannot be
-    /// tried is judged as by [`Drift::seen`]. Nothing is kept in the cluster.
+    /// Returns the changes that others have made to each of these objects since this manager applied them. The result
+    /// is `None` for objects without drift, for objects that the user may not read, and for unknown kinds. Each object
+    /// is read by its name and dry-run once, twice if other managers own some of its fields, and not at all if it is
+    /// known to be unchanged. If a dry run is not possible, [`Drift::seen`] is used. Writes nothing.
     pub async fn drift(
         &self,
         objects: &[Object],
@@ -144,7 +145,8 @@ impl Cluster {
             return Ok(None);
         }
         let wanted = as_scaled(object, &live, manager);
-        // Forced, since what others have set is what is looked for. Defaults and conversions are left to the server.
+        // The dry run is forced, because the fields of other managers are of interest. The server handles defaults and
+        // conversions.
         let tried = self.tried(&wanted, Some(&live), manager, Conflicts::Force);
         let found = match tried.await {
             Ok(Tried { after, taken, .. }) => {
@@ -160,7 +162,7 @@ impl Cluster {
     }
 }
 
-/// Whether another field manager than this one has set the number of pods.
+/// Checks whether another field manager has set the number of pods.
 #[must_use]
 pub fn is_scaled(live: &Value, manager: &str) -> bool {
     let entries = live["metadata"]["managedFields"].as_array();
@@ -169,7 +171,7 @@ pub fn is_scaled(live: &Value, manager: &str) -> bool {
     others.any(|entry| !entry["fieldsV1"]["f:spec"]["f:replicas"].is_null())
 }
 
-/// The object with the number of pods that others have set: an autoscaler, or a person.
+/// Returns the object with the number of pods set by an autoscaler or a user, if there is one.
 fn as_scaled(object: &Object, live: &Object, manager: &FieldManager) -> Object {
     let mut value = object.as_value().clone();
     let theirs = live.as_value().pointer(REPLICAS);
@@ -180,14 +182,14 @@ fn as_scaled(object: &Object, live: &Object, manager: &FieldManager) -> Object {
     Object::new(value).unwrap_or_else(|_| object.clone())
 }
 
-/// The object with a Secret's texts where the server keeps them.
+/// Returns the object with a Secret's `stringData` moved to `data`, where the server stores it.
 fn with_data(mut object: Value) -> Value {
     if object["kind"] != "Secret" {
         return object;
     }
     let texts = object
         .as_object_mut()
-        .and_then(|it| it.remove("stringData"));
+        .and_then(|fields| fields.remove("stringData"));
     let texts = texts.as_ref().and_then(Value::as_object);
     for (key, text) in texts.into_iter().flatten() {
         if !object["data"].is_object() {
@@ -198,29 +200,34 @@ fn with_data(mut object: Value) -> Value {
     object
 }
 
-/// The fields of an object that somebody has, in the form of the server.
+/// The fields of an object that a manager owns, in the format of managed fields.
 type Fields<'a> = Option<&'a Value>;
 
-/// Returns what this manager has applied, and what everybody else has, each with a name.
+/// Returns the fields that this manager has applied, and the fields of all other managers with their names.
 fn entries<'a>(
     live: &'a Object,
     manager: &FieldManager,
 ) -> (Fields<'a>, Vec<(&'a str, &'a Value)>) {
     let entries = live.as_value()["metadata"]["managedFields"].as_array();
     let entries = entries.map(Vec::as_slice).unwrap_or_default();
-    let (ours, others): (Vec<&Value>, Vec<&Value>) = entries.iter().partition(|it| {
-        it["manager"] == manager.as_str()
-            && it["operation"] == "Apply"
-            && it["subresource"].as_str().is_none_or(str::is_empty)
+    let (ours, others): (Vec<&Value>, Vec<&Value>) = entries.iter().partition(|entry| {
+        entry["manager"] == manager.as_str()
+            && entry["operation"] == "Apply"
+            && entry["subresource"].as_str().is_none_or(str::is_empty)
     });
-    let named = |it: &'a Value| (it["manager"].as_str().unwrap_or_default(), &it["fieldsV1"]);
+    let named = |entry: &'a Value| {
+        (
+            entry["manager"].as_str().unwrap_or_default(),
+            &entry["fieldsV1"],
+        )
+    };
     (
-        ours.first().map(|it| &it["fieldsV1"]),
+        ours.first().map(|entry| &entry["fieldsV1"]),
         others.into_iter().map(named).collect(),
     )
 }
 
-/// A place in an object: what was applied there, what is there, and who has what of it.
+/// A position in an object: the applied value, the current value, and the owners.
 struct Place<'a> {
     path: String,
     applied: &'a Value,
@@ -230,7 +237,8 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    /// A place inside, which fields call so. What is owned as a whole is owned in all of its places.
+    /// Returns an inner position, whose name in managed fields is `called`. A value that is owned as a whole is owned
+    /// at all inner positions.
     fn inside(
         &self,
         path: String,
@@ -257,13 +265,15 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The keys by which fields call a list's items; none for one that is owned as a whole.
+    /// Returns the keys by which managed fields identify the items of a list; empty for a list that is owned as a
+    /// whole.
     fn keys(&self) -> Vec<(&'a str, Map<String, Value>)> {
         let others = self.others.iter().map(|(_, fields)| *fields);
         let all = self.ours.into_iter().chain(others);
         let called = all.filter_map(Value::as_object).flat_map(Map::keys);
         let keys = called.filter_map(|called| {
-            // In managed fields, a field is called `f:NAME`, and an item of a list with keys `k:{KEY: VALUE}`.
+            // In managed fields, the name of a field is `f:NAME`, and that of an item of a list with keys is `k:{KEY:
+            // VALUE}`.
             let key = serde_json::from_str(called.strip_prefix("k:")?).ok()?;
             Some((called.as_str(), key))
         });
@@ -278,7 +288,7 @@ impl<'a> Place<'a> {
         inside.collect()
     }
 
-    /// The items of a list, each with what is there of it; none where the list is compared as a whole.
+    /// Returns the items of a list with their current values, or `None` if the list is compared as a whole.
     fn items(&self, applied: &'a [Value], live: &'a [Value]) -> Option<Vec<Self>> {
         let keys = self.keys();
         if !keys.is_empty() {
@@ -287,7 +297,7 @@ impl<'a> Place<'a> {
         }
         if let (Some(names), Some(_)) = (names(applied), names(live)) {
             let named = applied.iter().zip(names).map(|(item, name)| {
-                let there = live.iter().find(|it| it["name"] == name);
+                let there = live.iter().find(|other| other["name"] == name);
                 self.inside(format!("{}[name={name}]", self.path), item, there, "")
             });
             return Some(named.collect());
@@ -299,7 +309,7 @@ impl<'a> Place<'a> {
         (applied.len() == live.len()).then(|| inside.collect())
     }
 
-    /// An item of a list whose items have these keys. What an item does not say of its key is the server's default.
+    /// Returns an item of a list with these keys. A key that the item does not set has the server's default.
     fn keyed(
         &self,
         item: &'a Value,
@@ -308,23 +318,23 @@ impl<'a> Place<'a> {
     ) -> Self {
         let is = |key: &Map<String, Value>, other: &Value| {
             let mut key = key.keys();
-            key.all(|it| {
-                item.get(it)
-                    .is_none_or(|value| other.get(it) == Some(value))
+            key.all(|field| {
+                item.get(field)
+                    .is_none_or(|value| other.get(field) == Some(value))
             })
         };
         let called = keys.iter().find(|(_, key)| is(key, &json!(key)));
         let key = called.or(keys.first()).map(|(_, key)| key);
         let there = key.and_then(|key| live.iter().find(|other| is(key, other)));
         let said = key.into_iter().flat_map(Map::keys);
-        let said = said.filter_map(|it| Some(format!("{it}={}", in_path(item.get(it)?))));
+        let said = said.filter_map(|field| Some(format!("{field}={}", in_path(item.get(field)?))));
         let said: Vec<String> = said.collect();
         let path = format!("{}[{}]", self.path, said.join(","));
         self.inside(path, item, there, called.map_or("", |(called, _)| called))
     }
 }
 
-/// The changes that are found in an object.
+/// The changes found in an object.
 struct Found {
     is_secret: bool,
     changes: Vec<FieldChange>,
@@ -335,11 +345,12 @@ impl Found {
     fn compare(&mut self, place: &Place<'_>) {
         let is_same = place.live == Some(place.applied);
         let is_kept = is_same || IGNORED.contains(&place.path.as_str());
-        // The server leaves out what says nothing.
+        // The server omits empty values.
         let is_left_out = is_nothing(place.applied) && place.others.is_empty();
         if is_kept || is_left_out || self.changes.len() == limits::MAX_CHANGES {
             return;
         }
+        // The manager still owns the value, so no other client has changed it.
         if place.ours.is_some_and(is_whole) {
             return;
         }
@@ -351,7 +362,7 @@ impl Found {
             _ => None,
         };
         match inside {
-            Some(inside) => inside.iter().for_each(|it| self.compare(it)),
+            Some(inside) => inside.iter().for_each(|place| self.compare(place)),
             None => self.note(place),
         }
     }
@@ -372,20 +383,20 @@ impl Found {
     }
 }
 
-/// Whether fields have nothing inside: a value, or a list or map that belongs to one manager.
+/// Checks whether fields have no inner fields: a value, or a list or map that belongs to one manager.
 fn is_whole(fields: &Value) -> bool {
     fields.as_object().is_none_or(Map::is_empty)
 }
 
-/// Whether a value says nothing, so that it need not be there.
+/// Checks whether a value is empty and can be omitted.
 fn is_nothing(value: &Value) -> bool {
     match value {
         Value::Null => true,
-        Value::Bool(it) => !it,
-        Value::Number(it) => it.as_f64() == Some(0.0),
-        Value::String(it) => it.is_empty(),
-        Value::Array(it) => it.iter().all(is_nothing),
-        Value::Object(it) => it.values().all(is_nothing),
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.iter().all(is_nothing),
+        Value::Object(fields) => fields.values().all(is_nothing),
     }
 }
 
@@ -426,17 +437,17 @@ mod tests {
         Object::new(object).unwrap()
     }
 
-    /// The fields that are others, each with who has it.
+    /// Returns the differing fields, each with its owner.
     fn seen(kind: &str, applied: &Value, live: &Value, entries: &[Value]) -> Vec<String> {
         let (applied, live) = (object(kind, applied, &[]), object(kind, live, entries));
         let found = Drift::seen(&applied, &live, &helm());
         let Some(Drift { changes, taken, .. }) = found else {
             return Vec::new();
         };
-        let by = |path: &str| taken.iter().find(|it| it.field == path);
-        let said = changes.iter().map(|it| match by(&it.path) {
+        let by = |path: &str| taken.iter().find(|conflict| conflict.field == path);
+        let said = changes.iter().map(|change| match by(&change.path) {
             Some(by) => by.to_string(),
-            None => format!("{} (nobody)", it.path),
+            None => format!("{} (nobody)", change.path),
         });
         said.collect()
     }
@@ -452,7 +463,7 @@ mod tests {
         let live = pods(&json!([{ "name": "web", "image": "evil", "imagePullPolicy": "Always" }]));
         let image = ".spec.template.spec.containers[name=web].image";
         let named = IMAGE.replace("f:image", "f:name");
-        // Somebody set it, and has it now.
+        // Another manager has set and owns it.
         let set = [
             entry("helm", "Apply", &named),
             entry("kubectl-set", "Update", IMAGE),
@@ -461,17 +472,17 @@ mod tests {
             seen(deployment, &applied, &live, &set),
             [format!("{image} (kubectl-set)")]
         );
-        // An admission webhook changed it when it was applied, or the server writes it in another form.
+        // An admission webhook changed it when it was applied, or the server stores it in another form.
         let own = [entry("helm", "Apply", IMAGE)];
         assert_eq!(seen(deployment, &applied, &live, &own), [""; 0]);
-        // Nobody says whose it is.
+        // No owner is recorded.
         assert_eq!(
             seen(deployment, &applied, &live, &[]),
             [format!("{image} (nobody)")]
         );
-        // Others have set it to the same.
+        // Another manager has set the same value.
         assert_eq!(seen(deployment, &applied, &applied, &set), [""; 0]);
-        // What an earlier Helm wrote otherwise is not what was applied.
+        // Fields that an earlier Helm wrote in another way were not applied.
         let update = [entry("helm", "Update", IMAGE)];
         assert_eq!(
             seen(deployment, &applied, &live, &update),
@@ -490,10 +501,10 @@ mod tests {
             [".data.b (nobody)"]
         );
         assert_eq!(seen(map, &applied, &json!({}), &[kept]), [".data (nobody)"]);
-        // What says nothing is left out by the server.
+        // The server omits empty values.
         let applied = json!({ "data": null, "binaryData": {}, "immutable": false, "list": [] });
         assert_eq!(seen(map, &applied, &json!({}), &[]), [""; 0]);
-        // What others add is theirs.
+        // Additional fields belong to others.
         let more = json!({ "data": { "a": "1", "b": "2", "c": "3" } });
         let applied = json!({ "data": { "a": "1", "b": "2" } });
         assert_eq!(seen(map, &applied, &more, &[]), [""; 0]);
@@ -521,7 +532,7 @@ mod tests {
             seen(service, &applied, &live, &set),
             [".spec.ports[port=80].targetPort (editor)"]
         );
-        // The whole item is gone.
+        // The whole item was removed.
         let other = ports(json!([{ "port": 443, "protocol": "TCP" }]));
         let left = [entry("editor", "Update", &key("{}").replace("80", "443"))];
         assert_eq!(
@@ -610,7 +621,7 @@ mod tests {
         );
     }
 
-    /// Returns the drift found of an object with this answer of the server, when the server answers a trial so.
+    /// Returns the drift of an object for these answers of the server to the read and to the dry run.
     async fn tried(live: Answer, answer: Answer) -> (Option<Drift>, Vec<String>) {
         let (cluster, asked) = cluster(move |request| match request.method.as_str() {
             "GET" => live.clone(),
@@ -622,7 +633,7 @@ mod tests {
         let found = cluster.drift(&[map], &helm(), &known).await;
         let found = found.unwrap().remove(0);
         let asked = asked.lock().unwrap();
-        let asked = asked.iter().map(|it| it.method.clone()).collect();
+        let asked = asked.iter().map(|request| request.method.clone()).collect();
         (found, asked)
     }
 

@@ -1,5 +1,5 @@
-//! Writing what was decided about an object that was looked at: only if it is still the one that was seen. A decision
-//! on what is gone by now is not carried out; whoever made it reads and decides again.
+//! Conditional writes ([`Cluster::put`]). A decision about an object is carried out only if the object is still in the
+//! state that it was based on. Otherwise, the caller must read it and decide again.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -11,14 +11,14 @@ use crate::error::Error;
 use crate::object::Object;
 use crate::read::object_in;
 
-/// A version that nothing is stored in: the highest that there can be.
+/// The largest possible resource version, which no object has.
 const NEVER: &str = "9223372036854775807";
 
 impl Cluster {
-    /// Makes an object be as described if it is still as it was `seen`: created if it was absent, else applied with its
-    /// uid and resourceVersion as conditions. Returns what was done and the object as it is now.
+    /// Applies an object if it is still in the state `seen`. It is created if it was absent, else applied with its uid
+    /// and resourceVersion as preconditions. Returns the outcome and the new object.
     ///
-    /// [`Error::Changed`] when somebody was quicker; then nothing was written.
+    /// Fails with [`Error::Changed`] without writing if another client was faster.
     pub async fn put(
         &self,
         object: &Object,
@@ -30,7 +30,8 @@ impl Cluster {
             let created = self.create(object, manager).await?;
             return Ok((Applied::Created, created));
         };
-        // An object that was created otherwise, and of which a field that is left out would stay.
+        // The object may have been created without server-side apply. In that case, applying it would not remove
+        // omitted fields.
         let claimed = self.claim_fields(seen, manager).await?;
         let seen = claimed.as_ref().unwrap_or(seen);
         let body = conditional(object, seen);
@@ -38,8 +39,8 @@ impl Cluster {
             .await
     }
 
-    /// Whether [`Self::put`] would change an object that is as it was `seen`. The server computes it and keeps nothing;
-    /// where an admission webhook cannot be tried, it is taken to change.
+    /// Checks whether [`Self::put`] would change an object in the state `seen`, by a dry run. If an admission webhook
+    /// does not support dry runs, the answer is `true`.
     pub async fn would_change(
         &self,
         object: &Object,
@@ -59,8 +60,9 @@ impl Cluster {
         }
     }
 
-    /// Creates an object by applying it to a state that none has ever had, so that its fields count as applied. Where
-    /// nothing is there, the server has nothing to compare that state with; where somebody was quicker, it writes nothing.
+    /// Creates an object by applying it with a resource version that no object has, so that its fields count as
+    /// applied. If the object does not exist, the server has nothing to compare the version with. If another client was
+    /// faster, nothing is written.
     async fn create(&self, object: &Object, manager: &FieldManager) -> Result<Object, Error> {
         let mut body = object.as_value().clone();
         body["metadata"]["resourceVersion"] = json!(NEVER);
@@ -68,7 +70,8 @@ impl Cluster {
         let created = self.patch(object, &body, None, manager, refuse, Run::Real);
         match created.await {
             Ok((_, created)) => Ok(created),
-            // Somebody was quicker. Or a server compares the state even where nothing is there: Kubernetes promises neither.
+            // Another client was faster, or the server compares the version even if the object does not exist:
+            // Kubernetes guarantees neither behavior.
             Err(Error::Conflict { .. } | Error::Changed { .. }) => {
                 self.create_only(object, manager).await
             }
@@ -76,7 +79,7 @@ impl Cluster {
         }
     }
 
-    /// Creates an object by the request that does nothing else, and then has its fields count as applied.
+    /// Creates an object with a `POST`, which never changes an existing one, and then claims its fields as applied.
     async fn create_only(&self, object: &Object, manager: &FieldManager) -> Result<Object, Error> {
         let doing = format!("create {}", object.reference());
         let path = format!(
@@ -94,8 +97,9 @@ impl Cluster {
         Ok(claimed.unwrap_or(created))
     }
 
-    /// Has the fields that this manager created counted as applied: earlier versions of this program created objects
-    /// otherwise. Returns the object as it is then; none if nothing was to be claimed, or somebody was quicker.
+    /// Changes the fields that this manager created without server-side apply to applied ones, as earlier versions of
+    /// this program created objects that way. Returns the new object, or `None` if there is nothing to claim or another
+    /// client was faster.
     pub async fn claim_fields(
         &self,
         seen: &Object,
@@ -110,7 +114,7 @@ impl Cluster {
             self.object_path(seen.reference()).await?,
             escape(manager.as_str())
         );
-        // The version makes it conditional: nothing that somebody wrote meanwhile is lost.
+        // The resource version makes the patch conditional, so that no concurrent write is lost.
         let fields = json!([
             { "op": "replace", "path": "/metadata/managedFields", "value": fields },
             { "op": "replace", "path": "/metadata/resourceVersion", "value": seen.resource_version() },
@@ -124,7 +128,7 @@ impl Cluster {
         )?;
         match self.call(&call).await {
             Ok(reply) => object_in(&reply, &doing).map(Some),
-            // A controller was quicker. The fields are claimed when the object is written next.
+            // A controller was faster. The fields are claimed when the object is written the next time.
             Err(Error::Changed { .. }) => Ok(None),
             Err(error) => Err(error),
         }
@@ -132,14 +136,14 @@ impl Cluster {
 }
 
 impl FieldManager {
-    /// Whether everything that this manager wrote of an object counts as applied: nothing is left to be claimed.
+    /// Checks whether all fields that this manager wrote count as applied.
     #[must_use]
     pub fn has_claimed(&self, seen: &Object) -> bool {
         claim(seen, self).is_none()
     }
 }
 
-/// The object, to be applied to this very state of it only.
+/// Returns the object with preconditions on its current state.
 fn conditional(object: &Object, seen: &Object) -> Value {
     let mut value = object.as_value().clone();
     value["metadata"]["uid"] = json!(seen.uid());
@@ -147,9 +151,9 @@ fn conditional(object: &Object, seen: &Object) -> Value {
     value
 }
 
-/// The managed fields with those that this manager created as fields that it applied; none when there are no such. Else
-/// what a later version leaves out would stay: the server takes away only what was applied before. `kubectl` does the
-/// same when it moves an object to server-side apply.
+/// Returns managed fields in which the fields created by this manager are applied ones; `None` if there are none to
+/// change. The server removes only fields that were applied before, so fields that a later version omits would be kept
+/// otherwise. `kubectl` does the same when it migrates an object to server-side apply.
 fn claim(object: &Object, manager: &FieldManager) -> Option<Vec<Value>> {
     let fields = object
         .as_value()
@@ -216,7 +220,7 @@ mod tests {
         assert_eq!(claimed(json!([status])), None);
     }
 
-    /// The requests that writing takes, and the last body.
+    /// Returns the requests of a write, and the last body.
     async fn written(seen: Option<Value>) -> (Vec<(String, String)>, Value) {
         let (cluster, requests) =
             cluster(|_| Answer::json(200, &map(&json!([entry("us", "Apply")])))).await;
@@ -228,7 +232,7 @@ mod tests {
             .unwrap();
         let requests = requests.lock().unwrap();
         let writes = requests.iter().filter(|request| request.method != "GET");
-        let writes = writes.map(|it| (it.method.clone(), it.content_type.clone()));
+        let writes = writes.map(|request| (request.method.clone(), request.content_type.clone()));
         let last = serde_json::from_str(&requests.last().unwrap().body).unwrap();
         (writes.collect(), last)
     }
@@ -249,13 +253,13 @@ mod tests {
         let (requests, body) = written(Some(map(&json!([entry("us", "Apply")])))).await;
         assert_eq!(requests, std::slice::from_ref(&applied));
         assert_eq!(state(&body), this);
-        // Made by an earlier version of this program.
+        // Created by an earlier version of this program.
         let (requests, body) = written(Some(map(&json!([entry("us", "Update")])))).await;
         assert_eq!(requests, [patch("json-patch+json"), applied]);
         assert_eq!(state(&body), this);
     }
 
-    /// Answers of a server that finds fault with the state of what is to be created.
+    /// Answers of a server that refuses the precondition of a creation.
     fn conflicts() -> [Value; 2] {
         let stored = json!({"reason": "Conflict", "message": "the object has been modified"});
         let mut fields = stored.clone();
@@ -298,8 +302,8 @@ mod tests {
             let (applied, _) = put.await.unwrap();
             assert_eq!(applied, Applied::Created);
             let requests = requests.lock().unwrap();
-            let writes = requests.iter().filter(|it| it.method != "GET");
-            let writes: Vec<&str> = writes.map(|it| it.method.as_str()).collect();
+            let writes = requests.iter().filter(|request| request.method != "GET");
+            let writes: Vec<&str> = writes.map(|request| request.method.as_str()).collect();
             assert_eq!(writes, ["PATCH", "POST", "PATCH"]);
         }
     }

@@ -1,4 +1,4 @@
-//! Removing: one object, and what a new version no longer has.
+//! Deletion of a single object, and of objects that a new version no longer contains.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -10,40 +10,40 @@ use crate::limits;
 use crate::object::{Gvk, Object, ObjectRef};
 use crate::read::Selector;
 
-/// The treatment of the objects that belong to a deleted one.
+/// The handling of the objects that belong to a deleted one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Propagation {
-    /// The dependents go first; the object stays visible until then.
+    /// The dependents are deleted first; the object stays visible until then.
     Foreground,
-    /// The object goes at once, they later.
+    /// The object is deleted at once, its dependents later.
     Background,
-    /// The dependents stay.
+    /// The dependents are kept.
     Orphan,
 }
 
-/// Whether there was anything to delete.
+/// The outcome of a deletion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Deleted {
-    /// The server has taken the request; the object may stay for a while, see [`Cluster::wait`].
+    /// The server accepted the request; the object may exist for a while, see [`Cluster::wait`].
     Requested,
-    /// No object was there.
+    /// The object did not exist.
     WasAbsent,
 }
 
-/// The kinds, namespace and labels by which our own objects are looked for.
+/// The kinds, namespace and labels that identify this program's own objects.
 #[derive(Debug, Clone)]
 pub struct Scope {
-    /// The kinds that we may ever have made.
+    /// All kinds that this program may have created.
     pub kinds: Vec<Gvk>,
     /// The namespace; `None` for cluster-scoped kinds.
     pub namespace: Option<String>,
-    /// The labels that make them ours.
+    /// The labels of its own objects.
     pub selector: Selector,
 }
 
 impl Cluster {
-    /// Asks for an object to be deleted. With the object as it was `seen`, one that is another by now, or was changed,
-    /// is left alone ([`Error::Changed`]).
+    /// Requests the deletion of an object. With the state `seen`, an object that was changed or recreated is kept, and
+    /// the result is [`Error::Changed`].
     pub async fn delete(
         &self,
         object: &ObjectRef,
@@ -73,7 +73,7 @@ impl Cluster {
         }
     }
 
-    /// Objects of ours that are not among those to keep, for a plan. Those on their way out are not named again.
+    /// Returns this program's objects that are not in `keep`, for a plan. Objects that are being deleted are omitted.
     pub async fn stale(&self, scope: &Scope, keep: &[ObjectRef]) -> Result<Vec<Object>, Error> {
         let mut stale = self.ours(scope).await?;
         let kept = |object: &Object| {
@@ -84,8 +84,8 @@ impl Cluster {
         Ok(stale)
     }
 
-    /// All objects of ours, with those on their way out. Objects that belong to another object (a Deployment's
-    /// `ReplicaSet`) are their owner's business. Kinds that the cluster does not have are passed over.
+    /// Returns all objects of this program, including those being deleted. Objects with a controlling owner, such as a
+    /// Deployment's `ReplicaSet`, are omitted. Kinds that the cluster does not have are skipped.
     pub async fn ours(&self, scope: &Scope) -> Result<Vec<Object>, Error> {
         let mut ours = Vec::new();
         for gvk in &scope.kinds {
@@ -101,8 +101,8 @@ impl Cluster {
         Ok(ours)
     }
 
-    /// Deletes what [`Cluster::stale`] finds, each only if it is still as it was found; what was changed meanwhile is
-    /// looked for again. Says what was deleted; on an error, some may have been.
+    /// Deletes the objects that [`Cluster::stale`] finds, each only if it is unchanged. Changed objects are looked up
+    /// again. Returns the deleted objects; if it fails, some may have been deleted.
     pub async fn prune(
         &self,
         scope: &Scope,

@@ -1,5 +1,5 @@
-//! Writing objects as they are, so that the server stores them anew: in the version that is its definition's storage
-//! version now.
+//! Rewrites of unchanged objects ([`Cluster::rewrite`]), which migrate them to the current storage version of their
+//! definition.
 
 use futures::{StreamExt, TryStreamExt, stream};
 use http::Method;
@@ -14,8 +14,8 @@ use crate::object::Object;
 const MERGE: &str = "application/merge-patch+json";
 
 impl Cluster {
-    /// Makes the server write objects again without changing them. One that is gone, or that somebody else has written
-    /// since it was seen, needs it no more.
+    /// Makes the server store objects again without changes. Objects that were deleted or written since they were read
+    /// do not need it.
     pub async fn rewrite(&self, objects: &[Object]) -> Result<(), Error> {
         stream::iter(objects)
             .map(|object| self.rewrite_one(object))
@@ -34,7 +34,8 @@ impl Cluster {
         }
     }
 
-    /// Replaces fields of an object's status if the object is still as it was seen; else [`Error::Changed`].
+    /// Replaces fields of an object's status. Fails with [`Error::Changed`] if the object has changed since it was
+    /// read.
     pub async fn put_status(&self, seen: &Object, status: &Value) -> Result<(), Error> {
         let doing = format!("write the status of {}", seen.reference());
         let path = format!("{}/status", self.object_path(seen.reference()).await?);
@@ -45,7 +46,7 @@ impl Cluster {
     }
 }
 
-/// A patch that changes nothing, of an object in this very state only.
+/// Returns a patch without changes that requires this state of an object.
 fn as_seen(seen: &Object) -> Value {
     json!({ "metadata": { "uid": seen.uid(), "resourceVersion": seen.resource_version() } })
 }

@@ -1,4 +1,4 @@
-//! Rights: of the administrator, and of users with few.
+//! Permissions of the administrator and of users with few of them.
 
 use deployer::{Access, Applied, Cluster, Conflicts, Error, Grant, PolicyRule, Trial};
 use serde_json::{Value, json};
@@ -94,7 +94,7 @@ async fn what_a_user_may_not_do_is_known_before() {
     );
 }
 
-/// Whether the user may create an object, for which the comparison and the server must say the same.
+/// Checks whether the user may create an object. The comparison and the server must agree.
 async fn may_create(cluster: &Cluster, kind: &str, namespace: Option<&str>) -> bool {
     let mut metadata = json!({"name": format!("try-{}", std::process::id())});
     if let Some(namespace) = namespace {
@@ -248,7 +248,7 @@ async fn a_binding_to_a_role_of_the_same_list_can_be_planned() {
         .await
         .unwrap();
     assert!(
-        matches!(&trials[0].1, Trial::Would(it) if it.applied == Applied::Created),
+        matches!(&trials[0].1, Trial::Would(difference) if difference.applied == Applied::Created),
         "{trials:?}"
     );
     assert!(

@@ -1,4 +1,4 @@
-//! Applying, trying and comparing.
+//! Apply, dry run and differences.
 
 use deployer::{
     Applied, Conflicts, Difference, Error, FieldManager, Goal, Gvk, Object, ObjectRef, Selector,
@@ -248,7 +248,7 @@ async fn a_definition_whose_names_are_taken_is_refused_at_once() {
     }
 }
 
-/// Good ones, ones that need others of the list first, and bad ones.
+/// Valid objects, objects that need others of the list first, and invalid ones.
 fn mixed_list(ns: &str, new_ns: &str, group: &str) -> [Object; 9] {
     [
         object(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": new_ns}})),
@@ -284,7 +284,7 @@ async fn a_trial_of_a_list_tells_each_object_its_fate() {
     let trials: Vec<&Trial> = trials.iter().map(|(_, trial)| trial).collect();
     for created in [0, 2, 4] {
         assert!(
-            matches!(&trials[created], Trial::Would(it) if it.applied == Applied::Created),
+            matches!(&trials[created], Trial::Would(difference) if difference.applied == Applied::Created),
             "{:?}",
             trials[created]
         );
@@ -366,15 +366,19 @@ async fn an_object_is_not_refused_by_a_definition_that_changes_before_it() {
         panic!("{trials:?}");
     };
     assert_eq!(changed.applied, Applied::Changed);
-    let paths: Vec<&str> = changed.changes.iter().map(|it| it.path.as_str()).collect();
+    let paths: Vec<&str> = changed
+        .changes
+        .iter()
+        .map(|change| change.path.as_str())
+        .collect();
     assert_eq!(paths, [".spec.color"]);
     assert!(changed.after.uid().is_some(), "what others set stays");
     assert!(
-        matches!(&trials[2], Trial::Redefined(it) if it.applied == Applied::Created),
+        matches!(&trials[2], Trial::Redefined(difference) if difference.applied == Applied::Created),
         "{trials:?}"
     );
 
-    // Neither by one that stays, nor by one that is behind it.
+    // Neither by an unchanged definition nor by one that comes later in the list.
     for (all, at) in [([&former, &red], 1), ([&red, &coming], 0)] {
         let trials = list(&all).await;
         assert!(
@@ -420,7 +424,8 @@ async fn lists_are_complete_over_several_pages() {
     );
 }
 
-/// A Deployment is accepted where its pods will not be. A pod made of its template tells before anything is written.
+/// A Deployment is accepted even if its pods will be rejected. A dry run of a pod with its template shows this before
+/// anything is written.
 #[tokio::test]
 async fn a_pod_can_be_tried_in_place_of_its_deployment() {
     let cluster = admin().await;
@@ -449,7 +454,7 @@ async fn a_pod_can_be_tried_in_place_of_its_deployment() {
         "{trials:?}"
     );
     assert!(
-        matches!(&trials[1].1, Trial::Would(it) if it.applied == Applied::Created),
+        matches!(&trials[1].1, Trial::Would(difference) if difference.applied == Applied::Created),
         "{trials:?}"
     );
 }

@@ -1,4 +1,4 @@
-//! Connecting, and what goes wrong with it.
+//! Connections and their errors.
 
 use std::error::Error as _;
 use std::path::PathBuf;

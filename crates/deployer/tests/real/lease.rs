@@ -1,4 +1,4 @@
-//! Leases, so that there is one writer at a time.
+//! Leases, which ensure a single writer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::setup::{admin, apply, namespace, until};
 
 const START: u64 = 1_800_000_000;
 
-/// A clock that goes only when a test says so.
+/// A clock that a test controls.
 #[derive(Clone, Default)]
 struct Hands(Arc<AtomicU64>);
 

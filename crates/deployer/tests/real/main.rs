@@ -1,6 +1,6 @@
-//! Against a real cluster: an API server, its controllers and a node. `SOLUTION_TEST_KUBECONFIG` names an
-//! administrator's kubeconfig, `SOLUTION_TEST_PUSH_REGISTRY` and `SOLUTION_TEST_PULL_REGISTRY` a registry that wants a
-//! login, by a name whose certificate the nodes refuse and by one whose certificate they accept.
+//! Tests with a real cluster: an API server, its controllers and a node. `SOLUTION_TEST_KUBECONFIG` is an
+//! administrator's kubeconfig. `SOLUTION_TEST_PUSH_REGISTRY` and `SOLUTION_TEST_PULL_REGISTRY` are two names of a
+//! registry that requires a login; the nodes reject the certificate of the first and accept that of the second.
 
 #![expect(
     clippy::unwrap_used,

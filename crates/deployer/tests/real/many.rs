@@ -1,4 +1,4 @@
-//! Many objects: looked at, written and looked at again, one by one and several at a time.
+//! Many objects: read, written and read again, one by one and concurrently.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::setup::{admin, config_map, manager, namespace, object};
 
 const MANY: usize = 500;
 
-/// The time that one object of a plan with many may cost.
+/// The maximum time per object of a plan with many objects.
 const PER_OBJECT: Duration = Duration::from_millis(30);
 
-/// Looks at each object and writes it, this many at a time.
+/// Reads and writes each object, this many at a time.
 async fn write_all(cluster: &Cluster, objects: &[Object], at_a_time: usize) -> Duration {
     let begun = Instant::now();
     let writes = objects.iter().map(async |object| {

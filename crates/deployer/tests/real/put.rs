@@ -1,4 +1,4 @@
-//! Writing only what is still as it was seen.
+//! Conditional writes.
 
 use deployer::{Applied, Cluster, Conflicts, Error, FieldManager, Goal, Object};
 use serde_json::json;
@@ -25,7 +25,7 @@ async fn only_what_is_as_it_was_seen_is_written() {
     let wanted = object(config_map(&ns, "a", &json!({"x": "1", "y": "1"})));
     let (applied, first) = put(&cluster, &wanted, None).await.unwrap();
     assert_eq!(applied, Applied::Created);
-    // Absent no more, and another state than was seen: nothing is written.
+    // The object exists, or its state differs from the expected one: nothing is written.
     let other = object(config_map(&ns, "a", &json!({"x": "2"})));
     let late = put(&cluster, &other, None).await;
     assert!(matches!(late, Err(Error::Changed { .. })), "{late:?}");
@@ -34,13 +34,13 @@ async fn only_what_is_as_it_was_seen_is_written() {
     assert_eq!(applied, Applied::Changed);
     let stale = put(&cluster, &wanted, Some(&first)).await;
     assert!(matches!(stale, Err(Error::Changed { .. })), "{stale:?}");
-    // What was created counts as applied, so a field that is left out goes.
+    // Fields that were created count as applied, so an omitted field is removed.
     assert_eq!(second.as_value()["data"], json!({"x": "3"}));
     let (applied, _) = put(&cluster, &less, Some(&second)).await.unwrap();
     assert_eq!(applied, Applied::Unchanged);
 }
 
-/// One request creates, and what is there already is left as it is, whoever made it and whatever it says.
+/// A creation takes one request and leaves existing objects unchanged, whoever created them and whatever they contain.
 #[tokio::test]
 async fn what_is_there_already_is_not_created_over() {
     let cluster = admin().await;
@@ -71,7 +71,7 @@ async fn what_is_there_already_is_not_created_over() {
     for (wanted, made) in live {
         assert!(manager().has_claimed(&made), "{made:?}");
         let before = cluster.get(wanted.reference()).await.unwrap().unwrap();
-        // The very same by the same, by another, and another by another.
+        // The same object of the same manager, of another manager, and a different object of another manager.
         let mut marked = wanted.as_value().clone();
         marked["metadata"]["labels"] = json!({"is": "another"});
         let theirs = FieldManager::new("theirs").unwrap();
@@ -95,7 +95,7 @@ async fn what_is_there_already_is_not_created_over() {
     }
 }
 
-/// Somebody deleted it and made another of the same name.
+/// Another client deleted the object and created a new one with the same name.
 #[tokio::test]
 async fn another_object_of_the_name_is_not_written() {
     let cluster = admin().await;

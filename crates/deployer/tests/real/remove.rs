@@ -1,4 +1,4 @@
-//! Deleting, waiting until gone, pruning.
+//! Deletion, waiting for it, and pruning.
 
 use std::time::Duration;
 

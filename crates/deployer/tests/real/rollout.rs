@@ -1,4 +1,4 @@
-//! Rollouts on a real node: one that comes, and one of each kind that does not.
+//! Rollouts on a real node: a successful one, and one for each kind of failure.
 
 use deployer::{
     Awaited, Cluster, Error, Goal, Gvk, Object, ObjectRef, PullProblem, Restart, RolloutFailure,
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::setup::{DEADLINE, admin, apply, namespace, namespace_with, until, variable};
 
-/// The image that the node has for its own pods; it does nothing.
+/// The pause image of the node, which does nothing.
 pub(crate) const IMAGE: &str = "solution.invalid/pause:1";
 
 fn deployment(namespace: &str, name: &str, container: &Value, pod: &Value) -> Value {
@@ -32,7 +32,7 @@ fn deployment(namespace: &str, name: &str, container: &Value, pod: &Value) -> Va
     })
 }
 
-/// A container that runs a script with the node's shell, and the volumes that it needs for it.
+/// A container that runs a script with the node's shell, and the volumes that it requires.
 pub(crate) fn script(script: &str) -> (Value, Value) {
     let mount = |path: &str| json!({"name": path.trim_start_matches('/'), "mountPath": path, "readOnly": true});
     let volume =

@@ -1,4 +1,4 @@
-//! Waiting for objects of every kind on a real node: those that come, those that do not, and those that are gone.
+//! Waits for objects of all kinds on a real node: ready, not ready and deleted ones.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::rollout::{IMAGE, script};
 use crate::setup::{DEADLINE, admin, apply, config_map, config_map_ref, gone, namespace, variable};
 
-/// An object that makes pods of this container.
+/// An object that creates pods with this container.
 fn workload(kind: &str, namespace: &str, name: &str, spec: Value, container: &Value) -> Value {
     let (mut main, volumes) = script("");
     main.as_object_mut().unwrap().remove("command");
@@ -189,7 +189,7 @@ async fn a_stateful_set_that_its_former_pod_holds_up_names_that_pod() {
     let cluster = admin().await;
     let ns = namespace(&cluster, "former").await;
     let spec = json!({"serviceName": "db"});
-    // A container that starts and ends would be ready in between, and the pod be replaced.
+    // A container that starts and exits would be ready in between, and the pod would be replaced.
     let image = format!("{}/no/such:1", variable("SOLUTION_TEST_PUSH_REGISTRY"));
     let broken = workload(
         "StatefulSet",
@@ -258,7 +258,7 @@ async fn what_is_not_there_or_on_its_way_out_is_not_settled() {
             &pending("it does not exist")
         ]
     );
-    // The object that somebody makes under the name of one that is gone is not waited for.
+    // A recreated object with the name of a deleted one is not waited for.
     let uid = Some("00000000-0000-0000-0000-000000000000".to_owned());
     let object = references[0].clone();
     let told: Mutex<Vec<Standing>> = Mutex::default();

@@ -1,4 +1,4 @@
-//! The setup that every test needs: a connection, a namespace of its own, and users with few rights.
+//! The common setup of the tests: a connection, a namespace per test, and users with few permissions.
 
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use watch::Listener;
 
 pub(crate) const DEADLINE: Duration = Duration::from_mins(1);
 
-/// A variable that the tests cannot do without.
+/// Returns a required environment variable.
 pub(crate) fn variable(name: &str) -> String {
     #[expect(
         clippy::disallowed_methods,
@@ -45,7 +45,7 @@ pub(crate) async fn admin() -> Cluster {
         .unwrap()
 }
 
-/// The first cluster and user of the administrator's kubeconfig.
+/// Returns the first cluster and user of the administrator's kubeconfig.
 pub(crate) fn parts() -> (Value, Value) {
     let text = std::fs::read_to_string(kubeconfig()).unwrap();
     let config: Value = serde_saphyr::from_str(&text).unwrap();
@@ -55,7 +55,8 @@ pub(crate) fn parts() -> (Value, Value) {
     )
 }
 
-/// Connects as somebody else, whom the administrator may speak for; he has only the rights that a test gives him.
+/// Connects as another user, whom the administrator may impersonate. The user has only the permissions that a test
+/// grants.
 pub(crate) async fn user(name: &str) -> Cluster {
     let (cluster, mut user) = parts();
     user["as"] = json!(name);
@@ -87,7 +88,7 @@ pub(crate) async fn apply(cluster: &Cluster, value: Value) -> Applied {
         .unwrap()
 }
 
-/// A namespace that no earlier run has left behind.
+/// Creates a namespace with a name that no earlier run has used.
 pub(crate) async fn namespace(cluster: &Cluster, name: &str) -> String {
     namespace_with(cluster, name, json!({})).await
 }
@@ -111,7 +112,7 @@ pub(crate) fn config_map_ref(namespace: &str, name: &str) -> ObjectRef {
     ObjectRef::namespaced("v1", "ConfigMap", namespace, name)
 }
 
-/// Gives a user a role, in a namespace or everywhere.
+/// Grants permissions to a user, in a namespace or cluster-wide.
 pub(crate) async fn grant(cluster: &Cluster, user: &str, namespace: Option<&str>, rules: Value) {
     let (role, binding) = if namespace.is_some() {
         ("Role", "RoleBinding")
@@ -140,17 +141,17 @@ pub(crate) async fn grant(cluster: &Cluster, user: &str, namespace: Option<&str>
     .await;
 }
 
-/// Waits for a condition; fails when it does not come.
+/// Waits for a condition. Fails if it is not met in time.
 pub(crate) async fn until<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
     let end = Instant::now() + DEADLINE;
     while !condition().await {
         assert!(Instant::now() < end, "did not happen: {what}");
-        // Between two questions, so that the answer's author gets the processor.
+        // A short pause between two checks leaves the processor to the awaited work.
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// Returns the goal that an object is not there any more, whichever it is.
+/// Returns the goal that an object no longer exists, whatever its uid.
 pub(crate) fn gone(object: &ObjectRef) -> Goal {
     Goal::Gone(Leaving::from(object.clone()))
 }

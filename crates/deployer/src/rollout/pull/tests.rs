@@ -13,7 +13,7 @@ fn pod(spec: &Value, status: &Value) -> Value {
         "spec": spec, "status": status})
 }
 
-/// A pod on its node, with its container in this state.
+/// A pod on its node with its container in this state.
 fn state(state: &Value) -> Value {
     let status = json!({"name": "pull", "imageID": "", "state": state});
     pod(
@@ -32,7 +32,7 @@ fn event(reason: &str) -> Value {
 
 type Requests = Arc<Mutex<Vec<Seen>>>;
 
-/// A pod that is made, and then is as it is told by how long it has been there.
+/// Creates a pod whose state depends on the time since its creation.
 async fn probe(
     live: impl Fn(Duration) -> Value + Send + Sync + 'static,
     events: Vec<Value>,
@@ -50,7 +50,7 @@ async fn probe(
     (probe.unwrap(), seen)
 }
 
-/// Returns the outcome for a pod whose state does not change, and the time that it took.
+/// Returns the result for a pod whose state does not change, and the elapsed time.
 async fn outcome(live: Value, events: Vec<Value>) -> (Result<(), Stuck>, Duration) {
     let (probe, _) = probe(move |_| live.clone(), events).await;
     let begun = Instant::now();
@@ -148,7 +148,12 @@ async fn a_pod_goes_with_its_value_and_no_other_one_of_its_name() {
         assert_eq!((last.method.as_str(), last.path.as_str()), ("DELETE", POD));
         let options: Value = serde_json::from_str(&last.body).unwrap();
         assert_eq!(options["preconditions"], json!({"uid": "u"}));
-        assert_eq!(seen.iter().filter(|it| it.method == "DELETE").count(), 1);
+        assert_eq!(
+            seen.iter()
+                .filter(|request| request.method == "DELETE")
+                .count(),
+            1
+        );
     }
 }
 
