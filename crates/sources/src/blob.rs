@@ -1,4 +1,4 @@
-//! Layers and configurations, and where each of them is: only what is here can be read.
+//! Layers and configurations of images, and their locations: on this disk ([`Here`]) or in a registry ([`WantedBlob`]).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
@@ -17,28 +17,28 @@ pub enum ImageBlob {
     Wanted(WantedBlob),
 }
 
-/// A part of a file, whose content is not verified yet.
+/// A range of a file whose content is not verified yet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Here {
-    /// The digest it must have.
+    /// The digest that it must have.
     pub digest: Digest,
     /// The size in bytes.
     pub size: u64,
     /// The file.
     pub path: PathBuf,
-    /// Bytes before it in the file.
+    /// The offset in the file in bytes.
     pub offset: u64,
 }
 
-/// A content that has to be downloaded.
+/// Content that has to be downloaded.
 #[derive(Clone, Debug)]
 pub struct WantedBlob {
-    /// The place that it has once it has come into the cache.
+    /// Its location in the cache after the download.
     pub(crate) then: Here,
     pub(crate) from: BlobOrigin,
 }
 
-/// A repository of a registry, and the client that reaches it.
+/// A repository of a registry, and the client for it.
 #[derive(Clone, Debug)]
 pub(crate) struct BlobOrigin {
     pub(crate) client: Client,
@@ -46,7 +46,7 @@ pub(crate) struct BlobOrigin {
 }
 
 impl ImageBlob {
-    /// Returns where it is, or will be once it was downloaded.
+    /// Returns the location of the blob, or its location after the download.
     #[must_use]
     pub fn planned(&self) -> &Here {
         match self {
@@ -55,7 +55,7 @@ impl ImageBlob {
         }
     }
 
-    /// The digest it must have.
+    /// Returns the digest that it must have.
     #[must_use]
     pub fn digest(&self) -> Digest {
         self.planned().digest
@@ -67,7 +67,7 @@ impl ImageBlob {
         self.planned().size
     }
 
-    /// Returns the name that messages have for it.
+    /// Returns its name for messages.
     pub(crate) fn name(&self) -> PathBuf {
         match self {
             Self::Here(here) => here.path.clone(),
@@ -77,7 +77,7 @@ impl ImageBlob {
 }
 
 impl Here {
-    /// Returns the place that is all of a file.
+    /// Returns the range that covers a whole file.
     pub(crate) fn whole(digest: Digest, size: u64, path: PathBuf) -> Self {
         Self {
             digest,
@@ -87,7 +87,7 @@ impl Here {
         }
     }
 
-    /// Reads its bytes, for one that is small enough to be in memory. They are not verified.
+    /// Reads its bytes into memory without verification. Only suitable for small content.
     pub fn read(&self) -> Result<Vec<u8>, ReadError> {
         let mut bytes = vec![0; usize::try_from(self.size).unwrap_or(usize::MAX)];
         File::open(&self.path)
@@ -98,7 +98,7 @@ impl Here {
 }
 
 impl BlobOrigin {
-    /// Returns the name that messages have for something in it.
+    /// Returns the name of a reference in this repository for messages.
     pub(crate) fn name(&self, reference: &Reference) -> PathBuf {
         let (registry, repository) = (self.client.address(), &self.repository);
         let mark = match reference {

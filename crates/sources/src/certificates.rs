@@ -1,9 +1,10 @@
-//! Directories with the certificates of registries, as podman and docker lay them out (containers-certs.d(5)): `*.crt` are
-//! authorities, `NAME.cert` and `NAME.key` a client certificate and its key.
+//! Certificate directories of registries in the layout of podman and docker (containers-certs.d(5)): `*.crt` are
+//! certificate authorities, `NAME.cert` and `NAME.key` are a client certificate and its key.
+//! [`CertificateFolders::find`] reads those of a registry.
 //!
-//! Whoever can write to such a directory decides who is believed to be the registry, so one that others than root and the
-//! user can change is refused, and so is a file in it. A file may be a link, as authorities often are: what it leads to must
-//! lie as safely.
+//! A user who can write to such a directory can impersonate the registry. Directories and files that other users than
+//! root and the current user can change are therefore refused. A file may be a link, as authorities often are; its
+//! target must be equally protected.
 
 use std::fs;
 use std::io;
@@ -15,42 +16,42 @@ use registry::{AuthorityError, CertificateAuthority, ClientIdentity, IdentityErr
 
 use crate::limits;
 
-/// The places where certificates of registries lie, for the user of this number.
+/// The certificate directories for a user.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CertificateFolders {
-    /// The directories.
+    /// The directories to search.
     pub place: CertificatePlace,
-    /// The user who runs the program: what others can change is refused.
+    /// The id of the user who runs the program. Files that other users can change are refused.
     pub user: u32,
 }
 
-/// The directories that have certificates.
+/// The directories to search for certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CertificatePlace {
-    /// The first of these directories that has one named after the registry, `HOST[:PORT]`.
+    /// The first of these directories with a subdirectory named after the registry, `HOST[:PORT]`.
     ByHost(Vec<PathBuf>),
-    /// This directory, for every registry.
+    /// This directory for every registry.
     Of(PathBuf),
 }
 
-/// Stands for no directories.
+/// No directories.
 impl Default for CertificatePlace {
     fn default() -> Self {
         Self::ByHost(Vec::new())
     }
 }
 
-/// The certificates that a directory has for a registry.
+/// The certificates for a registry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Certificates {
     /// Additional authorities.
     pub authorities: Vec<CertificateAuthority>,
-    /// The identity of the client, and the file that it is from.
+    /// The client certificate, and the file that contains it.
     pub identity: Option<(PathBuf, ClientIdentity)>,
 }
 
 impl Certificates {
-    /// Adds them to how a registry is reached.
+    /// Adds the certificates to the options of a registry client.
     pub fn add_to(self, options: &mut registry::ClientOptions) {
         options.ca.extend(self.authorities);
         let identity = self.identity.map(|(_, identity)| identity);
@@ -58,16 +59,16 @@ impl Certificates {
     }
 }
 
-/// The reason why the certificates of a registry cannot be used. Nothing of a key is repeated.
+/// The reason why the certificates of a registry cannot be used. Messages contain no part of a key.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificatesError {
     /// The directory does not exist.
     #[error("there is no directory `{}`", .0.display())]
     Missing(PathBuf),
-    /// The directory could be changed by somebody else, or the way there is broken.
+    /// Other users can change the directory, or its path cannot be resolved.
     #[error(transparent)]
     Path(#[from] OwnershipError),
-    /// A file cannot be read, or somebody else could have written it.
+    /// A file cannot be read, or other users can write it.
     #[error(transparent)]
     File(#[from] OwnedError),
     /// The directory cannot be read.
@@ -78,19 +79,19 @@ pub enum CertificatesError {
         /// The cause.
         source: io::Error,
     },
-    /// The directory has more files than anybody needs.
+    /// The directory has more files than the limit.
     #[error("`{}` has more than {max} files", .0.display(), max = limits::CERTIFICATE_FILES)]
     Many(PathBuf),
-    /// The directory has several client certificates, and it is not known which one is meant.
+    /// The directory has multiple client certificates, so the choice is ambiguous.
     #[error("`{}` has multiple client certificates", .0.display())]
     Several(PathBuf),
-    /// A file has no authority.
+    /// A file contains no authority.
     #[error(transparent)]
     Authority(#[from] AuthorityError),
-    /// A half of a pair is missing.
+    /// One file of a pair is missing.
     #[error("`{}` is missing: a client certificate needs both files of its pair", .0.display())]
     Half(PathBuf),
-    /// A certificate and a key are no pair.
+    /// A certificate and a key do not belong together.
     #[error("cannot use `{}` and its key", path.display())]
     Identity {
         /// The certificate.
@@ -101,7 +102,7 @@ pub enum CertificatesError {
 }
 
 impl CertificateFolders {
-    /// The certificates for a registry, `HOST[:PORT]` as it is written in references.
+    /// Returns the certificates for a registry, given as `HOST[:PORT]` as in references.
     pub fn find(&self, host: &str) -> Result<Certificates, CertificatesError> {
         match &self.place {
             CertificatePlace::Of(folder) => {
@@ -119,7 +120,7 @@ impl CertificateFolders {
     }
 }
 
-/// Reads the certificates of a directory; none if there is no such directory.
+/// Reads the certificates of a directory. Returns `None` if it does not exist.
 fn read(folder: &Path, user: u32) -> Result<Option<Certificates>, CertificatesError> {
     let ResolvedPath::There(folder) = ownership::directory(folder, user)? else {
         return Ok(None);
@@ -127,9 +128,10 @@ fn read(folder: &Path, user: u32) -> Result<Option<Certificates>, CertificatesEr
     let files = list(&folder)?;
     let with = |ending: &str| {
         let ending = ending.to_owned();
-        files
-            .iter()
-            .filter(move |file| file.extension().is_some_and(|it| *it == *ending))
+        files.iter().filter(move |file| {
+            file.extension()
+                .is_some_and(|extension| *extension == *ending)
+        })
     };
     let authorities = with("crt").map(|file| {
         let origin = format!("`{}`", file.display());
@@ -137,7 +139,7 @@ fn read(folder: &Path, user: u32) -> Result<Option<Certificates>, CertificatesEr
     });
     let authorities = authorities.collect::<Result<_, CertificatesError>>()?;
     let mut pairs: Vec<PathBuf> = with("cert").cloned().collect();
-    // A key alone is half of a pair, too, and is to be named.
+    // A key without a certificate is an incomplete pair and must be reported.
     pairs.extend(with("key").map(|key| key.with_extension("cert")));
     pairs.sort();
     pairs.dedup();
@@ -158,8 +160,9 @@ fn list(folder: &Path) -> Result<Vec<PathBuf>, CertificatesError> {
         source,
     };
     let entries = fs::read_dir(folder).map_err(failed)?;
+    // One more than the limit is sufficient to detect an excess.
     let entries = entries.take(limits::CERTIFICATE_FILES + 1);
-    let files = entries.map(|entry| entry.map(|it| it.path()));
+    let files = entries.map(|entry| entry.map(|entry| entry.path()));
     let mut files = files.collect::<io::Result<Vec<_>>>().map_err(failed)?;
     if files.len() > limits::CERTIFICATE_FILES {
         return Err(CertificatesError::Many(folder.to_owned()));
@@ -168,7 +171,7 @@ fn list(folder: &Path) -> Result<Vec<PathBuf>, CertificatesError> {
     Ok(files)
 }
 
-/// A client certificate and the key beside it.
+/// Reads a client certificate and its key.
 fn pair(
     certificate: &Path,
     files: &[PathBuf],
@@ -194,13 +197,14 @@ fn pair(
     Ok((certificate.to_owned(), identity))
 }
 
-/// The bytes of a file, or of what a link leads to.
+/// Reads a file or the target of a link.
 fn contents(file: &Path, user: u32) -> Result<Vec<u8>, CertificatesError> {
     let failed = |source| CertificatesError::Io {
         path: file.to_owned(),
         source,
     };
     let place = fs::canonicalize(file).map_err(failed)?;
+    // The directory of a link's target must be protected like that of the link.
     if let Some(folder) = place.parent() {
         ownership::directory(folder, user)?;
     }
@@ -213,7 +217,7 @@ mod tests {
 
     use super::*;
 
-    /// A certificate of an authority whose key nobody has.
+    /// A certificate of an authority whose key was not kept.
     const AUTHORITY: &str = "-----BEGIN CERTIFICATE-----
 MIIBiTCCAS+gAwIBAgIUCgRmSKOURiXcUjZWa/d850SQtegwCgYIKoZIzj0EAwIw
 GTEXMBUGA1UEAwwOYXV0aG9yaXR5LnRlc3QwIBcNMjYxMTI4MTcxODI3WhgPMjEy
@@ -227,7 +231,7 @@ sUszW6/39oXZ1uLzaw==
 -----END CERTIFICATE-----
 ";
 
-    /// A directory below which is one for `r.test:5000` with these files; nobody else can change it.
+    /// A directory with a subdirectory for `r.test:5000` that contains these files. Other users cannot change it.
     fn folders(files: &[&str]) -> (tempfile::TempDir, PathBuf) {
         let base = tempfile::tempdir().unwrap();
         let folder = base.path().join("r.test:5000");

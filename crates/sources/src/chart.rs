@@ -1,8 +1,9 @@
-//! Charts that are not on the disk: each is asked for by its whole version or a digest, and its archive comes into memory,
-//! through the cache.
+//! Helm charts from registries and chart repositories ([`oci_chart`], [`repository_chart`]) with their provenance
+//! files. A chart is requested by its exact version or by a digest, and its archive is read into memory through the
+//! cache.
 //!
-//! What the index of a repository says is believed as far as what it names is HTTPS, or a registry; the archive is compared
-//! with the digest that it gives, and whoever reads the chart compares name and version.
+//! The index of a repository may only refer to HTTPS URLs or to registries. The archive is compared with the digest in
+//! the index, and the reader of the chart compares its name and version.
 
 #[cfg(test)]
 mod tests;
@@ -17,28 +18,30 @@ use crate::blob::BlobOrigin;
 use crate::error::SourceError;
 use crate::remote::{INDEX, SourceNetwork};
 
-/// The prefix with which a repository names a chart that a registry has.
+/// The prefix of a URL in a repository's index that refers to a chart in a registry.
 const OCI: &str = "oci://";
 
-/// The archive of a chart in a registry.
+/// Returns the archive of a chart in a registry.
 pub fn oci_chart(chart: &OciChart, network: &SourceNetwork<'_>) -> Result<Vec<u8>, SourceError> {
     let artifact = Artifact::ask(chart, network)?;
-    let content = content(&artifact.manifest.bytes).map_err(|it| artifact.unusable(it))?;
+    let content =
+        content(&artifact.manifest.bytes).map_err(|problem| artifact.unusable(problem))?;
     network.small(&artifact.origin, &content)
 }
 
-/// The provenance file of a chart in a registry; none if there is none.
+/// Returns the provenance file of a chart in a registry, or `None` if there is none.
 pub fn oci_provenance(
     chart: &OciChart,
     network: &SourceNetwork<'_>,
 ) -> Result<Option<Vec<u8>>, SourceError> {
     let artifact = Artifact::ask(chart, network)?;
-    let layer = provenance(&artifact.manifest.bytes).map_err(|it| artifact.unusable(it))?;
+    let layer =
+        provenance(&artifact.manifest.bytes).map_err(|problem| artifact.unusable(problem))?;
     let read = layer.map(|layer| network.small(&artifact.origin, &layer));
     read.transpose()
 }
 
-/// The artifact that a registry has for a chart.
+/// The artifact of a chart in a registry.
 struct Artifact {
     origin: BlobOrigin,
     manifest: RegistryManifest,
@@ -69,7 +72,7 @@ impl Artifact {
     }
 }
 
-/// The archive of a chart in a repository of charts.
+/// Returns the archive of a chart in a chart repository.
 pub fn repository_chart(
     chart: &RepositoryChart,
     network: &SourceNetwork<'_>,
@@ -80,7 +83,7 @@ pub fn repository_chart(
     {
         return Ok(bytes);
     }
-    // Some repositories only list what registries have.
+    // Some repositories only list charts in registries.
     let bytes = if let Some(chart) = url.strip_prefix(OCI) {
         oci_chart(&chart.parse()?, network)?
     } else {
@@ -97,7 +100,8 @@ pub fn repository_chart(
     }
 }
 
-/// The provenance file of a chart in a repository of charts, which lies beside it; none if there is none.
+/// Returns the provenance file of a chart in a chart repository, which is next to its archive, or `None` if there is
+/// none.
 pub fn repository_provenance(
     chart: &RepositoryChart,
     network: &SourceNetwork<'_>,
@@ -113,7 +117,7 @@ pub fn repository_provenance(
     }
 }
 
-/// Returns where a chart lies, as the index of its repository says.
+/// Returns the location of a chart according to the index of its repository.
 fn listed(
     chart: &RepositoryChart,
     network: &SourceNetwork<'_>,

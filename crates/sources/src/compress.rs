@@ -1,8 +1,8 @@
-//! Compressing layers; and in [`unpack`], what came compressed.
+//! Compression of layers ([`layer`]); [`unpack`] reads compressed content.
 //!
-//! The result follows from the bytes, the kind and the version of the encoder alone. The layer is cut into blocks of one
-//! size, each becomes a member of its own (RFC 1952, 2.2; RFC 8878, 3), and members behind each other are what readers
-//! of either format take for one. So any number of threads can work, and none of them decides anything.
+//! The result depends only on the bytes, the kind and the version of the encoder. The layer is split into blocks of a
+//! fixed size, and each block becomes a separate member (RFC 1952, section 2.2; RFC 8878, section 3). Readers of both
+//! formats accept concatenated members. The result is therefore independent of the number of threads.
 
 mod unpack;
 
@@ -22,16 +22,17 @@ use crate::means::{Compression, Means};
 use crate::tar::Span;
 pub(crate) use unpack::{open_tar, stored, verified};
 
-/// Bytes that go into one member. Part of what decides the result.
+/// The number of bytes per member. The result depends on it.
 const BLOCK: usize = 4 * 1024 * 1024;
-/// The effort of both encoders: what their own tools take when nothing is said.
+/// The compression levels: the defaults of the command-line tools of both formats.
 const GZIP_LEVEL: u8 = 6;
 const ZSTD_LEVEL: i32 = 3;
-/// The version of the encoder of gzip: another may give other bytes. A test compares it with what is built in.
+/// The version of the gzip encoder, because other versions may produce different bytes. A test compares it with the
+/// built-in version.
 const MINIZ_OXIDE: &str = "0.9.1";
 
 impl Compression {
-    /// Describes everything that decides the result.
+    /// Describes everything that the result depends on.
     fn encoder(self) -> String {
         match self {
             Self::None => "as it is".to_owned(),
@@ -54,18 +55,18 @@ impl Compression {
     }
 }
 
-/// A member of a gzip file without name and time, so that nothing but the content decides its bytes.
+/// Compresses a block into a gzip member without name and time, so that its bytes depend only on the content.
 fn gzip(block: &[u8]) -> Vec<u8> {
     let mut member = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     member.extend(miniz_oxide::deflate::compress_to_vec(block, GZIP_LEVEL));
     member.extend(crc32fast::hash(block).to_le_bytes());
-    // Blocks are smaller than what the field holds.
+    // Blocks are smaller than the maximum of the field.
     let size = u32::try_from(block.len()).unwrap_or(u32::MAX);
     member.extend(size.to_le_bytes());
     member
 }
 
-/// A part of a file, read from its start.
+/// A reader of a range of a file.
 struct FilePart {
     file: File,
     at: u64,
@@ -101,7 +102,8 @@ impl Read for FilePart {
     }
 }
 
-/// Compresses a layer into the cache, or finds it there. None if it stays as it is, or if that is left for later.
+/// Compresses a layer into the cache, or finds the result there. Returns `None` if the layer is kept uncompressed or
+/// the compression is postponed.
 pub(crate) fn layer(
     blob: &Here,
     compression: Compression,
@@ -126,7 +128,7 @@ pub(crate) fn layer(
     let mut done = 0;
     loop {
         let blocks = read_blocks(&mut part, means.threads.get()).map_err(read)?;
-        // An empty layer is one empty member.
+        // An empty layer results in one empty member.
         if blocks.is_empty() && done != 0 {
             break;
         }
@@ -165,7 +167,7 @@ fn read_blocks(part: &mut FilePart, number: usize) -> io::Result<Vec<Vec<u8>>> {
     Ok(blocks)
 }
 
-/// The members of the blocks, in their order, each made by a thread.
+/// Compresses blocks concurrently, and returns the members in order.
 fn members(blocks: &[Vec<u8>], compression: Compression) -> Vec<io::Result<Vec<u8>>> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = blocks
@@ -188,7 +190,7 @@ fn failed(path: &Path, source: io::Error) -> SourceError {
 mod tests {
     use super::*;
 
-    /// The recipe names the encoder, so that the cache never gives what another version made.
+    /// The recipe contains the version of the encoder, so that the cache never returns the result of another version.
     #[test]
     fn the_version_of_the_encoder_is_the_one_that_is_built_in() {
         let lock = include_str!("../../../Cargo.lock");

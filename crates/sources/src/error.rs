@@ -1,4 +1,4 @@
-//! Errors of taking an image from its source: which file, and what mends it.
+//! Errors of sources. [`SourceError`] has one variant per cause; messages contain the file and the remedy.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use files::ReadError;
 /// The reason why a tar file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum TarError {
-    /// The file system said no.
+    /// An operation of the file system failed.
     #[error("it cannot be read at byte {at}")]
     Io {
         /// The offset of the bytes that could not be read.
@@ -35,21 +35,21 @@ pub enum TarError {
         /// The offset of the entry.
         at: u64,
     },
-    /// The tar has more than is taken.
+    /// The tar exceeds a limit.
     #[error("it has more than {max} {what}")]
     Limit {
-        /// The kind of thing that there are too many of.
+        /// The kind of item that exceeds the limit.
         what: &'static str,
-        /// The number that is taken.
+        /// The limit.
         max: u64,
     },
-    /// A name that several entries have.
+    /// The name occurs in multiple entries.
     #[error("it contains `{0}` multiple times, so it is ambiguous")]
     Twice(String),
-    /// A link that leads to no file.
+    /// The link does not lead to a file.
     #[error("`{0}` in it is a link that does not lead to a file inside it")]
     Link(String),
-    /// A file that is too large for what it is.
+    /// The file is too large for its purpose.
     #[error("`{name}` in it has {size} bytes; at most {limit} are read")]
     Size {
         /// The file.
@@ -61,18 +61,18 @@ pub enum TarError {
     },
 }
 
-/// An image that cannot be taken from its source.
+/// An image that cannot be read from its source.
 #[derive(Debug)]
 pub struct FailedImage {
     /// The image.
     pub place: ImagePlace,
-    /// The source that it should come from.
+    /// The source of the image.
     pub from: ImageSource,
     /// The cause.
     pub error: Box<SourceError>,
 }
 
-/// Compares the digest of a content with the one that it must have.
+/// Compares the digest of content with the expected one.
 pub(crate) fn check_digest(
     path: &Path,
     expected: Digest,
@@ -89,7 +89,7 @@ pub(crate) fn check_digest(
 }
 
 impl SourceError {
-    /// Whether what lies at the source is to be blamed, and neither a disk, the network, a program nor a limit that was set.
+    /// Checks whether the content of the source is at fault, as opposed to a disk, the network, a program or a limit.
     #[must_use]
     pub fn is_of_source(&self) -> bool {
         match self {
@@ -148,25 +148,25 @@ impl SourceError {
     }
 }
 
-/// The reason why an image cannot be taken from its source.
+/// The reason why an image cannot be read from its source.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The content that is taken from the source cannot be stored.
+    /// The content of the source cannot be stored.
     #[error(transparent)]
     Cache(#[from] CacheError),
-    /// The user does not want it any more.
+    /// The user has cancelled the operation.
     #[error(transparent)]
     Interrupted(#[from] Cancelled),
-    /// A registry does not give what it is asked for.
+    /// The registry does not deliver the requested content.
     #[error(transparent)]
     Registry(#[from] registry::Error),
-    /// A reference that names no place in a registry.
+    /// The reference is not a valid location in a registry.
     #[error(transparent)]
     Address(#[from] registry::AddressError),
-    /// A file of logins cannot be used.
+    /// The file with logins cannot be used.
     #[error("cannot use the logins in `{}`", path.display())]
     Logins {
         /// The file.
@@ -174,18 +174,18 @@ pub enum SourceError {
         /// The reason.
         source: registry::CredentialsError,
     },
-    /// Certificates of a registry cannot be used.
+    /// The certificates of a registry cannot be used.
     #[error(transparent)]
     Certificates(#[from] CertificatesError),
     /// The artifact in the registry is not a chart.
     #[error("`{}` cannot be packed as a chart", name.display())]
     Artifact {
-        /// The name that messages have for it.
+        /// The name for messages.
         name: PathBuf,
         /// The reason.
         source: Box<charts::ArtifactProblem>,
     },
-    /// The index of a repository of charts does not lead to the chart.
+    /// The index of a chart repository does not lead to the chart.
     #[error("`{file}` of the repository of charts cannot be used")]
     Index {
         /// The index.
@@ -193,24 +193,24 @@ pub enum SourceError {
         /// The reason.
         source: Box<charts::IndexProblem>,
     },
-    /// The archive of a chart is another one than the index of its repository says.
+    /// The archive of a chart does not match the digest in the index of its repository.
     #[error("its archive has digest {found}, and the repository's index says {expected}")]
     ChartDigest {
         /// The digest in the index.
         expected: Digest,
-        /// The digest of what is there.
+        /// The digest of the archive.
         found: Digest,
     },
-    /// The index of a repository leads to a registry, without a version.
+    /// The index of a chart repository refers to a registry without a version.
     #[error("the repository's index refers to a chart in a registry, but not by its version")]
     ChartName(#[from] NameError),
-    /// The container engine's socket is not known.
+    /// The socket of the container engine is unknown.
     #[error("cannot find the container engine's socket: only `unix://PATH` is supported")]
     NoEngine,
-    /// A container engine does not give the image.
+    /// The container engine does not deliver the image.
     #[error(transparent)]
     Engine(#[from] registry::EngineError),
-    /// The system gives nothing to wait with.
+    /// The async runtime cannot be created.
     #[error("cannot wait for the network")]
     Runtime(#[source] io::Error),
     /// The file is not a tar file that can be read.
@@ -221,7 +221,7 @@ pub enum SourceError {
         /// The reason.
         source: TarError,
     },
-    /// The tar file lacks a file that its documents name.
+    /// The tar file lacks a file that its documents refer to.
     #[error("`{}` has no `{name}`; save the image again", path.display())]
     NotInTar {
         /// The tar file.
@@ -229,7 +229,7 @@ pub enum SourceError {
         /// The file that should be in it.
         name: String,
     },
-    /// The layer is compressed otherwise than with gzip.
+    /// The layer has a compression other than gzip.
     #[error("`{}` is compressed with {program}; unpack it first with `{program} -dk`", path.display())]
     Compressed {
         /// The file.
@@ -237,42 +237,42 @@ pub enum SourceError {
         /// The program.
         program: &'static str,
     },
-    /// The file is larger when it is unpacked than the user allows.
+    /// The unpacked size exceeds the user's limit.
     #[error("`{}` has {packed} bytes, and unpacks to more than {unpacked}; all sources together may unpack to {limit}", path.display())]
     UnpackLimit {
         /// The file.
         path: PathBuf,
-        /// The size in bytes of the file, or of the part that was unpacked.
+        /// The size of the file or of the unpacked part in bytes.
         packed: u64,
-        /// Bytes to which it was unpacked.
+        /// The number of bytes unpacked so far.
         unpacked: u64,
-        /// Bytes to which all sources of a pack may be unpacked.
+        /// The number of bytes to which all sources of a pack may unpack.
         limit: u64,
     },
-    /// The file is larger when it is unpacked than the disk of the cache can bear.
+    /// The unpacked file would fill the disk of the cache.
     #[error("`{}` has {packed} bytes, and was unpacked to {unpacked} when `{}` had only {free} bytes free; {reserve} must remain free", path.display(), cache.display())]
     UnpackSpace {
         /// The file.
         path: PathBuf,
         /// The size in bytes of the file.
         packed: u64,
-        /// Bytes to which it was unpacked.
+        /// The number of bytes unpacked so far.
         unpacked: u64,
         /// The cache's directory.
         cache: PathBuf,
-        /// Bytes that were free there.
+        /// The number of free bytes.
         free: u64,
-        /// Bytes that stay free.
+        /// The number of bytes that must stay free.
         reserve: u64,
     },
-    /// A configuration that is not that of the layers.
+    /// The configuration does not match the layers.
     #[error("`{}` lists {found} layers, but the image's configuration {listed}; save the image again", path.display())]
     Layers {
         /// The tar file.
         path: PathBuf,
-        /// The number of layers that the configuration has.
+        /// The number of layers in the configuration.
         listed: usize,
-        /// The number of layers that there are.
+        /// The number of layers in the archive.
         found: usize,
     },
     /// An artifact has no platform.
@@ -281,7 +281,7 @@ pub enum SourceError {
     /// The directory is not an OCI image layout.
     #[error("`{}` is not an OCI image layout: it has no file `oci-layout`", .0.display())]
     NotALayout(PathBuf),
-    /// An OCI image layout of another version.
+    /// The OCI image layout has an unsupported version.
     #[error("`{}` has layout version `{version}`; only 1.0.0 is known", path.display())]
     LayoutVersion {
         /// The file.
@@ -292,7 +292,7 @@ pub enum SourceError {
     /// The directory is not one of skopeo's `dir:` transport.
     #[error("`{}` does not begin with `Directory Transport Version: 1.`, so this is not what `skopeo copy … dir:` writes", .0.display())]
     NotADirectoryTransport(PathBuf),
-    /// A JSON file beside the image documents cannot be read.
+    /// A JSON file other than an image document cannot be parsed.
     #[error("`{}` cannot be parsed", path.display())]
     Json {
         /// The file.
@@ -300,20 +300,20 @@ pub enum SourceError {
         /// The reason.
         source: schemas::json::JsonError,
     },
-    /// A layout without images.
+    /// The layout contains no images.
     #[error("`{}` names no image", .0.display())]
     Empty(PathBuf),
-    /// A layout with several images, and no tag to choose one.
+    /// The layout contains multiple images, and no tag was given.
     #[error("`{}` contains multiple images; write `{notation}` with one of: {tags}", path.display())]
     Ambiguous {
         /// The file that lists them.
         path: PathBuf,
-        /// The notation by which `solution.yaml` names one of them.
+        /// The form in which `solution.yaml` selects one of them.
         notation: &'static str,
         /// The tags of the images.
         tags: String,
     },
-    /// The part of a source before its first colon is missing, as where the name of a file has a colon.
+    /// The path before the first colon of a source does not exist, for example because a file name contains a colon.
     #[error("there is no {kind} `{}`: the first colon ends its path, and `{suffix}` is read as the {part}; rename it if its name has a colon", path.display())]
     MissingPath {
         /// A file or a directory.
@@ -325,17 +325,17 @@ pub enum SourceError {
         /// The text after the colon.
         suffix: String,
     },
-    /// No image with the tag.
+    /// No image has the tag.
     #[error("`{}` has no image with tag `{tag}`; it has: {tags}", path.display())]
     NoSuchTag {
         /// The layout's `index.json`.
         path: PathBuf,
         /// The tag.
         tag: String,
-        /// The tags there are.
+        /// The available tags.
         tags: String,
     },
-    /// The source has several images with the tag.
+    /// Multiple images in the source have the tag.
     #[error("`{}` has tag `{tag}` for several images, so it is ambiguous; write the layout again", path.display())]
     TagTwice {
         /// The layout's `index.json`.
@@ -343,7 +343,7 @@ pub enum SourceError {
         /// The tag.
         tag: String,
     },
-    /// A digest of another kind than SHA-256.
+    /// A digest uses another algorithm than SHA-256.
     #[error("`{}` refers to content by an invalid digest", path.display())]
     Digest {
         /// The layout's `index.json`.
@@ -359,7 +359,7 @@ pub enum SourceError {
         /// The reason.
         source: ImageDocumentError,
     },
-    /// A descriptor and its document disagree on what the document is.
+    /// The media types in a document and in its descriptor differ.
     #[error("`{}` is of type `{found}`, but what refers to it says `{expected}`", path.display())]
     MediaType {
         /// The file.
@@ -369,31 +369,31 @@ pub enum SourceError {
         /// The media type in the document.
         found: String,
     },
-    /// A manifest or index that another refers to is not there.
+    /// A manifest or index that another one refers to is missing.
     #[error("manifest {digest} is missing at `{}`; copy the image with `skopeo copy --all`, or select the available platform with `platforms`", path.display())]
     MissingDocument {
         /// The digest.
         digest: Digest,
-        /// The path where it should be.
+        /// The expected path.
         path: PathBuf,
     },
-    /// A layer or configuration is not there.
+    /// A layer or configuration is missing.
     #[error("blob {digest} is missing at `{}`; copy the image again", path.display())]
     MissingBlob {
         /// The digest.
         digest: Digest,
-        /// The path where it should be.
+        /// The expected path.
         path: PathBuf,
     },
-    /// A foreign layer is not there.
+    /// A foreign layer is missing.
     #[error("foreign layer {digest} is missing at `{}`; most tools leave out layers that have addresses elsewhere (`urls`): copy the image to a registry with them, as `crane copy --allow-nondistributable-artifacts` does, and pack it from there", path.display())]
     MissingForeign {
         /// The digest.
         digest: Digest,
-        /// The path where it should be.
+        /// The expected path.
         path: PathBuf,
     },
-    /// A file has another size than the descriptor says.
+    /// The size of a file differs from its descriptor.
     #[error("`{}` has {found} bytes instead of {expected}; copy the image again", path.display())]
     Size {
         /// The file.
@@ -403,7 +403,7 @@ pub enum SourceError {
         /// The file's size in bytes.
         found: u64,
     },
-    /// A file has another content than the descriptor says.
+    /// The digest of a file differs from its descriptor.
     #[error("`{}` has digest {found} instead of {expected}; copy the image again", path.display())]
     Content {
         /// The file.
@@ -413,32 +413,32 @@ pub enum SourceError {
         /// The file's digest.
         found: Digest,
     },
-    /// A content has two sizes.
+    /// Two descriptors of the same content have different sizes.
     #[error("content {0} is given with two different sizes")]
     TwoSizes(Digest),
-    /// A list of referrers is no index.
+    /// The list of referrers is not an index.
     #[error("`{}` is not an index, which a list of referrers must be", .0.display())]
     NoList(PathBuf),
-    /// A list of too many referrers.
+    /// The list contains too many referrers.
     #[error("`{}` lists more than {max} referrers of one manifest", .0.display(), max = registry::limits::REFERRERS)]
     Referrers(PathBuf),
-    /// A manifest that is listed as a referrer, or has the tag of one, refers to something else.
+    /// A manifest that is listed or tagged as a referrer has a different subject.
     #[error("`{}` does not refer to {subject}, as its source says", path.display())]
     OtherSubject {
         /// The referrer.
         path: PathBuf,
-        /// The manifest that it is said to refer to.
+        /// The expected subject.
         subject: Digest,
     },
-    /// A referrer, or a list of some, that is larger than any in use.
+    /// A referrer or a list of referrers is larger than the limit.
     #[error("the referrer {digest} has {size} bytes; at most {max} are packed", max = crate::limits::REFERRER_BYTES)]
     ReferrerSize {
-        /// The document that the tag names.
+        /// The document that the tag refers to.
         digest: Digest,
-        /// Bytes of all that it has.
+        /// The size of all its content in bytes.
         size: u64,
     },
-    /// An index of nothing.
+    /// The index lists no manifests.
     #[error("index {0} lists no manifest, so there is no image to run")]
     EmptyIndex(Digest),
     /// The indexes are nested too deeply.
@@ -447,16 +447,16 @@ pub enum SourceError {
         /// The index or manifest.
         digest: Digest,
     },
-    /// The image has more manifests than an image can have.
+    /// The image has more manifests than the limit.
     #[error("has more than {max} manifests below one tag", max = crate::limits::DOCUMENTS)]
     Documents,
-    /// The images have more contents than an archive has files.
+    /// The images have more contents than an archive can have files.
     #[error("the images up to this one have more than {max} documents, layers and configurations, counted for each", max = schemas::limits::FILES)]
     Contents,
-    /// The manifests have more bytes than fit into memory.
+    /// The manifests of all images exceed the memory limit.
     #[error("the manifests and indexes of all images have more than {max} bytes together", max = crate::limits::DOCUMENT_BYTES)]
     DocumentBytes,
-    /// A configuration that does not say what the image runs on.
+    /// The configuration does not state the platform of the image.
     #[error("`{}` does not name the image's platform; leave out `platforms`", path.display())]
     Config {
         /// The file.
@@ -464,22 +464,22 @@ pub enum SourceError {
         /// The reason.
         source: schemas::json::JsonError,
     },
-    /// A platform that the image does not have.
+    /// The image does not support a requested platform.
     #[error("has no platform `{wanted}`; it has: {available}")]
     NoSuchPlatform {
-        /// The platform of `platforms`.
+        /// The platform in `platforms`.
         wanted: String,
-        /// The platforms there are.
+        /// The available platforms.
         available: String,
     },
-    /// An image that was chosen for a platform is built for another.
+    /// The image in the index for a platform is built for a different one.
     #[error(
         "its index lists it for `{listed}`, but it is built for `{built}`; ask its publisher for a corrected index"
     )]
     OtherPlatform {
-        /// The platform that the index says.
+        /// The platform in the index.
         listed: String,
-        /// The platform that the configuration says.
+        /// The platform in the configuration.
         built: String,
     },
 }

@@ -1,16 +1,16 @@
-//! Sources of images: layouts, directories and archives on the disk, registries and container engines; and what is
-//! kept of them, so that it need not be had twice.
+//! The sources of images: layouts, directories and archives on the disk, registries and container engines. A cache
+//! avoids repeated downloads and conversions.
 //!
-//! Charts of registries and repositories come from here too, whole: [`oci_chart`], [`repository_chart`]; and who signed
-//! them.
+//! - [`collect`] pins every image to a digest and locates its content: [`Here`] on this disk, or [`WantedBlob`] in a
+//!   registry.
+//! - [`fetch`] downloads the latter, and [`check_configurations`] validates the result.
+//! - [`oci_chart`] and [`repository_chart`] return charts of registries and chart repositories. Their provenance files
+//!   are available too.
 //!
-//! [`collect`] pins every image to a digest and finds each of its contents: [`Here`] on this disk, or [`WantedBlob`] from a
-//! registry. [`fetch`] makes the second into the first, and [`check_configurations`] judges what is here then.
+//! This crate knows all kinds of sources and the cache. It must not depend on operators or the format of archives, nor
+//! on the terminal, the environment or the clock.
 //!
-//! This crate knows every form that a source can have, and the cache. It must not know what an operator is or how an
-//! archive is written, nor the terminal, the environment or the clock.
-//!
-//! Open `collect/mod.rs` first; `remote.rs` is the one place that waits for the network.
+//! Start with `collect/mod.rs`. `remote.rs` contains all waits for the network.
 
 mod blob;
 mod cache;
@@ -48,7 +48,7 @@ pub use unpacking::Unpacking;
 /// An event while images are collected and fetched.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// An image is looked for.
+    /// An image is being located.
     Collecting {
         /// The image.
         place: ImagePlace,
@@ -57,7 +57,7 @@ pub enum Event {
         /// The number of all images.
         of: usize,
     },
-    /// The referrers of an image are looked for.
+    /// The referrers of an image are being searched.
     Referrers {
         /// The image.
         place: ImagePlace,
@@ -66,7 +66,7 @@ pub enum Event {
         /// The number of all images.
         of: usize,
     },
-    /// An index of which only some platforms were chosen has referrers of the whole: they refer to nothing that is
+    /// Referrers of a whole index were found, but only some of its platforms were selected, so their subject is not
     /// packed.
     OfTheWhole {
         /// The image.
@@ -74,15 +74,15 @@ pub enum Event {
         /// The number of these referrers.
         count: usize,
     },
-    /// A content of the cache was damaged and is removed.
+    /// Damaged content was removed from the cache.
     Damaged(Digest),
-    /// A layer is compressed, or something is unpacked.
+    /// A layer is being compressed, or content is being unpacked.
     Preparing(Progress),
-    /// Layers come from a registry, or an image from an engine.
+    /// Layers are being downloaded from a registry, or an image from an engine.
     Downloading(Progress),
-    /// A request to something outside failed for now and is tried again after a wait.
+    /// A request failed temporarily and is repeated after a wait.
     Retrying {
-        /// The words for what could not be done, and why.
+        /// The failed operation and the cause.
         reason: String,
         /// The wait.
         wait: Duration,

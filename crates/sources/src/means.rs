@@ -1,4 +1,4 @@
-//! The means that one pack gives to its sources.
+//! The context that a pack gives to its sources ([`Means`]): cache, network, limits and options.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicU64;
@@ -11,52 +11,53 @@ use crate::error::SourceError;
 use crate::remote::SourceNetwork;
 use crate::unpacking::Unpacking;
 
-/// The compression of a layer. For one that comes as it is, of an image whose manifest is made here, it can be chosen.
+/// The compression of a layer. It can be chosen for uncompressed layers of images whose manifest is created by this
+/// program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
-    /// No compression: the layer stays as it is.
+    /// No compression.
     #[default]
     None,
-    /// Gzip, which every engine reads.
+    /// Gzip, which every engine supports.
     Gzip,
-    /// Zstandard: smaller and faster to unpack; engines of before 2021 do not read it.
+    /// Zstandard, which is smaller and faster to unpack. Engines before 2021 do not support it.
     Zstd,
 }
 
-/// The treatment of signatures and other referrers of an image.
+/// The handling of signatures and other referrers of an image.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReferrerTreatment {
-    /// The referrers are left: nobody looks for them.
+    /// Referrers are not searched.
     #[default]
     Leave,
-    /// The referrers come too, as far as the sources have any.
+    /// Referrers are packed if the sources have any.
     Bring,
 }
 
-/// The means that sources may use.
+/// The context of sources.
 #[expect(missing_debug_implementations, reason = "progress has nothing to show")]
 pub struct Means<'a> {
-    /// The cache where they keep what they had to unpack or to compress.
+    /// The cache for unpacked or compressed content.
     pub cache: &'a Cache,
-    /// The bounds of what they may unpack.
+    /// The limits for unpacking.
     pub unpacking: Unpacking,
-    /// The network over which they reach what is not on the disk.
+    /// The network for sources that are not on the disk.
     pub network: SourceNetwork<'a>,
-    /// The compression of layers that are not compressed, where a manifest is made here.
+    /// The compression of uncompressed layers of images whose manifest is created by this program.
     pub compression: Compression,
-    /// Whether what refers to the images comes too.
+    /// The handling of referrers.
     pub referrers: ReferrerTreatment,
-    /// The number of threads that compress.
+    /// The number of threads for compression.
     pub threads: NonZeroUsize,
-    /// The watch that they tell of their progress, and by which they are ended.
+    /// The receiver of progress events, which also reports a cancellation.
     pub watch: &'a Watch<'a, Event>,
-    /// Bytes that are left for later, if nobody wants to wait for an encoder now.
+    /// The number of bytes whose compression is postponed; `None` to compress immediately.
     pub postponed: Option<&'a AtomicU64>,
 }
 
 impl Means<'_> {
-    /// Returns means for what is done before its turn, by several threads: what is unpacked counts for itself, and
-    /// nothing is compressed, since that takes all threads anyway.
+    /// Returns a context for prefetching with multiple threads. Unpacked bytes are counted separately, and nothing is
+    /// compressed, because compression uses all threads anyway.
     pub(crate) fn ahead<'a>(&'a self, postponed: &'a AtomicU64) -> Means<'a> {
         Means {
             cache: self.cache,
@@ -70,7 +71,7 @@ impl Means<'_> {
         }
     }
 
-    /// Tells how far something long is, and ends it if the user wants that.
+    /// Reports the progress of a long operation. Fails if the user has cancelled it.
     pub(crate) fn step(&self, done: u64, total: u64) -> Result<(), SourceError> {
         (self.watch.tell)(Event::Preparing(Progress { done, total }));
         Ok(self.watch.cancel.go_on()?)

@@ -1,5 +1,6 @@
-//! Choosing by platform. An index is taken whole, or one of its manifests instead of it; of some but not all, another
-//! index is made: the only case in which a digest is not that of the source. What it lists is taken byte for byte.
+//! Selection of platforms. The result for an index is the whole index, a single manifest, or a subset. For a subset, a
+//! new index is created, which is the only case in which a digest differs from that of the source. The manifests in it
+//! are unchanged.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,23 +10,23 @@ use serde_json::Value;
 
 use crate::error::SourceError;
 
-/// The annotation in which an index that was made here says which index it was made from.
+/// The annotation of a subset with the digest of the original index.
 const SUBSET_OF: &str = "solutions.metalk8s.scality.com/subset-of";
-/// The annotation in which an attestation says which image it is about, as `BuildKit` writes them.
+/// The annotation of an attestation with the digest of its image, as `BuildKit` writes it.
 const ABOUT: &str = "vnd.docker.reference.digest";
 
-/// The meaning of a choice of platforms for an index.
+/// The result of selecting platforms of an index.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Choice<'a> {
-    /// The index stays, with all it has.
+    /// The whole index is kept.
     Whole,
     /// The child becomes the image.
     Child(&'a Descriptor),
-    /// The image becomes another index with these children and what is about them.
+    /// A subset of the index with these children and their attestations becomes the image.
     Children(BTreeSet<Digest>),
 }
 
-/// The platform of an index's child. Attestations of a build are children too, of the platform `unknown/unknown`.
+/// Returns the platform of an index's child. Attestations of a build are children with the platform `unknown/unknown`.
 fn platform(child: &Descriptor) -> Option<&Platform> {
     child
         .platform
@@ -33,7 +34,7 @@ fn platform(child: &Descriptor) -> Option<&Platform> {
         .filter(|platform| platform.is_known())
 }
 
-/// Chooses among the children of an index.
+/// Selects children of an index.
 pub(crate) fn choose<'a>(
     children: &'a [Descriptor],
     wanted: &[WantedPlatform],
@@ -60,8 +61,8 @@ pub(crate) fn choose<'a>(
     }
 }
 
-/// The index with only these children, and the attestations about them. Its bytes follow from those of the whole one:
-/// every other field is kept, fields are sorted, and nothing stands between them.
+/// Returns the subset of an index with these children and their attestations. Its bytes depend only on the original:
+/// all other fields are kept, fields are sorted, and there is no white space.
 pub(crate) fn subset(whole: &Document, chosen: &BTreeSet<Digest>) -> (Digest, Vec<u8>) {
     let mut index: Value = serde_json::from_slice(&whole.bytes).unwrap_or_default();
     let is_chosen = |text: &Value| {
@@ -72,7 +73,7 @@ pub(crate) fn subset(whole: &Document, chosen: &BTreeSet<Digest>) -> (Digest, Ve
         children
             .retain(|child| is_chosen(&child["digest"]) || is_chosen(&child["annotations"][ABOUT]));
     }
-    // Docker's lists have no annotations.
+    // Docker's manifest lists have no annotations.
     if whole.media_type == MediaType::OciIndex {
         index["annotations"][SUBSET_OF] = Value::String(whole.digest.to_string());
     }
@@ -81,7 +82,7 @@ pub(crate) fn subset(whole: &Document, chosen: &BTreeSet<Digest>) -> (Digest, Ve
     (files::digest(bytes.as_bytes()), bytes.into_bytes())
 }
 
-/// Writes JSON in one spelling. The depth is that of strict JSON, which is bounded.
+/// Writes JSON in a canonical form. The recursion is bounded, because strict JSON has a limited depth.
 fn write_sorted(value: &Value, text: &mut String) {
     match value {
         Value::Object(fields) => {
@@ -108,7 +109,7 @@ fn write_sorted(value: &Value, text: &mut String) {
     }
 }
 
-/// Refuses a wanted platform that is not available.
+/// Fails if a requested platform is not available.
 pub(crate) fn check(available: &[&Platform], wanted: &[WantedPlatform]) -> Result<(), SourceError> {
     let missing = wanted
         .iter()

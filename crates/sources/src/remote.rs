@@ -1,6 +1,6 @@
-//! Sources that are not on the disk: registries and container engines, how they are reached, and the one place that
-//! waits for them. Layers come into the cache, so that a download that broke goes on in the next run, and a layer that
-//! did not change is not downloaded again.
+//! Access to registries, container engines and web sites ([`SourceNetwork`]). This module contains all waits for the
+//! network. Layers are downloaded into the cache, so that interrupted downloads are resumed by the next pack and
+//! unchanged layers are not downloaded again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::Future;
@@ -25,46 +25,46 @@ use crate::certificates::CertificateFolders;
 use crate::error::{SourceError, check_digest};
 use crate::{Event, limits};
 
-/// The file that lists the charts of a repository, by Helm's rule.
+/// The file with the list of charts in a repository, as defined by Helm.
 pub(crate) const INDEX: &str = "index.yaml";
 
-/// The ways to reach images that are not on the disk. Only the caller can know them.
+/// The settings for sources outside this disk, which the caller provides.
 #[derive(Clone, Debug, Default)]
 pub struct Remote {
-    /// The options for reaching registries. The login in it is not used.
+    /// The options for registry clients. Their credentials are not used.
     pub registries: registry::ClientOptions,
-    /// Files with logins as docker and podman write them. The first that has one for an image counts; one that does
-    /// not exist has none.
+    /// The files with logins, in the format of docker and podman. The first file with a login for an image is used, and
+    /// missing files are skipped.
     pub logins: Vec<PathBuf>,
-    /// The mirrors that are asked instead of registries, by the host of the registry.
+    /// The mirrors that are used in place of registries, by host.
     pub mirrors: BTreeMap<String, RegistryAddress>,
-    /// The places where certificates of registries lie.
+    /// The directories with certificates of registries.
     pub certificates: CertificateFolders,
-    /// The socket of the container engine, if one is known.
+    /// The socket of the container engine, if known.
     pub engine: Option<PathBuf>,
 }
 
-/// The state of one pack's exchange with everything outside.
+/// The network state of one pack.
 #[expect(missing_debug_implementations, reason = "progress has nothing to show")]
 pub struct SourceNetwork<'a> {
     remote: &'a Remote,
     cache: &'a Cache,
     watch: &'a Watch<'a, Event>,
     runtime: OnceLock<Runtime>,
-    /// The files of logins that were needed.
+    /// The files with logins read so far.
     logins: Mutex<BTreeMap<PathBuf, Logins>>,
-    /// The clients, one for each registry and login.
+    /// The clients, one per registry and login.
     clients: Mutex<Vec<(String, Credentials, Client)>>,
-    /// The answers of registries from before the walk through the images asked, by their names in messages.
+    /// The prefetched answers of registries, by their names for messages.
     ahead: Mutex<BTreeMap<PathBuf, Result<RegistryManifest, registry::Error>>>,
-    /// The index of a repository of charts that was asked for last, and of which.
+    /// The last index of a chart repository, with its URL.
     index: Mutex<Option<(String, Bytes)>>,
-    /// The files that engines have saved; removed at the end.
+    /// The files that engines have saved. They are removed at the end.
     saved: Mutex<Vec<TempPath>>,
 }
 
 impl<'a> SourceNetwork<'a> {
-    /// Returns a network of which nothing is asked yet.
+    /// Creates the state without any requests.
     pub fn new(remote: &'a Remote, cache: &'a Cache, watch: &'a Watch<'a, Event>) -> Self {
         Self {
             remote,
@@ -79,12 +79,12 @@ impl<'a> SourceNetwork<'a> {
         }
     }
 
-    /// Returns the same network, of which nothing is asked yet.
+    /// Returns a fresh state with the same settings.
     pub(crate) fn again(&self) -> Self {
         Self::new(self.remote, self.cache, self.watch)
     }
 
-    /// Returns where an image is: at the mirror of its registry, if there is one.
+    /// Returns the repository of an image, at the mirror of its registry if there is one.
     pub(crate) fn origin(&self, location: &ImageLocation) -> Result<BlobOrigin, SourceError> {
         let mirror = self.remote.mirrors.get(location.registry().host());
         let mirrored = mirror.map(|mirror| location.at_mirror(mirror));
@@ -95,7 +95,7 @@ impl<'a> SourceNetwork<'a> {
         Ok(BlobOrigin { client, repository })
     }
 
-    /// The client for an image: the same for all images of a registry that have the same login.
+    /// Returns the client for an image. Images of a registry with the same login share it.
     fn client(&self, location: &ImageLocation) -> Result<Client, SourceError> {
         let credentials = self.credentials(&location.login())?;
         let host = location.registry().to_string();
@@ -112,7 +112,7 @@ impl<'a> SourceNetwork<'a> {
         Ok(client)
     }
 
-    /// Returns the options for reaching a host with this login.
+    /// Returns the options for a host with this login.
     fn options(
         &self,
         host: &str,
@@ -126,11 +126,11 @@ impl<'a> SourceNetwork<'a> {
         Ok(options)
     }
 
-    /// The login for a registry, or a part of it.
+    /// Returns the login for a registry or a part of it.
     fn credentials(&self, address: &RegistryAddress) -> Result<Credentials, SourceError> {
         let mut read = self.logins.lock().expect("no panic while held");
         for path in &self.remote.logins {
-            // Whatever is in the way: a login that cannot be there is none.
+            // A file that cannot be accessed at all counts as missing.
             if !path.exists() {
                 continue;
             }
@@ -150,7 +150,7 @@ impl<'a> SourceNetwork<'a> {
         Ok(Credentials::Anonymous)
     }
 
-    /// Waits for something from outside, or until the user does not want to: then it is dropped.
+    /// Waits for a future until the user cancels. In that case, the future is dropped.
     pub(crate) fn wait<T>(&self, work: impl Future<Output = T>) -> Result<T, SourceError> {
         self.runtime()?.block_on(async {
             tokio::select! {
@@ -177,7 +177,7 @@ impl<'a> SourceNetwork<'a> {
         }
     }
 
-    /// A document of a registry.
+    /// Returns a document of a registry.
     pub(crate) fn document(
         &self,
         origin: &BlobOrigin,
@@ -187,7 +187,7 @@ impl<'a> SourceNetwork<'a> {
         let mut ahead = self.ahead.lock().expect("no panic while held");
         match ahead.remove(&name) {
             Some(Ok(manifest)) => {
-                // Another image may have it too.
+                // Other images may need the same document.
                 ahead.insert(name, Ok(manifest.clone()));
                 return Ok(manifest);
             }
@@ -197,7 +197,7 @@ impl<'a> SourceNetwork<'a> {
         Ok(self.wait(self.ask(origin, reference))??)
     }
 
-    /// Asks for a document that [`SourceNetwork::document`] will be asked for. None if it cannot be had.
+    /// Prefetches a document for [`SourceNetwork::document`]. Returns `None` if it is not available.
     pub(crate) async fn ask_ahead(
         &self,
         origin: &BlobOrigin,
@@ -220,7 +220,7 @@ impl<'a> SourceNetwork<'a> {
         client.existing_manifest(repository, reference, &tell).await
     }
 
-    /// A document that need not be there.
+    /// Returns a document, or `None` if it does not exist.
     pub(crate) async fn ask_for(
         &self,
         origin: &BlobOrigin,
@@ -232,7 +232,7 @@ impl<'a> SourceNetwork<'a> {
         }
     }
 
-    /// Asks for the referrers of a document; none where the registry has no list of it.
+    /// Returns the referrers of a document, or `None` if the registry does not have the list.
     pub(crate) async fn ask_about(
         &self,
         origin: &BlobOrigin,
@@ -243,8 +243,7 @@ impl<'a> SourceNetwork<'a> {
         client.referrers(repository, subject, &tell).await
     }
 
-    /// Returns where a blob of a registry is: in the cache, or only there. It is compared with what is said when it
-    /// comes.
+    /// Returns the location of a blob: in the cache or in the registry. Its size is compared when it is downloaded.
     pub(crate) fn find(
         &self,
         origin: &BlobOrigin,
@@ -261,14 +260,14 @@ impl<'a> SourceNetwork<'a> {
         })
     }
 
-    /// Whether a registry says that it has a blob.
+    /// Checks whether a registry claims to have a blob.
     pub(crate) fn has(&self, origin: &BlobOrigin, blob: &Descriptor) -> Result<bool, SourceError> {
         let BlobOrigin { client, repository } = origin;
         let tell = |event| self.retrying(event);
         Ok(self.wait(client.has_blob(repository, &blob.digest, blob.size, &tell))??)
     }
 
-    /// A web site.
+    /// Returns the client for a web site.
     pub(crate) fn site(&self, url: &str) -> Result<WebSite, SourceError> {
         let address: SiteAddress = url.parse()?;
         let login = address.login();
@@ -276,7 +275,7 @@ impl<'a> SourceNetwork<'a> {
         Ok(WebSite::new(&address, options)?)
     }
 
-    /// A file of a web site, of at most `limit` bytes.
+    /// Returns a file of a web site with at most `limit` bytes.
     pub(crate) fn file(
         &self,
         site: &WebSite,
@@ -287,7 +286,7 @@ impl<'a> SourceNetwork<'a> {
         Ok(self.wait(site.read(file, limit, &tell))??)
     }
 
-    /// The index of a repository of charts: asked for once for charts that follow each other.
+    /// Returns the index of a chart repository. Consecutive charts of the same repository share one request.
     pub(crate) fn index(&self, url: &str, site: &WebSite) -> Result<Bytes, SourceError> {
         let mut last = self.index.lock().expect("no panic while held");
         if let Some((of, index)) = &*last
@@ -295,19 +294,19 @@ impl<'a> SourceNetwork<'a> {
         {
             return Ok(index.clone());
         }
-        // It is large: not two at a time.
+        // An index is large, so two must not be in memory at the same time.
         *last = None;
         let index = self.file(site, INDEX, charts::limits::INDEX)?;
         *last = Some((url.to_owned(), index.clone()));
         Ok(index)
     }
 
-    /// Reads the cache's copy of a content that is small enough to be in memory, verified.
+    /// Returns small content from the cache, verified.
     pub(crate) fn kept(&self, digest: Digest, limit: u64) -> Result<Option<Vec<u8>>, SourceError> {
         Ok(self.cache.get()?.read(digest, limit))
     }
 
-    /// Keeps a content for the next time.
+    /// Stores content in the cache.
     pub(crate) fn keep(&self, bytes: &[u8]) -> Result<(), SourceError> {
         Ok(self.cache.get()?.keep(bytes)?)
     }
@@ -318,8 +317,7 @@ impl<'a> SourceNetwork<'a> {
         }
     }
 
-    /// A blob of a registry that is small enough to be in memory. What the cache has of it is not believed: a damaged copy
-    /// gives way to a new one.
+    /// Reads a small blob of a registry into memory. The copy in the cache is verified, and a damaged one is replaced.
     pub(crate) fn small(
         &self,
         origin: &BlobOrigin,
@@ -347,7 +345,7 @@ impl<'a> SourceNetwork<'a> {
         }
     }
 
-    /// Downloads blobs. The error names the blob.
+    /// Downloads blobs. The error contains the blob's digest.
     pub(crate) fn fetch(
         &self,
         wanted: Vec<WantedBlob>,
@@ -369,16 +367,16 @@ impl<'a> SourceNetwork<'a> {
                 registry::pull(&client, blobs, tell).await
             });
         self.wait(pulls)
-            // An end or a missing runtime is no blob's fault, but one is to be named.
+            // A cancellation or a missing runtime is not about a blob, but the error must contain one.
             .map_err(|error| (first, error))?
             .map_err(|FailedPull { digest, error }| (digest, error.into()))?;
         Ok(here)
     }
 }
 
-/// The part that reaches container engines.
+/// Access to container engines.
 impl SourceNetwork<'_> {
-    /// Lets the container engine save an image. The file is there as long as this value.
+    /// Lets the container engine save an image. The file exists as long as this value.
     pub(crate) fn save(&self, image: &ImageReference) -> Result<PathBuf, SourceError> {
         let socket = self.remote.engine.as_deref();
         let engine = Engine::new(socket.ok_or(SourceError::NoEngine)?)?;
@@ -398,7 +396,7 @@ impl SourceNetwork<'_> {
     }
 }
 
-/// Groups what is to be fetched by client, all of it at once, since that is what its connections are shared by.
+/// Groups blobs by client and downloads each group at once, because its blobs share the connections of the client.
 fn by_client(wanted: Vec<WantedBlob>, cache: &Arc<OpenCache>) -> Vec<(Client, Vec<BlobPull>)> {
     let mut groups: Vec<(Client, Vec<BlobPull>)> = Vec::new();
     for WantedBlob { then, from } in wanted {
@@ -422,11 +420,11 @@ fn by_client(wanted: Vec<WantedBlob>, cache: &Arc<OpenCache>) -> Vec<(Client, Ve
     groups
 }
 
-/// The progress of all downloads together.
+/// The total progress of all downloads.
 struct Downloads<'a> {
     tell: Tell<'a, Event>,
     total: u64,
-    /// The position of each download, and of all together.
+    /// The position of each download, and their sum.
     positions: Mutex<(HashMap<Digest, u64>, u64)>,
 }
 

@@ -1,10 +1,13 @@
-//! Reading tar files in place: where each file lies in them, and nothing is unpacked.
+//! Reading of tar files in place: the entries are located, but not unpacked.
 //!
-//! Known attacks and where they stop: entries without end, names and extended headers of any size, chains of them:
-//! numbers and sizes are bounded; sizes that lead behind the end: compared with the file's; a name that occurs twice,
-//! which readers resolve differently: refused when it is asked for; links that lead outside or in circles: resolved by
-//! name, to a bound, among the entries only; sparse files, whose content is not what lies there: refused; two sizes, or
-//! data where there should be none: refused.
+//! Known attacks, and how they are handled:
+//!
+//! - Endless entries, names, extended headers, or chains of them: their numbers and sizes are limited.
+//! - Sizes beyond the end of the file: they are compared with its size.
+//! - A name that occurs twice, which readers resolve differently: it is refused when it is requested.
+//! - Links that lead outside or in circles: they are resolved by name among the entries only, up to a limit.
+//! - Sparse files, whose content differs from the stored bytes: they are refused.
+//! - Two sizes, or data in entries without data: they are refused.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -20,10 +23,10 @@ use crate::error::SourceError;
 pub use crate::error::TarError;
 use crate::limits;
 
-/// The place of a file in a tar.
+/// The location of a file in a tar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// Bytes before it.
+    /// The offset in bytes.
     pub offset: u64,
     /// The size in bytes.
     pub size: u64,
@@ -32,18 +35,18 @@ pub struct Span {
 #[derive(Debug, PartialEq, Eq)]
 enum TarEntry {
     File(Span),
-    /// The name that it leads to, if that is inside.
+    /// The name of the target, if it is inside the tar.
     Link(Option<String>),
     Twice,
 }
 
-/// The entries of a tar, by name.
+/// The entries of a tar by name.
 #[derive(Debug, Default)]
 pub struct Entries {
     by_name: BTreeMap<String, TarEntry>,
 }
 
-/// A tar file whose entries are known.
+/// A tar file with its entries.
 #[derive(Debug)]
 pub(crate) struct Tar {
     path: PathBuf,
@@ -70,14 +73,14 @@ impl Tar {
         &self.path
     }
 
-    /// Returns where a file lies; none if there is none of this name.
+    /// Returns the location of a file, or `None` if it does not exist.
     pub(crate) fn find(&self, name: &str) -> Result<Option<Span>, SourceError> {
         self.entries
             .find(name)
             .map_err(|error| refused(&self.path, error))
     }
 
-    /// Returns the part that lies there, which must have this digest.
+    /// Returns this range of the tar as content that must have this digest.
     pub(crate) fn part(&self, digest: Digest, Span { offset, size }: Span) -> Here {
         Here {
             digest,
@@ -87,7 +90,7 @@ impl Tar {
         }
     }
 
-    /// The bytes of a file of at most `limit` bytes; none if there is none of this name.
+    /// Reads a file of at most `limit` bytes. Returns `None` if it does not exist.
     pub(crate) fn read(&self, name: &str, limit: u64) -> Result<Option<Vec<u8>>, SourceError> {
         let Some(Span { offset, size }) = self.find(name)? else {
             return Ok(None);
@@ -101,7 +104,7 @@ impl Tar {
         Ok(Some(bytes))
     }
 
-    /// Fills `buf` from a place in the tar.
+    /// Fills `buf` with the bytes at an offset in the tar.
     pub(crate) fn read_at(&self, buf: &mut [u8], at: u64) -> Result<(), SourceError> {
         let read = self.file.read_exact_at(buf, at);
         read.map_err(|source| refused(&self.path, TarError::Io { at, source }))
@@ -118,7 +121,7 @@ fn refused(path: &Path, source: TarError) -> SourceError {
 type TarReadAt<'a> = dyn Fn(&mut [u8], u64) -> io::Result<()> + 'a;
 
 impl Entries {
-    /// The entries of a tar in memory.
+    /// Reads the entries of a tar in memory.
     pub fn of_bytes(bytes: &[u8]) -> Result<Self, TarError> {
         Self::scan(bytes.len() as u64, &|buf, at| {
             let start = usize::try_from(at).unwrap_or(usize::MAX);
@@ -129,7 +132,7 @@ impl Entries {
         })
     }
 
-    /// Returns where a file lies; none if there is none of this name.
+    /// Returns the location of a file, or `None` if it does not exist.
     pub fn find(&self, name: &str) -> Result<Option<Span>, TarError> {
         let mut current = normal("", name.as_bytes());
         for _ in 0..limits::TAR_LINKS {
@@ -142,6 +145,7 @@ impl Entries {
                 TarEntry::Link(target) => current.clone_from(target),
             }
         }
+        // The name exists, but its links lead to no file, outside of the tar, or in a circle.
         let here = normal("", name.as_bytes());
         if here.is_some_and(|name| self.by_name.contains_key(&name)) {
             return Err(TarError::Link(name.to_owned()));
@@ -164,7 +168,7 @@ impl Entries {
     }
 }
 
-/// The fields that extended headers give for the entry after them.
+/// The fields of extended headers, which apply to the next entry.
 #[derive(Default)]
 struct ExtendedHeader {
     name: Option<Vec<u8>>,
@@ -185,9 +189,9 @@ struct TarScan<'a> {
 const BLOCK: usize = 512;
 
 impl TarScan<'_> {
-    /// Takes the next header. Whether there may be more.
+    /// Reads the next header. Returns whether there may be more.
     fn step(&mut self) -> Result<bool, TarError> {
-        // Some writers leave out the blocks of zeros that mark the end.
+        // Some writers omit the blocks of zeros at the end.
         if self.at >= self.size {
             return Ok(false);
         }
@@ -216,7 +220,7 @@ impl TarScan<'_> {
             }
             EntryType::GNULongName => self.said.name = Some(self.text(begin, size)?),
             EntryType::GNULongLink => self.said.link = Some(self.text(begin, size)?),
-            // Of all that follows, which no reader of images looks at.
+            // Global headers apply to all further entries, but readers of images ignore them.
             EntryType::XGlobalHeader => self.skip(begin, size)?,
             kind => self.entry(begin, kind, header, size)?,
         }
@@ -235,14 +239,14 @@ impl TarScan<'_> {
             link,
             size: other_size,
         } = std::mem::take(&mut self.said);
-        // In octal digits, the field of the header ends at 8 GiB.
+        // The octal size field of the header is limited to 8 GiB.
         let size = other_size.unwrap_or(size);
         let broken = |problem| TarError::Header { at: begin, problem };
         let given = name.unwrap_or_else(|| header.path_bytes().into_owned());
         let name = normal("", &given);
         let target = || link.or_else(|| header.link_name_bytes().map(Into::into));
         let entry = match kind {
-            // As tar was before it knew directories.
+            // A directory in the format of old tar versions.
             EntryType::Regular if given.ends_with(b"/") && size == 0 => None,
             EntryType::Regular | EntryType::Continuous => {
                 let offset = self.at;
@@ -250,7 +254,9 @@ impl TarScan<'_> {
             }
             EntryType::GNUSparse => return Err(broken("a sparse file")),
             _ if size != 0 => return Err(broken("data where there must be none")),
-            EntryType::Link => Some(TarEntry::Link(target().and_then(|it| normal("", &it)))),
+            EntryType::Link => Some(TarEntry::Link(
+                target().and_then(|target| normal("", &target)),
+            )),
             EntryType::Symlink => Some(TarEntry::Link(target().and_then(|target| {
                 let name = name.as_deref()?;
                 let directory = name.rsplit_once('/').map_or("", |(directory, _)| directory);
@@ -291,7 +297,7 @@ impl TarScan<'_> {
         (self.read)(buf, at).map_err(|source| TarError::Io { at, source })
     }
 
-    /// The data of an extended header.
+    /// Reads the data of an extended header.
     fn data(&mut self, begin: u64, size: u64) -> Result<Vec<u8>, TarError> {
         let len = usize::try_from(size).unwrap_or(usize::MAX);
         if len > limits::TAR_EXTENDED {
@@ -304,7 +310,7 @@ impl TarScan<'_> {
         Ok(data)
     }
 
-    /// The data of an extended header that is one text, which a zero may end.
+    /// Reads the data of an extended header that is a text with an optional terminating zero.
     fn text(&mut self, begin: u64, size: u64) -> Result<Vec<u8>, TarError> {
         let mut data = self.data(begin, size)?;
         if let Some(end) = data.iter().position(|byte| *byte == 0) {
@@ -313,7 +319,7 @@ impl TarScan<'_> {
         Ok(data)
     }
 
-    /// Goes behind the data of an entry. Only the last may lack what fills its block.
+    /// Skips the data of an entry. Only the last entry may lack its padding.
     fn skip(&mut self, begin: u64, size: u64) -> Result<(), TarError> {
         let left = self.size - self.at;
         if size > left {
@@ -360,14 +366,14 @@ fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// The sum of all bytes, with spaces for the checksum itself.
+/// Returns the sum of all bytes, in which the checksum field counts as spaces.
 fn checksum(block: &[u8; BLOCK]) -> u32 {
     let (before, rest) = block.split_at(148);
     let sum = |bytes: &[u8]| bytes.iter().map(|byte| u32::from(*byte)).sum::<u32>();
     sum(before) + sum(&rest[8..]) + 8 * u32::from(b' ')
 }
 
-/// A name without what does not matter; none if it leads out of the tar, or is no text that a document could name.
+/// Returns the normalized name, or `None` if it leads out of the tar or is not valid UTF-8.
 fn normal(directory: &str, name: &[u8]) -> Option<String> {
     let name = std::str::from_utf8(name).ok()?;
     let mut parts: Vec<&str> = directory
@@ -397,7 +403,7 @@ mod tests {
         header
     }
 
-    /// An entry with its data, filled to whole blocks.
+    /// Returns an entry with its data, padded to whole blocks.
     fn entry(header: &Header, data: &[u8]) -> Vec<u8> {
         let mut bytes = header.as_bytes().to_vec();
         bytes.extend(data);
@@ -445,7 +451,7 @@ mod tests {
         assert_eq!(found(&parts, "./c").as_deref(), Some("two"));
         assert_eq!(found(&parts, "a"), None);
         assert_eq!(found(&parts, "../c"), None);
-        // Without the mark of the end, and without what fills the last block.
+        // Without the end marker and the padding of the last block.
         let mut short = parts[..3].concat();
         short.truncate(short.len() - 509);
         assert_eq!(found(&[short], "c").as_deref(), Some("two"));

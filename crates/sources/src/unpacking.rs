@@ -1,4 +1,4 @@
-//! The amount that the sources of one pack have unpacked to, and what they need not unpack again.
+//! The unpacked size of all sources of one pack ([`Unpacking`]), and the results that need not be unpacked again.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,34 +12,34 @@ use crate::cache::{Cache, New};
 use crate::error::SourceError;
 use crate::limits;
 
-/// The contents and the amount that the sources of one pack have unpacked to.
+/// The results and the total size of unpacking for one pack.
 #[derive(Debug)]
 pub struct Unpacking {
-    /// Bytes that may come out of all of them.
+    /// The limit for the unpacked size in bytes.
     limit: u64,
-    /// Bytes that stay free on the cache's file system.
+    /// The number of bytes that stay free on the file system of the cache.
     reserve: u64,
-    /// Bytes that came out so far.
+    /// The number of bytes unpacked so far.
     unpacked: AtomicU64,
-    /// The places of the contents of compressed tars.
+    /// The paths of the unpacked tars.
     pub(crate) tars: UnpackedResults<PathBuf, PathBuf>,
-    /// The digest of each compressed layer out of which came what its configuration says.
+    /// The digests of compressed layers whose unpacked content was verified.
     pub(crate) layers: UnpackedResults<Here, Digest>,
-    /// The unpacking that was done before its turn. It counts when its turn comes.
+    /// The results of prefetching. They are counted when they are used.
     pub(crate) ahead: OnceLock<Box<Self>>,
 }
 
-/// The results, and how many bytes were counted for each.
+/// The results, with the number of bytes counted for each.
 type UnpackedResults<K, V> = Mutex<BTreeMap<K, (V, u64)>>;
 
-/// The file that is unpacked, and how far.
+/// A file that is being unpacked, and its progress.
 pub(crate) struct PackedFile<'a> {
     pub(crate) path: &'a Path,
     pub(crate) size: u64,
     pub(crate) unpacked: u64,
 }
 
-/// Returns what is known by this key, or finds it out now.
+/// Returns the known value for a key, or computes and stores it.
 pub(crate) fn once<K: Ord, V: Clone>(
     known: &Mutex<BTreeMap<K, V>>,
     key: K,
@@ -50,20 +50,20 @@ pub(crate) fn once<K: Ord, V: Clone>(
     if let Some(found) = found {
         return Ok(found);
     }
+    // The lock is not held while the value is computed, so concurrent callers may compute it twice.
     let found = find()?;
     lock().insert(key, found.clone());
     Ok(found)
 }
 
 impl Unpacking {
-    /// Returns the state in which nothing is unpacked yet, and so many bytes may come out of all sources;
-    /// [`crate::UNPACK_LIMIT`] where nobody says more.
+    /// Creates the state for this limit in bytes; the default is [`crate::UNPACK_LIMIT`].
     #[must_use]
     pub fn new(limit: u64) -> Self {
         Self::leaving(limits::FREE_RESERVE, limit)
     }
 
-    /// Returns such a state in which as many bytes stay free.
+    /// Creates the state with this number of bytes to stay free.
     pub(crate) fn leaving(reserve: u64, limit: u64) -> Self {
         Self {
             limit,
@@ -75,7 +75,7 @@ impl Unpacking {
         }
     }
 
-    /// Returns what came out of a file of so many bytes, unpacked once. None of it counts for others before that.
+    /// Returns the result for a file, which is unpacked at most once. Results of prefetching are counted at this point.
     pub(crate) fn once<K: Ord, V: Clone>(
         &self,
         of: fn(&Self) -> &UnpackedResults<K, V>,
@@ -106,13 +106,14 @@ impl Unpacking {
         Ok(made)
     }
 
-    /// Returns a state in which nothing is unpacked yet, within the same bounds.
+    /// Returns a fresh state with the same limits.
     pub(crate) fn again(&self) -> Self {
         Self::leaving(self.reserve, self.limit)
     }
 
-    /// Counts what came out of a file, unless that is more than is allowed.
+    /// Counts unpacked bytes of a file. Fails above the limit.
     pub(crate) fn count(&self, packed: &mut PackedFile<'_>, more: u64) -> Result<(), SourceError> {
+        // Bytes above the limit are counted too, so that all further calls fail.
         let before = self.unpacked.fetch_add(more, Ordering::Relaxed);
         let left = self.limit.saturating_sub(before);
         packed.unpacked += more.min(left);
@@ -127,7 +128,7 @@ impl Unpacking {
         })
     }
 
-    /// Sees that enough stays free behind what is about to be written.
+    /// Checks that enough space stays free after the next write.
     pub(crate) fn leave_room(
         &self,
         packed: &PackedFile<'_>,

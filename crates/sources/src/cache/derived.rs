@@ -1,5 +1,5 @@
-//! Notes of derived contents: a recipe (such as "this layer, compressed that way by this version of the encoder") and
-//! the content that it gave. Each note ends with its own checksum, so that a damaged one is none.
+//! Notes about derived content: a recipe (such as "this layer, compressed in this way by this version of the encoder")
+//! and its result. Each note ends with a checksum, so that a damaged note is ignored.
 
 use std::fs;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use crate::blob::Here;
 use crate::limits;
 
 impl OpenCache {
-    /// Returns what a recipe gave, if that is still here.
+    /// Returns the result of a recipe if it is in the cache.
     #[must_use]
     pub(crate) fn derived(&self, recipe: &str) -> Option<Here> {
         let note = read(&self.note(recipe), self.user)?;
@@ -22,7 +22,7 @@ impl OpenCache {
         self.find(note.digest, note.size)
     }
 
-    /// Notes what a recipe gave. A recipe is one line that names everything the result depends on.
+    /// Records the result of a recipe. A recipe is one line that contains everything that the result depends on.
     pub(crate) fn remember(&self, recipe: &str, made: &Here) -> Result<(), CacheError> {
         let (mut file, path) = self.slot(NEW, "")?;
         let body = format!("{} {} {recipe}\n", made.digest.hex(), made.size);
@@ -47,7 +47,7 @@ pub(super) struct DerivedNote {
     recipe: String,
 }
 
-/// A note that is whole, and our own.
+/// Reads a note if it is complete and belongs to the user.
 pub(super) fn read(path: &Path, user: u32) -> Option<DerivedNote> {
     let bytes = read_own(path, limits::CACHE_NOTE, user)?;
     let text = String::from_utf8(bytes).ok()?;

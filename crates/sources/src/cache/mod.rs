@@ -1,26 +1,29 @@
-//! A directory of contents that were expensive to get: downloaded, unpacked or compressed. Packing again takes them
-//! from here. It is only ever a copy; removing it costs time and nothing else.
+//! The cache of content that is expensive to obtain: downloaded, unpacked or compressed. It contains only copies, so it
+//! can be removed at any time. [`Cache`] opens it when it is first needed.
 //!
 //! ```text
-//! CACHEDIR.TAG          says to backup programs that they may leave it out
-//! lock                  shared by all who use the cache, exclusive for who makes room
-//! contents/<hex>        whole contents, named by their SHA-256
-//! partial/<hex>.<slot>  what is being fetched, locked by its writer; left there by one that was killed, and resumed
-//! new/<slot>            what is being made, whose digest is known at its end
-//! derived/<hex>         which content follows from which recipe, named by the SHA-256 of the recipe
+//! CACHEDIR.TAG          tells backup programs to skip the directory
+//! lock                  shared by the users of the cache, exclusive while it is trimmed
+//! contents/<hex>        complete content, named by its SHA-256
+//! partial/<hex>.<slot>  downloads, locked by their writers; after a crash, they are resumed
+//! new/<slot>            content whose digest is known only at its end
+//! derived/<hex>         the result of a recipe, named by the SHA-256 of the recipe
 //! ```
 //!
-//! Known attacks and accidents, and where they end: a file that was changed or torn is not believed, since whatever is
-//! taken from here is hashed again while it is written into the archive, and is dropped by [`OpenCache::discard`] when it
-//! does not match; several processes at once never write to one file, since each locks what it writes and nobody waits
-//! for a lock that a stranger holds; links are never followed; nothing is removed while another process uses the
-//! cache; a small file that unpacks to very much stops at [`crate::Unpacking`]'s limit.
+//! Known attacks and faults, and how they are handled:
 //!
-//! What is not hashed again must be our own word: that a content is the one of its recipe, how far a download has come,
-//! and that a file that was hashed is still the same when it is read. So only the user who runs the program may be able
-//! to write to the cache: its directories are his, and nobody else could have put others in their place
-//! ([`files::ownership`]). A file in it that belongs to somebody else, or that others may write to, counts as absent and
-//! is replaced: it is only a copy, and an error would have to be mended by hand for nothing.
+//! - Changed or incomplete files: all content is hashed again while it is written into the archive.
+//!   [`OpenCache::discard`] removes content that does not match.
+//! - Concurrent processes: each locks the file that it writes, and no process waits for such a lock.
+//! - Links are never followed.
+//! - Nothing is removed while another process uses the cache.
+//! - Small files that unpack to very much: the limit of [`crate::Unpacking`].
+//!
+//! Some information is not verified again: the result of a recipe, the progress of a download, and that a hashed file
+//! is unchanged when it is read. Therefore, only the user who runs the program may be able to write to the cache. Its
+//! directories must belong to the user, and their parents must be protected from other users ([`files::ownership`]). A
+//! file that belongs to another user or that others can write counts as missing and is replaced. An error would be
+//! unnecessary, because the file is only a copy.
 
 mod derived;
 #[cfg(test)]
@@ -46,7 +49,7 @@ pub(crate) use writing::{New, Partial};
 /// The reason why the cache cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
-    /// The file system said no.
+    /// An operation of the file system failed.
     #[error("cannot use `{}` of the cache", path.display())]
     Io {
         /// The file or directory.
@@ -54,7 +57,7 @@ pub enum CacheError {
         /// The reason.
         source: io::Error,
     },
-    /// The cache could be changed by somebody else.
+    /// Other users can change the cache.
     #[error("cannot trust the cache in `{}`", directory.display())]
     Exposed {
         /// The cache's directory.
@@ -62,18 +65,18 @@ pub enum CacheError {
         /// The reason.
         source: OwnershipError,
     },
-    /// Very many others write the same content.
+    /// Too many other processes write the same content.
     #[error("more than {max} other processes write `{}`", .0.display(), max = limits::CACHE_SLOTS)]
     Crowded(PathBuf),
 }
 
-/// A cache that is in use. As long as this value lives, no process removes anything that it might have found.
+/// A cache in use. While this value exists, no process removes content from it.
 #[derive(Debug)]
 pub(crate) struct OpenCache {
     directory: PathBuf,
     limit: u64,
     lock: File,
-    /// The user that it belongs to.
+    /// The id of the user who owns it.
     user: u32,
 }
 
@@ -82,12 +85,12 @@ const PARTIAL: &str = "partial";
 const NEW: &str = "new";
 const DERIVED: &str = "derived";
 
-/// The content of the tag file that <https://bford.info/cachedir/> asks for.
+/// The content of the tag file, as specified in <https://bford.info/cachedir/>.
 const TAG: &[u8] = b"Signature: 8a477f597d28d172789f06886806bc55\n# Contents of images, kept by `solution pack`. Removing them costs time only.\n";
 
 impl OpenCache {
-    /// Opens the cache in `directory`, which is made if it does not exist. It keeps at most `limit` bytes when nobody
-    /// uses it.
+    /// Opens the cache in `directory`, which is created if it does not exist. When no process uses it, it keeps at most
+    /// `limit` bytes.
     pub(crate) fn open(directory: &Path, limit: u64) -> Result<Self, CacheError> {
         Self::open_as(directory, limit, rustix::process::geteuid().as_raw())
     }
@@ -97,13 +100,13 @@ impl OpenCache {
             directory: directory.to_owned(),
             source,
         };
-        // From here on without links, so that it stays where it is.
+        // The path without links is used from here on, so that a changed link cannot move the cache.
         let directory = match ownership::directory(directory, user).map_err(exposed)? {
             ResolvedPath::There(path) | ResolvedPath::Missing(path) => path,
         };
         for name in [CONTENTS, PARTIAL, NEW, DERIVED] {
             let path = directory.join(name);
-            // What is in it may have come from a registry that not everybody may read.
+            // The content may come from a registry with restricted access.
             let made = DirBuilder::new().recursive(true).mode(0o700).create(&path);
             made.map_err(|error| failed(&path, error))?;
             check_directory(&path, user).map_err(exposed)?;
@@ -112,7 +115,7 @@ impl OpenCache {
         write_tag(&directory)?;
         let path = directory.join("lock");
         let lock = open_file(&path, user).map_err(|error| failed(&path, error))?;
-        // Who makes room holds it for moments only.
+        // The exclusive lock is held only for a short time.
         lock.lock_shared().map_err(|error| failed(&path, error))?;
         Ok(Self {
             directory,
@@ -122,8 +125,8 @@ impl OpenCache {
         })
     }
 
-    /// A content, if the cache has one of this size. Its bytes are not verified: whoever reads them
-    /// hashes them, and calls [`OpenCache::discard`] when they are others.
+    /// Returns content of this size from the cache. It is not verified: callers must hash it while they read it, and
+    /// call [`OpenCache::discard`] if the digest differs.
     #[must_use]
     pub(crate) fn find(&self, digest: Digest, size: u64) -> Option<Here> {
         let path = self.content(digest);
@@ -136,7 +139,7 @@ impl OpenCache {
         Some(Here::whole(digest, size, path))
     }
 
-    /// The bytes of a content of at most `limit` bytes. They are verified: damaged ones are removed.
+    /// Reads and verifies content of at most `limit` bytes. Damaged content is removed.
     pub(crate) fn read(&self, digest: Digest, limit: u64) -> Option<Vec<u8>> {
         let path = self.content(digest);
         let bytes = read_own(&path, limit, self.user)?;
@@ -148,7 +151,7 @@ impl OpenCache {
         Some(bytes)
     }
 
-    /// Keeps a content that is in memory.
+    /// Stores content that is in memory.
     pub(crate) fn keep(&self, bytes: &[u8]) -> Result<(), CacheError> {
         let mut new = self.create()?;
         let written = new.write_all(bytes);
@@ -156,17 +159,17 @@ impl OpenCache {
         new.finish().map(drop)
     }
 
-    /// Removes a content that is not what its name says.
+    /// Removes content that does not match its digest.
     pub(crate) fn discard(&self, digest: Digest) {
-        // If it stays, the next who reads it finds the same.
+        // If it cannot be removed, the next reader detects the same damage.
         fs::remove_file(self.content(digest)).unwrap_or_default();
     }
 
-    /// Begins to write a content, or goes on where a process that was killed ended; none if it is there by now. Nobody
-    /// waits: while another process writes the same content, a second copy is written.
+    /// Begins to write content, or resumes after a process that was killed. Returns `None` if the cache has the content
+    /// by now. If another process is writing the same content, a second copy is written.
     pub(crate) fn begin(&self, digest: Digest, size: u64) -> Result<Option<Partial>, CacheError> {
         let (file, path) = self.slot(PARTIAL, &format!("{}.", digest.hex()))?;
-        // Asked under the lock: the one who held it before may just have finished.
+        // Checked under the lock, because its previous holder may have just completed the content.
         if self.find(digest, size).is_some() {
             fs::remove_file(&path).map_err(|error| failed(&path, error))?;
             return Ok(None);
@@ -174,13 +177,14 @@ impl OpenCache {
         Partial::resume(file, path, self.content(digest), digest, size).map(Some)
     }
 
-    /// Begins to write a content whose digest is not known yet. It goes away unless it is finished.
+    /// Begins to write content whose digest is not known yet. It is removed unless it is finished.
     pub(crate) fn create(&self) -> Result<New, CacheError> {
         let (file, path) = self.slot(NEW, "")?;
         New::begin(file, path, self.directory.join(CONTENTS))
     }
 
-    /// A file for what is needed until the end of the pack only. One that a killed process left goes when room is made.
+    /// Creates a file that is needed only until the end of the pack. A remaining file of a killed process is removed
+    /// when the cache is trimmed.
     pub(crate) fn scratch(&self) -> Result<NamedTempFile, CacheError> {
         let directory = self.directory.join(NEW);
         let file = tempfile::Builder::new()
@@ -189,20 +193,21 @@ impl OpenCache {
         file.map_err(|error| failed(&directory, error.kind().into()))
     }
 
-    /// Returns where a content is, if it is there.
+    /// Returns the path of content in the cache.
     pub(crate) fn content(&self, digest: Digest) -> PathBuf {
         self.directory.join(CONTENTS).join(digest.hex())
     }
 
-    /// A file that is locked by the caller alone, as it was left by who had it before: the first of the slots that
-    /// nobody has.
+    /// Returns the first slot that is not locked by anyone else, locked, with the content that its previous user has
+    /// left.
     fn slot(&self, below: &str, prefix: &str) -> Result<(File, PathBuf), CacheError> {
         let directory = self.directory.join(below);
         for number in 0..limits::CACHE_SLOTS {
             let path = directory.join(format!("{prefix}{number}"));
             let file = open_file(&path, self.user).map_err(|error| failed(&path, error))?;
             match file.try_lock() {
-                // It may have been renamed or removed between opening and locking; then the next slot is as good.
+                // The file may have been renamed or removed between opening and locking. In that case, the next slot is
+                // tried.
                 Ok(()) if is_at(&file, &path) => return Ok((file, path)),
                 Ok(()) | Err(TryLockError::WouldBlock) => {}
                 Err(TryLockError::Error(error)) => return Err(failed(&path, error)),
@@ -212,16 +217,16 @@ impl OpenCache {
     }
 }
 
-/// The directory in which contents are kept, and how much may be unpacked into it.
+/// The directory of the cache, and the limit for unpacking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CacheOptions {
-    /// The cache's directory, which only the user may be able to write to. Made when it is needed.
+    /// The directory. Only the user may be able to write to it. It is created when it is needed.
     pub directory: PathBuf,
-    /// Bytes that all sources of one pack may unpack to; [`crate::UNPACK_LIMIT`] where nobody says more.
+    /// The number of bytes to which all sources of one pack may unpack. The default is [`crate::UNPACK_LIMIT`].
     pub unpack_limit: u64,
 }
 
-/// A cache that is opened when it is first needed: most packs need none.
+/// A cache that is opened when it is first needed, because most packs do not need it.
 #[derive(Debug)]
 pub struct Cache {
     directory: PathBuf,
@@ -229,7 +234,8 @@ pub struct Cache {
 }
 
 impl Cache {
-    /// The cache in this directory, which only the user may be able to write to. Nothing is made or read yet.
+    /// Returns the cache in this directory, to which only the user may be able to write. Nothing is created or read
+    /// yet.
     #[must_use]
     pub fn new(directory: &Path) -> Self {
         Self {
@@ -238,17 +244,17 @@ impl Cache {
         }
     }
 
-    /// The cache, opened if it is not yet.
+    /// Returns the cache, which is opened if necessary.
     pub(crate) fn get(&self) -> Result<&Arc<OpenCache>, CacheError> {
         if let Some(cache) = self.cache.get() {
             return Ok(cache);
         }
         let cache = OpenCache::open(&self.directory, limits::CACHE_SIZE)?;
-        // If another thread was faster, this one is closed without making room.
+        // If another thread was faster, this instance is dropped without trimming the cache.
         Ok(self.cache.get_or_init(|| Arc::new(cache)))
     }
 
-    /// Removes a content that was found to be damaged. Whether it came from the cache.
+    /// Removes content that was found to be damaged. Returns whether it was in the cache.
     pub fn discard(&self, path: &Path) -> bool {
         let contents = self.cache.get().map(|cache| cache.directory.join(CONTENTS));
         let ours = contents.is_some_and(|contents| path.starts_with(contents));
@@ -263,9 +269,9 @@ impl Cache {
         self.directory.clone()
     }
 
-    /// Ends the use of the cache, if it was used.
+    /// Ends the use of the cache if it was opened.
     pub fn close(self) -> Result<(), CacheError> {
-        // Whoever still has it makes no room, and the next pack does.
+        // If another reference exists, the cache is not trimmed now; the next pack will do it.
         let cache = self.cache.into_inner().and_then(Arc::into_inner);
         cache.map_or(Ok(()), OpenCache::close)
     }
@@ -280,12 +286,12 @@ fn write_tag(directory: &Path) -> Result<(), CacheError> {
     }
 }
 
-/// Refuses a directory of the cache that is not the user's own.
+/// Refuses a directory of the cache that does not belong to the user alone.
 fn check_directory(path: &Path, user: u32) -> Result<(), OwnershipError> {
     let flags = OFlags::NOFOLLOW | OFlags::DIRECTORY;
     let mut options = OpenOptions::new();
     options.read(true).custom_flags(flags.bits().cast_signed());
-    let metadata = options.open(path).and_then(|it| it.metadata());
+    let metadata = options.open(path).and_then(|file| file.metadata());
     let metadata = metadata.map_err(|source| OwnershipError::Io {
         path: path.to_owned(),
         source,
@@ -294,7 +300,7 @@ fn check_directory(path: &Path, user: u32) -> Result<(), OwnershipError> {
     exposure(&metadata, user).map_or(Ok(()), |how| Err(OwnershipError::Exposed { path, how }))
 }
 
-/// Returns what lets others change something. Root could change everything, but writes caches of its own only.
+/// Returns the reason why other users can change a file. Root can change everything, but uses a cache of its own.
 fn exposure(metadata: &Metadata, user: u32) -> Option<Exposure> {
     ownership::exposure(metadata.uid(), metadata.mode(), &[user])
 }
@@ -313,8 +319,7 @@ fn is_at(file: &File, path: &Path) -> bool {
     open.is_file() && same(&open, &named)
 }
 
-/// Opens or makes a file of the user's own, never at the other end of a link. One that others could have written gives
-/// way to a new one.
+/// Opens or creates a file of the user without following links. A file that others could have written is replaced.
 fn open_file(path: &Path, user: u32) -> io::Result<File> {
     let there = path.symlink_metadata();
     if there.is_ok_and(|there| there.is_file() && exposure(&there, user).is_some()) {
@@ -330,7 +335,7 @@ fn open_file(path: &Path, user: u32) -> io::Result<File> {
     Err(io::Error::other("it is not a file that this user owns"))
 }
 
-/// Reads a small file of the user's own, never at the other end of a link; none if it is no such file.
+/// Reads a small file of the user without following links. Returns `None` for other files.
 fn read_own(path: &Path, limit: u64, user: u32) -> Option<Vec<u8>> {
     let mut options = OpenOptions::new();
     let file = options
@@ -347,13 +352,13 @@ fn read_own(path: &Path, limit: u64, user: u32) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The flags for opening files: nothing at the other end of a link, and nothing that opening would wait for.
+/// The flags for opening files: they prevent following links, and blocking on special files.
 const NOT_A_LINK: i32 = OFlags::NOFOLLOW
     .union(OFlags::NONBLOCK)
     .bits()
     .cast_signed();
 
-/// Notes that a file was used, by the file system's clock. If that fails, it is only taken for older than it is.
+/// Records the use of a file, by the file system's clock. If it fails, the file only appears to be older.
 fn touch(path: &Path) {
     let times = Timestamps {
         last_access: Timespec {

@@ -65,7 +65,7 @@ fn a_file_of_another_size_and_a_link_are_no_content() {
     symlink(&outside, &path).unwrap();
     assert_eq!(find(&cache, b"content"), None);
     assert_eq!(fs::read(&outside).unwrap(), b"content");
-    // Nor is anything written through one.
+    // Nothing is written through a link either.
     let hex = files::digest(b"content").hex();
     symlink(
         &outside,
@@ -99,11 +99,11 @@ fn a_wrong_beginning_is_fetched_again() {
     let mut partial = begin(&cache, b"content");
     partial.write(b"tent").unwrap();
     let found = files::digest(b"CONtent");
-    assert!(matches!(partial.finish(), Err(SinkRefusal::Digest(it)) if it == found));
+    assert!(matches!(partial.finish(), Err(SinkRefusal::Digest(actual)) if actual == found));
     assert_eq!(partial.position(), 0);
     drop(partial);
     assert_eq!(begin(&cache, b"content").position(), 0);
-    // One that is longer than the content is none either, and a source that cannot continue begins anew.
+    // A partial file that is too long is discarded, and a source that cannot resume starts again.
     begin(&cache, b"content").write(b"con").unwrap();
     let hex = files::digest(b"content").hex();
     fs::write(
@@ -161,7 +161,7 @@ fn what_is_made_gets_its_name_at_the_end() {
     assert_eq!(find(&cache, b"one"), Some(made.path));
     drop(other);
     assert_eq!(find(&cache, b"other"), None);
-    // What a killed process left is not part of what comes after it.
+    // The remains of a killed process do not become part of later content.
     fs::write(cache.directory.join(NEW).join("0"), b"left").unwrap();
     assert_eq!(
         cache.create().unwrap().finish().unwrap().digest,
@@ -203,7 +203,7 @@ fn the_longest_unused_goes_first_and_nothing_while_others_use_the_cache() {
     }
     let made = Here::whole(files::digest(&contents[0]), 400, PathBuf::new());
     cache.remember("first", &made).unwrap();
-    // Looked for, and so younger than the first.
+    // This content was used, so it is newer than the first.
     assert!(find(&cache, &contents[1]).is_some());
     let directory = cache.directory.clone();
     let other = OpenCache::open(&directory, LIMIT).unwrap();
@@ -211,11 +211,11 @@ fn the_longest_unused_goes_first_and_nothing_while_others_use_the_cache() {
     assert!(
         contents
             .iter()
-            .all(|it| other.content(files::digest(it)).exists())
+            .all(|content| other.content(files::digest(content)).exists())
     );
     other.close().unwrap();
     let cache = OpenCache::open(&directory, LIMIT).unwrap();
-    let left = contents.map(|it| find(&cache, &it).is_some());
+    let left = contents.map(|content| find(&cache, &content).is_some());
     assert_eq!(left, [false, true, true]);
     assert_eq!(fs::read_dir(directory.join(DERIVED)).unwrap().count(), 0);
 }
@@ -272,7 +272,7 @@ fn a_cache_that_others_could_write_to_is_refused() {
         }
         mode(exposed, 0o700);
     }
-    // Where everybody has entries of their own, the cache is one of them and not that directory.
+    // A directory that is writable for all users may contain the cache, but may not be the cache.
     mode(&directory.path().join("a"), 0o1777);
     assert!(opened(&path).is_ok());
     assert!(opened(&directory.path().join("a/new")).is_ok());
@@ -283,7 +283,7 @@ fn a_cache_that_others_could_write_to_is_refused() {
 #[test]
 fn a_cache_of_another_user_is_refused() {
     let (_directory, cache) = cache();
-    // Root's is another user's as well: what lies in it cannot be replaced.
+    // Root's cache counts as another user's: its content cannot be replaced.
     let other = OpenCache::open_as(&cache.directory, LIMIT, cache.user + 1);
     let Err(CacheError::Exposed { source, .. }) = other else {
         panic!("{other:?}")
@@ -305,7 +305,7 @@ fn a_link_leads_to_the_cache_and_no_link_is_part_of_it() {
     assert!(OpenCache::open(&cache.directory, LIMIT).is_err());
 }
 
-/// Two ways in which a file could be somebody else's: by its mode, and by whom it belongs to.
+/// The two ways in which others can control a file: its mode and its owner.
 fn exposed_ways() -> [fn(&mut OpenCache, &Path); 2] {
     [|_, path| mode(path, 0o602), |cache, _| cache.user += 1]
 }

@@ -1,4 +1,4 @@
-//! Making room: what was not used for the longest time goes first.
+//! Trimming the cache: the least recently used content is removed first.
 
 use std::fs::{self, TryLockError};
 use std::os::unix::fs::MetadataExt as _;
@@ -8,17 +8,16 @@ use schemas::Digest;
 
 use super::{CONTENTS, CacheError, DERIVED, NEW, OpenCache, PARTIAL, derived, failed};
 
-/// A file that may go.
+/// A file that may be removed.
 struct CacheFile {
-    /// The time when it was used last.
+    /// The time of its last use.
     used: (i64, i64),
     size: u64,
     path: PathBuf,
 }
 
 impl OpenCache {
-    /// Ends the use of the cache and removes what it holds beyond its limit, unless another process uses it: then that
-    /// one does.
+    /// Ends the use of the cache and trims it to its limit. If another process uses it, that process trims it instead.
     pub(crate) fn close(self) -> Result<(), CacheError> {
         match self.lock.try_lock() {
             Ok(()) => self.make_room(),
@@ -28,7 +27,8 @@ impl OpenCache {
     }
 
     fn make_room(&self) -> Result<(), CacheError> {
-        // Nobody makes anything now: this is what killed processes left, and nobody goes on with it.
+        // No process writes new content at this time, so these files are left by killed processes and cannot be
+        // resumed.
         let mut left = Vec::new();
         list(&self.directory.join(NEW), &mut left)?;
         for CacheFile { path, .. } in left {
@@ -53,7 +53,7 @@ impl OpenCache {
         self.forget()
     }
 
-    /// Removes the notes that lead to nothing.
+    /// Removes notes whose content is not in the cache.
     fn forget(&self) -> Result<(), CacheError> {
         let mut notes = Vec::new();
         list(&self.directory.join(DERIVED), &mut notes)?;

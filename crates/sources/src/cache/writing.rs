@@ -1,4 +1,5 @@
-//! Contents on their way into the cache: hashed as they come, and named only when they are whole.
+//! Content that is written into the cache. It is hashed while it is written, and renamed to its digest when it is
+//! complete.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek as _, SeekFrom, Write};
@@ -12,7 +13,7 @@ use super::{CacheError, failed};
 use crate::blob::Here;
 use crate::limits;
 
-/// A content that is being fetched. Dropped, it stays as far as it came, and the next who begins it goes on there.
+/// A download. If it is dropped, its file stays and the next download resumes it.
 #[derive(Debug)]
 pub(crate) struct Partial {
     writing: HashedFile,
@@ -20,26 +21,26 @@ pub(crate) struct Partial {
     size: u64,
 }
 
-/// A content that is being made. Dropped, it is gone.
+/// New content. If it is dropped unfinished, its file is removed.
 #[derive(Debug)]
 pub(crate) struct New {
     writing: HashedFile,
     finished: bool,
 }
 
-/// A locked file at whose end is written, with the hash of all before.
+/// A locked file to which bytes are appended, with the hash of all its bytes.
 #[derive(Debug)]
 struct HashedFile {
     file: File,
     path: PathBuf,
-    /// The path that it gets; or the directory where its digest is its name.
+    /// The final path, or the final directory if the digest becomes the file name.
     target: PathBuf,
     hasher: Sha256,
     written: u64,
 }
 
 impl HashedFile {
-    /// A file that nothing is known of yet.
+    /// Creates the state for a file whose content has not been read.
     fn new(file: File, path: PathBuf, target: PathBuf) -> Self {
         Self {
             file,
@@ -50,7 +51,7 @@ impl HashedFile {
         }
     }
 
-    /// The digest of the bytes that there are.
+    /// Returns the digest of all bytes so far.
     fn digest(&self) -> Digest {
         Digest::new(self.hasher.clone().finalize().into())
     }
@@ -63,9 +64,9 @@ impl HashedFile {
         Ok(())
     }
 
-    /// Gives the file its name. Still locked, so that nobody takes the slot for what they left there.
+    /// Renames the file to its final path while it is locked, so that no other process uses the slot and its content.
     fn name(&self, target: &Path) -> Result<(), CacheError> {
-        // Else a crash could leave the name without the bytes.
+        // Without the flush, a crash could leave the name without the bytes.
         let synced = self.file.sync_data();
         synced.map_err(|error| failed(&self.path, error))?;
         fs::rename(&self.path, target).map_err(|error| failed(target, error))
@@ -151,7 +152,7 @@ impl BlobSink for Partial {
         self.writing.restart().map_err(io::Error::other)
     }
 
-    /// Makes the content one that can be found.
+    /// Verifies the content and gives it its final name.
     fn finish(&mut self) -> Result<(), SinkRefusal> {
         let found = self.writing.digest();
         if found != self.digest {
@@ -166,7 +167,7 @@ impl BlobSink for Partial {
 impl New {
     pub(super) fn begin(file: File, path: PathBuf, contents: PathBuf) -> Result<Self, CacheError> {
         let mut writing = HashedFile::new(file, path, contents);
-        // Whatever another left there.
+        // Discards the content that another process has left.
         writing.restart()?;
         Ok(Self {
             writing,
@@ -174,7 +175,7 @@ impl New {
         })
     }
 
-    /// Bytes that are free for this user where it is written. Without bound if the file system does not say.
+    /// Returns the free bytes for this user on the file system of the cache, or the maximum if it does not report them.
     pub(crate) fn free(&self) -> Result<u64, CacheError> {
         let stat = rustix::fs::fstatvfs(&self.writing.file);
         let stat = stat.map_err(|error| failed(&self.writing.path, error.into()))?;
@@ -188,7 +189,7 @@ impl New {
         self.writing.write_all(bytes)
     }
 
-    /// Makes the content one that can be found.
+    /// Gives the content its final name.
     pub(crate) fn finish(mut self) -> Result<Here, CacheError> {
         let writing = &self.writing;
         let digest = writing.digest();
@@ -203,7 +204,7 @@ impl New {
 impl Drop for New {
     fn drop(&mut self) {
         if !self.finished {
-            // Whoever takes the slot next empties it.
+            // The next user of the slot truncates it.
             fs::remove_file(&self.writing.path).unwrap_or_default();
         }
     }

@@ -1,4 +1,4 @@
-//! Charts of registries and repositories that are stand-ins at the wire: no real one answers as badly as these.
+//! Charts of simulated registries and repositories, because real servers do not send such bad answers.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -33,12 +33,12 @@ fn status(head: &str) -> Answer {
     Answer { head, body }
 }
 
-/// A server: answers by path, and what it was asked, with the login.
+/// A server that answers by path and records the requests with their logins.
 #[derive(Clone, Default)]
 struct Server {
     answers: Arc<Mutex<BTreeMap<String, Answer>>>,
     asked: Arc<Mutex<Vec<String>>>,
-    /// Whether it wants a login.
+    /// Indicates whether it requires a login.
     closed: bool,
 }
 
@@ -50,12 +50,12 @@ impl Server {
         answers.insert(path.to_owned(), answer);
     }
 
-    /// Returns the requests that came since this was last called.
+    /// Returns the requests since the last call.
     fn asked(&self) -> Vec<String> {
         std::mem::take(&mut *self.asked.lock().unwrap())
     }
 
-    /// Serves, and gives the host.
+    /// Starts the server and returns its host.
     fn serve(&self) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
@@ -102,14 +102,14 @@ impl Server {
     }
 }
 
-/// The archive of a chart.
+/// Returns the archive of a chart.
 fn archive(version: &str) -> Vec<u8> {
     let metadata = format!("apiVersion: v2\nname: web\nversion: {version}\n");
     let files = [("Chart.yaml".to_owned(), metadata.into_bytes())];
     package(&files.into()).unwrap()
 }
 
-/// The directory where a test keeps its cache and its logins.
+/// The directory with the cache and the logins of a test.
 struct Desk {
     directory: TempDir,
     plain: PlainHttp,
@@ -123,7 +123,7 @@ impl Desk {
         }
     }
 
-    /// Returns a desk where registries speak no TLS: stand-ins do not say so to who asks with it.
+    /// Creates a desk whose registries do not use TLS. The simulated servers do not answer TLS handshakes.
     fn plain() -> Self {
         Self {
             plain: PlainHttp::Always,
@@ -158,7 +158,7 @@ impl Desk {
         self.network(|network| repository_chart(&chart, network))
     }
 
-    /// The error and its cause.
+    /// Returns the error and its cause.
     fn refused(&self, url: &str) -> String {
         use std::error::Error as _;
         let error = self.repository(url).unwrap_err();
@@ -193,11 +193,11 @@ fn a_chart_of_a_repository_is_downloaded_once() {
         server.asked(),
         ["/charts/index.yaml", "/charts/web-1.0.0.tgz"]
     );
-    // Its archive is known by its digest, wherever it lies by now.
+    // The archive is identified by its digest, even at a different URL.
     server.give("/charts/index.yaml", index("elsewhere.tgz", &hex(&chart)));
     assert_eq!(desk.repository(&format!("{url}/")).unwrap(), chart);
     assert_eq!(server.asked(), ["/charts/index.yaml"]);
-    // Damaged in the cache, it is downloaded again.
+    // If it is damaged in the cache, it is downloaded again.
     server.give("/charts/elsewhere.tgz", ok(chart.clone()));
     let kept = desk
         .directory
@@ -210,7 +210,7 @@ fn a_chart_of_a_repository_is_downloaded_once() {
         server.asked(),
         ["/charts/index.yaml", "/charts/elsewhere.tgz"]
     );
-    // Without a digest nothing says that it is still the same.
+    // Without a digest, it is unknown whether it is still the same.
     server.give("/charts/index.yaml", index("elsewhere.tgz", ""));
     assert_eq!(desk.repository(&url).unwrap(), chart);
     assert_eq!(
@@ -322,7 +322,7 @@ fn a_login_goes_to_the_repository_and_nowhere_else() {
     let asked = ["/charts/index.yaml", "/charts/index.yaml with login"];
     assert_eq!(closed.asked(), asked);
     assert_eq!(other.asked(), ["/web.tgz"]);
-    // Nor when a redirect leads there, even if it asks for one.
+    // It is not sent to the target of a redirect either, even if that requires a login.
     closed.give("/charts/index.yaml", index("web.tgz", ""));
     let away = format!("302 Found\r\nLocation: {there}");
     closed.give("/charts/web.tgz", status(&away));
@@ -333,7 +333,7 @@ fn a_login_goes_to_the_repository_and_nowhere_else() {
     );
     assert!(desk.refused(&url).contains("the server requires a login"));
     assert_eq!(other.asked(), ["/web.tgz", "/web.tgz"]);
-    // Nor to one that the repository names.
+    // Nor to a server that the repository names.
     let server = Server::default();
     let host = server.serve();
     desk.login(&host);
@@ -366,7 +366,7 @@ fn plain_http_is_for_this_machine_or_as_the_user_says() {
     assert!(said.contains("is not the address of a web site"), "{said}");
 }
 
-/// Puts a chart into a registry, with these media types and so many layers.
+/// Pushes a chart to a registry with these media types and this number of layers.
 fn push(server: &Server, chart: &[u8], config: &str, layer: &str, layers: usize) {
     let digest = |bytes: &[u8]| files::digest(bytes).to_string();
     let descriptor = |kind: &str, bytes: &[u8]| {
@@ -395,11 +395,11 @@ fn a_chart_of_a_registry_is_downloaded_once() {
     push(&server, &chart, charts::CONFIG, charts::CONTENT, 1);
     let name = format!("{host}/charts/web:1.0.0+b");
     assert_eq!(desk.oci(&name).unwrap(), chart);
-    let is_blob = |it: &String| it.contains("/blobs/");
+    let is_blob = |request: &String| request.contains("/blobs/");
     assert!(server.asked().iter().any(is_blob));
     assert_eq!(desk.oci(&name).unwrap(), chart);
     assert!(!server.asked().iter().any(is_blob));
-    // Damaged in the cache, it is downloaded again.
+    // If it is damaged in the cache, it is downloaded again.
     let kept = desk
         .directory
         .path()
@@ -409,7 +409,7 @@ fn a_chart_of_a_registry_is_downloaded_once() {
     assert_eq!(desk.oci(&name).unwrap(), chart);
     assert!(server.asked().iter().any(is_blob));
     assert_eq!(Chart::read(&chart).unwrap().version.as_str(), "1.0.0+b");
-    // Repositories may list it there.
+    // Repositories may list charts in registries.
     let url = format!("http://{host}");
     server.give("/index.yaml", index(&format!("oci://{name}"), &hex(&chart)));
     assert_eq!(desk.repository(&url).unwrap(), chart);
@@ -451,10 +451,15 @@ fn what_is_no_chart_is_not_downloaded() {
         cause.contains("16777217 bytes; at most 16777216 are read"),
         "{cause}"
     );
-    assert!(!server.asked().iter().any(|it| it.contains("/blobs/")));
+    assert!(
+        !server
+            .asked()
+            .iter()
+            .any(|request| request.contains("/blobs/"))
+    );
 }
 
-/// The file that says who signed the chart lies beside it.
+/// The provenance file is next to the archive.
 #[test]
 fn the_provenance_file_of_a_repository_is_asked_for_beside_the_chart() {
     let (desk, server) = (Desk::new(), Server::default());
@@ -507,9 +512,9 @@ fn the_provenance_file_of_a_registry_is_a_layer_of_the_artifact() {
         cause.contains("a provenance file of 524289 bytes"),
         "{cause}"
     );
-    let is_blob = |it: &String| it.contains("/blobs/");
+    let is_blob = |request: &String| request.contains("/blobs/");
     assert!(!server.asked().iter().any(is_blob));
-    // Repositories may list what a registry has.
+    // Repositories may list charts in registries.
     push(&server, b"signed", charts::CONFIG, charts::PROVENANCE, 1);
     server.give("/index.yaml", index(&format!("oci://{name}"), ""));
     let chart = RepositoryChart {

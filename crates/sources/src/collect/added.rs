@@ -1,4 +1,4 @@
-//! Referrers that no source has: they were made here, and stand in the list of their subject beside those that came.
+//! Referrers that are created by this program and added to the lists of their subjects.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,20 +11,20 @@ use super::{Collected, ImageContents};
 use crate::blob::{Here, ImageBlob};
 use crate::error::{FailedImage, SourceError};
 
-/// A referrer that was made here.
+/// A referrer that this program has created.
 #[derive(Debug)]
 pub struct MadeReferrer {
-    /// The name of the image that it is about, which it has too.
+    /// The name of its subject's image, which is also its own name.
     pub name: ImageName,
-    /// The manifest that it is about.
+    /// The manifest that it refers to.
     pub subject: Digest,
-    /// Its own manifest.
+    /// The manifest of the referrer.
     pub manifest: Arc<Document>,
-    /// The contents that the manifest names.
+    /// The blobs of the manifest.
     pub blobs: Vec<Here>,
 }
 
-/// Returns the place of the list of what refers to a manifest.
+/// Returns the place of the list of a manifest's referrers.
 #[must_use]
 pub fn referrers_place(name: &ImageName, subject: Digest) -> ImagePlace {
     ImagePlace {
@@ -33,8 +33,8 @@ pub fn referrers_place(name: &ImageName, subject: Digest) -> ImagePlace {
     }
 }
 
-/// Adds referrers to the images, whose order stays that of their places. Each subject is a manifest of an image, and where
-/// there is an image at the place of its list, it is that list.
+/// Adds referrers to the images, which stay sorted by place. Each subject must be a manifest of an image. An existing
+/// image at the place of a list must be that list.
 pub fn add_referrers(
     images: &mut Vec<Collected>,
     made: Vec<MadeReferrer>,
@@ -47,21 +47,22 @@ pub fn add_referrers(
     for (place, made) in by_list {
         let subject = made[0].subject;
         let is_subject = |image: &&Collected| {
-            image.place.name == place.name && image.contents.documents().any(|it| it == subject)
+            image.place.name == place.name
+                && image.contents.documents().any(|digest| digest == subject)
         };
         let Some(image) = images.iter().find(is_subject) else {
             continue;
         };
         let reference = image.reference.as_ref();
-        let reference = reference.and_then(|it| it.with_tag(&place.tag));
+        let reference = reference.and_then(|reference| reference.with_tag(&place.tag));
         let from = image.from.clone();
-        let at = images.iter().position(|it| it.place == place);
+        let at = images.iter().position(|image| image.place == place);
         let before = at.map(|at| images.swap_remove(at));
         let contents = list(before.as_ref(), &made)
             .map_err(|error| super::failed(place.clone(), &from, error))?;
         images.push(Collected {
             place,
-            from: before.map_or(from, |it| it.from),
+            from: before.map_or(from, |list| list.from),
             reference,
             subject: Some(subject),
             named: contents.root.digest,
@@ -72,18 +73,23 @@ pub fn add_referrers(
     Ok(())
 }
 
-/// The list of what was listed before and of what was made.
+/// Returns the list of existing and new referrers.
 fn list(before: Option<&Collected>, made: &[MadeReferrer]) -> Result<ImageContents, SourceError> {
     let mut listed: BTreeMap<Digest, Arc<Document>> = BTreeMap::new();
     let mut children = Vec::new();
     let mut blobs: BTreeMap<Digest, ImageBlob> = BTreeMap::new();
     let mut configurations = Vec::new();
     if let Some(Collected { contents, .. }) = before {
-        let is_listed = |it: &&Arc<Document>| contents.root.needs.contains(&it.digest);
+        let is_listed = |child: &&Arc<Document>| contents.root.needs.contains(&child.digest);
         let before = contents.children.iter().filter(is_listed);
-        listed.extend(before.map(|it| (it.digest, Arc::clone(it))));
+        listed.extend(before.map(|child| (child.digest, Arc::clone(child))));
         children.clone_from(&contents.children);
-        blobs.extend(contents.blobs.iter().map(|it| (it.digest(), it.clone())));
+        blobs.extend(
+            contents
+                .blobs
+                .iter()
+                .map(|blob| (blob.digest(), blob.clone())),
+        );
         configurations.clone_from(&contents.configurations);
     }
     for referrer in made {
@@ -95,9 +101,9 @@ fn list(before: Option<&Collected>, made: &[MadeReferrer]) -> Result<ImageConten
             children.push(Arc::clone(manifest));
         }
         let own = referrer.blobs.iter().cloned();
-        blobs.extend(own.map(|it| (it.digest, ImageBlob::Here(it))));
+        blobs.extend(own.map(|blob| (blob.digest, ImageBlob::Here(blob))));
     }
-    let entries = listed.values().map(|it| ReferrerEntry::of(it));
+    let entries = listed.values().map(|document| ReferrerEntry::of(document));
     let bytes = ReferrerList::of(entries.collect()).to_bytes();
     let digest = files::digest(&bytes);
     let (root, _) = super::store::parse(digest.to_string().into(), digest, bytes)?;

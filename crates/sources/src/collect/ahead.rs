@@ -1,7 +1,7 @@
-//! Work that takes long, for several images at a time, before the walk through each image gets to it: asking registries
-//! for documents, and unpacking archives. It judges nothing: what comes waits for the walk, so that the first image in
-//! order that fails is the one that is told. An answer that is an error waits too; what could not be unpacked is tried
-//! again. Asking ends with the first in order that cannot be had, and when enough waits.
+//! Prefetching: requests for documents and unpacking of archives, for multiple images concurrently and before the
+//! images are read in order. Results and errors are kept until they are needed, so that the first failing image in
+//! order is reported. An archive that could not be unpacked is tried again. Requests stop at the first failure in
+//! order, or when enough documents are waiting.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -22,7 +22,7 @@ use crate::means::Means;
 use crate::platform::{self, Choice};
 use crate::{Event, limits};
 
-/// Unpacks the archives of these images, each by one thread, and the layers in them that have to be compared.
+/// Unpacks the archives of these images, each in one thread, including layers that must be compared.
 pub(super) fn unpack(base: &Path, images: &[&SourceImage], means: &Means<'_>) {
     let mut archives: BTreeMap<PathBuf, Vec<&ImageSource>> = BTreeMap::new();
     for image in images {
@@ -33,7 +33,7 @@ pub(super) fn unpack(base: &Path, images: &[&SourceImage], means: &Means<'_>) {
             sources.push(&image.source);
         }
     }
-    // A copy of another costs nothing when its turn comes.
+    // Copies of an archive, which have the same size, need no time when they are read later.
     let mut sizes = BTreeSet::new();
     archives.retain(|path, _| files::size(path).is_ok_and(|size| sizes.insert(size)));
     let lanes = archives.len().min(limits::ARCHIVES);
@@ -72,7 +72,7 @@ fn open(path: &Path, sources: &[&ImageSource], means: &Means<'_>) -> Result<(), 
     Ok(())
 }
 
-/// Asks for what the tags of these images name, and then for what the indexes among it list.
+/// Requests the manifests for the tags of these images, and then the manifests that the indexes among them list.
 pub(super) fn read(images: &[&SourceImage], means: &Means<'_>) {
     let network = &means.network;
     let numbered = images.iter().zip(1..).filter_map(|(image, number)| {
@@ -81,7 +81,7 @@ pub(super) fn read(images: &[&SourceImage], means: &Means<'_>) {
         };
         Some((image, number, docker::locate(reference, network)))
     });
-    // Why one leads nowhere is said when the walk gets there.
+    // Errors are reported when the image is read.
     let located = numbered.map_while(|(image, number, at)| Some((image, number, at.ok()?)));
     let located: Vec<_> = located.collect();
     if located.is_empty() {
@@ -103,11 +103,11 @@ pub(super) fn read(images: &[&SourceImage], means: &Means<'_>) {
         let once = listed.filter(|(origin, child)| seen.insert(origin.name(child)));
         together(once.map(async |(origin, child)| network.ask_ahead(origin, &child).await)).await;
     });
-    // Whoever does not want it any more is asked again by the walk.
+    // If the user has cancelled, the same error occurs again when the image is read.
     asked.unwrap_or_default();
 }
 
-/// Returns the manifests that came, in the order of asking, up to the first that did not.
+/// Returns the manifests in the order of the requests, up to the first failure.
 async fn together<F>(asked: impl Iterator<Item = F>) -> Vec<RegistryManifest>
 where
     F: Future<Output = Option<RegistryManifest>>,
@@ -124,7 +124,7 @@ where
     came
 }
 
-/// The documents that the walk through an image will read next.
+/// Returns the documents that will be read next for an image.
 fn children(root: &RegistryManifest, image: &SourceImage) -> Vec<Digest> {
     let Ok(ImageDocument::Index(index)) = ImageDocument::from_slice(&root.bytes) else {
         return Vec::new();

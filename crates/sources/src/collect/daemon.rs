@@ -1,5 +1,5 @@
-//! Images of a container engine: `docker-daemon:REF`. The engine saves the image into a temporary file, which is then
-//! read like every `docker-archive:`.
+//! Images of a container engine: `docker-daemon:REF`. The engine saves the image into a temporary file, which is read
+//! like a `docker-archive:`.
 
 use schemas::ImageReference;
 
@@ -8,13 +8,13 @@ use super::docker_archive::DockerArchive;
 use crate::error::SourceError;
 use crate::means::Means;
 
-/// Saves the image that a reference names, and finds it in what was saved.
+/// Saves the image with this reference, and finds it in the file.
 pub(super) fn open(
     reference: &ImageReference,
     means: &Means<'_>,
 ) -> Result<StoredImage<'static>, SourceError> {
     let saved = means.network.save(reference)?;
-    // Saved by its id, so that it is the only one and has no name.
+    // The image is saved by its id, so it is the only one in the file and has no name.
     let found = DockerArchive::open(&saved, means)?.find(None, means)?;
     Ok(StoredImage {
         reference: Some(reference.clone()).filter(names_a_registry),
@@ -22,7 +22,8 @@ pub(super) fn open(
     })
 }
 
-/// A short name means something else on each machine, so no workload should ask for it.
+/// Checks whether a reference names a registry. Short names have a different meaning on each machine, so workloads
+/// should not use them.
 fn names_a_registry(reference: &ImageReference) -> bool {
     let host = reference.as_str().split_once('/');
     host.is_some_and(|(host, _)| host.contains(['.', ':']))

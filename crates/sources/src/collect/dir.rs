@@ -1,5 +1,5 @@
-//! Directories of skopeo's `dir:` transport: `manifest.json`, `version`, blobs by bare digest, children of an index as
-//! `<hex>.manifest.json`. Signatures that lie beside them are not taken.
+//! Directories of skopeo's `dir:` transport: `manifest.json`, `version`, blobs named by their digest, and children of
+//! an index as `<hex>.manifest.json`. Signatures in the directory are ignored.
 
 use std::path::Path;
 
@@ -8,10 +8,11 @@ use super::store::{self, Store};
 use crate::error::SourceError;
 use crate::limits;
 
-/// The beginning of every version that skopeo has written so far; versions differ in what lies beside the blobs.
+/// The beginning of every version that skopeo has used so far. Versions differ only in the files other than blobs.
 const VERSION: &[u8] = b"Directory Transport Version: 1.";
 
-/// Finds the image of a directory. Its digest is that of `manifest.json`: nothing says what it should be.
+/// Finds the image of a directory. Its digest is computed from `manifest.json`, because the directory does not state
+/// it.
 pub(super) fn open(directory: &Path) -> Result<StoredImage<'static>, SourceError> {
     let version = directory.join("version");
     if !files::read(&version, limits::MARKER_SIZE)?.starts_with(VERSION) {

@@ -1,5 +1,5 @@
-//! Images of registries: `docker://HOST/REPOSITORY:TAG` or `@sha256:…`. The tag is resolved once; from there on
-//! everything is asked for by digest.
+//! Images of registries: `docker://HOST/REPOSITORY:TAG` or `@sha256:…`. The tag is resolved once; all further requests
+//! are by digest.
 
 use registry::{ImageLocation, Reference};
 use schemas::ImageReference;
@@ -11,7 +11,7 @@ use crate::blob::BlobOrigin;
 use crate::error::SourceError;
 use crate::remote::SourceNetwork;
 
-/// Returns where a reference leads. Nothing is asked yet.
+/// Returns the repository and reference of an image. Sends nothing yet.
 pub(super) fn locate(
     reference: &ImageReference,
     network: &SourceNetwork<'_>,
@@ -21,7 +21,7 @@ pub(super) fn locate(
     Ok((origin, location.reference().clone()))
 }
 
-/// Finds the image that a reference names.
+/// Reads the image with this reference.
 pub(super) fn open<'a>(
     reference: &ImageReference,
     network: &'a SourceNetwork<'a>,

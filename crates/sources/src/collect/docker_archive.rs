@@ -1,6 +1,5 @@
-//! Archives that `docker save` and `podman save` write: `manifest.json`, configurations, and layers as they are
-//! unpacked. There is no image manifest in it, so one is made here: always the same for the same archive and the same
-//! compression.
+//! Archives of `docker save` and `podman save`: `manifest.json`, configurations, and uncompressed layers. They contain
+//! no image manifest, so this module creates one. It depends only on the archive and the compression.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -40,14 +39,14 @@ struct RootFs {
     diff_ids: Vec<Digest>,
 }
 
-/// An archive, whose list of images was read.
+/// An archive whose list of images was read.
 #[derive(Debug)]
 pub(super) struct DockerArchive {
     tar: Tar,
-    /// The path as it stands in `solution.yaml`: the tar may lie unpacked elsewhere.
+    /// The path as in `solution.yaml`. The tar may be unpacked elsewhere.
     path: PathBuf,
     items: Vec<Saved>,
-    /// The items that have each reference, in full.
+    /// The items of each full reference.
     by_name: BTreeMap<String, Vec<usize>>,
 }
 
@@ -69,6 +68,7 @@ impl DockerArchive {
         for (number, item) in archive.items.iter().enumerate() {
             for tag in tags(item) {
                 let named = archive.by_name.entry(full(tag)).or_default();
+                // An image may have the same name in two spellings.
                 if named.last() != Some(&number) {
                     named.push(number);
                 }
@@ -77,7 +77,7 @@ impl DockerArchive {
         Ok(archive)
     }
 
-    /// Finds the image with the reference, or the only one.
+    /// Finds the image with the reference, or the only image.
     pub(super) fn find(
         &self,
         reference: Option<&str>,
@@ -126,7 +126,7 @@ fn tags(item: &Saved) -> &[String] {
     item.repo_tags.as_deref().unwrap_or_default()
 }
 
-/// A reference as engines complete it, so that `app` finds what was saved as `docker.io/library/app:latest`.
+/// Completes a reference like engines do, so that `app` matches `docker.io/library/app:latest`.
 fn full(reference: &str) -> String {
     let (host, path) = match reference.split_once('/') {
         Some((host, path)) if host.contains(['.', ':']) || host == "localhost" => (host, path),
@@ -146,8 +146,8 @@ fn full(reference: &str) -> String {
     format!("{host}/{library}{path}{tag}")
 }
 
-/// The reference under which the image was saved, if there is one. Names at `localhost/` are what podman calls images
-/// that it built: no place that a workload could name.
+/// Returns the reference under which the image was saved, if there is one. Names in `localhost/` are ignored: podman
+/// uses them for images that it built, and workloads cannot use them.
 fn named(item: &Saved, wanted: Option<&str>) -> Option<ImageReference> {
     let tags = tags(item);
     let tag = match wanted {
@@ -159,7 +159,7 @@ fn named(item: &Saved, wanted: Option<&str>) -> Option<ImageReference> {
     reference.and_then(Result::ok)
 }
 
-/// A layer as it will lie in the Solution.
+/// A layer as it will be stored in the Solution.
 struct Layer {
     compression: Compression,
     blob: Here,
@@ -182,7 +182,7 @@ impl DockerArchive {
         }
     }
 
-    /// The image, with a manifest that is made for it.
+    /// Returns the image with a created manifest.
     fn image(&self, item: &Saved, means: &Means<'_>) -> Result<(Parsed, Vec<Here>), SourceError> {
         let bytes = self.read(&item.config, limits::CONFIG_SIZE)?;
         let path = self.path.join(&item.config);
@@ -215,12 +215,12 @@ impl DockerArchive {
             let wanted = means.compression;
             (wanted, compress::layer(&plain, wanted, means)?)
         } else {
-            // It is kept as it is.
+            // A compressed layer is kept unchanged.
             (stored, Some(compress::verified(&plain, stored, means)?))
         };
         Ok(match made {
             Some(blob) => Layer { compression, blob },
-            // Its digest is that of the configuration, and is verified when it is written.
+            // The digest comes from the configuration and is verified when the layer is written.
             None => Layer {
                 compression: Compression::None,
                 blob: plain,
@@ -237,7 +237,7 @@ fn media_type(compression: Compression) -> &'static str {
     }
 }
 
-/// An OCI image manifest. Its bytes follow from the configuration and the layers alone.
+/// Returns an OCI image manifest. Its bytes depend only on the configuration and the layers.
 fn manifest(path: &Path, config: &Here, layers: &[Layer]) -> Result<Parsed, SourceError> {
     let descriptor = |media_type: &str, blob: &Here| {
         let (digest, size) = (blob.digest, blob.size);
@@ -256,7 +256,7 @@ fn manifest(path: &Path, config: &Here, layers: &[Layer]) -> Result<Parsed, Sour
         descriptor("application/vnd.oci.image.config.v1+json", config),
         layers.join(",")
     );
-    // What is too large for a registry is refused here too.
+    // Parsing also refuses manifests that are too large for registries.
     let digest = files::digest(text.as_bytes());
     store::parse(path.to_owned(), digest, text.into_bytes())
 }

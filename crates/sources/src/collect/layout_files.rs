@@ -1,4 +1,4 @@
-//! The files of a layout: in a directory, or in a tar of it.
+//! The files of a layout in a directory or in a tar.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::error::SourceError;
 use crate::tar::Tar;
 use files::{self, ReadError};
 
-/// A directory, or a tar.
+/// The container of a layout's files.
 #[derive(Debug)]
 pub(super) enum LayoutFiles {
     Directory(PathBuf),
@@ -17,7 +17,7 @@ pub(super) enum LayoutFiles {
 }
 
 impl LayoutFiles {
-    /// Returns the name that messages have for a file.
+    /// Returns the name of a file for messages.
     pub(super) fn name(&self, name: &str) -> PathBuf {
         match self {
             Self::Directory(directory) => directory.join(name),
@@ -25,7 +25,7 @@ impl LayoutFiles {
         }
     }
 
-    /// The bytes of a file of at most `limit` bytes. A missing one is an error of its own.
+    /// Reads a file of at most `limit` bytes. A missing file is a distinct error.
     pub(super) fn read(&self, name: &str, limit: u64) -> Result<Vec<u8>, SourceError> {
         match self {
             Self::Directory(directory) => Ok(files::read(&directory.join(name), limit)?),
@@ -33,7 +33,7 @@ impl LayoutFiles {
         }
     }
 
-    /// Returns where a file lies, which must have this digest.
+    /// Returns the location of a file that must have this digest.
     pub(super) fn locate(&self, name: &str, digest: Digest) -> Result<Here, SourceError> {
         match self {
             Self::Directory(directory) => {
@@ -47,10 +47,10 @@ impl LayoutFiles {
         }
     }
 
-    /// Whether there is a file of this name, or something else that is in its way.
+    /// Checks whether a file of this name, or another object with its name, exists.
     pub(super) fn has(&self, name: &str) -> bool {
         match self {
-            // A missing directory is reported as such.
+            // A missing directory is reported by a later read.
             Self::Directory(directory) => !directory.is_dir() || directory.join(name).exists(),
             Self::Tar(tar) => !matches!(tar.find(name), Ok(None)),
         }
@@ -71,7 +71,7 @@ impl LayoutFiles {
 }
 
 impl SourceError {
-    /// Puts another error in place of the one that what was looked for is not there.
+    /// Replaces the error for a missing file by another error.
     pub(super) fn or_missing(self, missing: Self) -> Self {
         match self {
             Self::Read(error @ ReadError::Io { .. }) if error.is_missing() => missing,

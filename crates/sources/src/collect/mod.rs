@@ -1,5 +1,6 @@
-//! Every image pinned to a digest. Manifests and indexes are read into memory and verified at once; layers and
-//! configurations are only looked for, since they are verified while they are written.
+//! Collection of images: [`collect`] pins every image to a digest and locates its content. Manifests and indexes are
+//! read into memory and verified at once. Layers and configurations are only located, because they are verified while
+//! they are written.
 
 mod added;
 mod ahead;
@@ -51,55 +52,57 @@ use session::CollectSession;
 use store::Store;
 use walk::ImageReader;
 
-/// An image, and where each of its contents is.
+/// An image and the locations of its content.
 #[derive(Debug)]
 pub struct Collected {
     /// The place in the archive.
     pub place: ImagePlace,
     /// The source that it came from.
     pub from: ImageSource,
-    /// The reference that workloads ask for.
+    /// The reference that workloads use.
     pub reference: Option<ImageReference>,
-    /// The digest of the image that it refers to, if it is here for that: a signature, an attestation, a list of these.
+    /// The digest of the manifest that it refers to, if it is a referrer: a signature, an attestation, or a list of
+    /// referrers.
     pub subject: Option<Digest>,
-    /// The digest that the source has for it: another one than the contents' where only some platforms were chosen.
+    /// The digest of the image at the source. It differs from that of the contents if only some platforms were
+    /// selected.
     pub named: Digest,
-    /// The contents of the image, which tags of one layout may share.
+    /// The contents of the image. Images of one layout may share them.
     pub contents: Rc<ImageContents>,
 }
 
 /// The contents of an image.
 #[derive(Debug)]
 pub struct ImageContents {
-    /// The document that the tag names.
+    /// The document that the tag refers to.
     pub root: Arc<Document>,
-    /// Every other manifest and index.
+    /// All other manifests and indexes.
     pub children: Vec<Arc<Document>>,
-    /// Every layer and configuration, once.
+    /// All layers and configurations, each once.
     pub blobs: Vec<ImageBlob>,
-    /// The blobs among them that say what something runs on.
+    /// The blobs among them that describe a platform.
     pub configurations: Vec<Configuration>,
-    /// The type of an artifact; none for images and indexes.
+    /// The type of an artifact; `None` for images and indexes.
     pub artifact_type: Option<String>,
-    /// Whether a layer has addresses elsewhere, which its manifest names.
+    /// Indicates whether the manifest of a layer lists external URLs for it.
     pub foreign_layers: bool,
-    /// The platform that the index lists it for, if it is the only one that was chosen from an index. Nothing in the
-    /// archive repeats this, so that it is compared with the configuration before.
+    /// The platform in the index, if a single platform was selected from an index. The archive does not contain it, so
+    /// it is compared with the configuration before.
     pub(crate) chosen_for: Option<Platform>,
 }
 
 impl ImageContents {
-    /// The digests of all manifests and indexes.
+    /// Returns the digests of all manifests and indexes.
     pub(crate) fn documents(&self) -> impl Iterator<Item = Digest> {
         let documents = self.children.iter().chain([&self.root]);
-        documents.map(|it| it.digest)
+        documents.map(|document| document.digest)
     }
 
-    /// Returns the digest and size of everything, each once.
+    /// Returns the digest and size of all content, each once.
     pub fn sizes(&self) -> impl Iterator<Item = (Digest, u64)> {
         let documents = self.children.iter().chain([&self.root]);
-        let documents = documents.map(|it| (it.digest, it.bytes.len() as u64));
-        documents.chain(self.blobs.iter().map(|it| (it.digest(), it.size())))
+        let documents = documents.map(|document| (document.digest, document.bytes.len() as u64));
+        documents.chain(self.blobs.iter().map(|blob| (blob.digest(), blob.size())))
     }
 }
 
@@ -108,23 +111,23 @@ impl ImageContents {
 pub struct Configuration {
     /// The digest of the configuration.
     pub digest: Digest,
-    /// Whether it is that of an image: some artifacts have one too.
+    /// Indicates whether it belongs to an image; some artifacts have one too.
     pub of_image: bool,
 }
 
-/// The image that a source names.
+/// The image of a source.
 #[derive(Debug)]
 struct StoredImage<'a> {
-    /// The store that its contents are in.
+    /// The store of its contents.
     store: Store<'a>,
-    /// The document that the tag names.
+    /// The document that the tag refers to.
     root: Parsed,
-    /// The reference that the source has for it.
+    /// The reference of the image in the source.
     reference: Option<ImageReference>,
 }
 
-/// Collects images, and what refers to them if that is wanted, sorted by place. Relative sources begin at `base`. What fails
-/// is every image whose source is to be blamed, or else the first in order.
+/// Collects images and, if requested, their referrers, sorted by place. Relative sources are resolved against `base`.
+/// The error lists all images whose sources are at fault, or else the first failing image in order.
 pub fn collect(
     base: &Path,
     images: &[SourceImage],
@@ -152,7 +155,7 @@ pub fn collect(
             Err(error) if error.is_of_source() => refused.push(failed(error)),
             Err(error @ SourceError::Interrupted(_)) => return Err(vec![failed(error)]),
             Err(error) if refused.is_empty() => return Err(vec![failed(error)]),
-            // What trying again does not mend is told first.
+            // Errors that a retry cannot solve are reported first.
             Err(_) => break,
         }
     }
@@ -168,8 +171,8 @@ pub fn collect(
     Ok(collected)
 }
 
-/// Every layer and configuration of the images, once. Several images may have it in several files; which of them is read
-/// makes no difference.
+/// Returns all layers and configurations of the images, each once. If a blob is in multiple files, any of them may be
+/// read.
 #[must_use]
 pub fn blobs(images: &[Collected]) -> BTreeMap<Digest, ImageBlob> {
     let mut blobs = BTreeMap::new();
@@ -179,11 +182,11 @@ pub fn blobs(images: &[Collected]) -> BTreeMap<Digest, ImageBlob> {
     blobs
 }
 
-/// Downloads those of the images' blobs that are not here, from several registries at a time.
+/// Downloads the blobs that are in registries, from multiple registries concurrently.
 ///
 /// # Panics
 ///
-/// When one that cannot be had is that of none of the images.
+/// Panics if a blob that cannot be downloaded belongs to none of the images.
 pub fn fetch(
     images: &[Collected],
     blobs: BTreeMap<Digest, ImageBlob>,
@@ -198,7 +201,13 @@ pub fn fetch(
         }
     }
     let fetched = means.network.fetch(wanted).map_err(|(digest, error)| {
-        let has = |image: &&Collected| image.contents.blobs.iter().any(|it| it.digest() == digest);
+        let has = |image: &&Collected| {
+            image
+                .contents
+                .blobs
+                .iter()
+                .any(|blob| blob.digest() == digest)
+        };
         let image = images
             .iter()
             .find(has)
@@ -209,27 +218,35 @@ pub fn fetch(
     Ok(here)
 }
 
-/// The digests of all configurations that say what something runs on: of all blobs, what a check of documents reads.
+/// Returns the digests of all configurations with a platform: the only blobs that a check of documents reads.
 #[must_use]
 pub fn configurations(images: &[Collected]) -> BTreeSet<Digest> {
     let mut all = BTreeSet::new();
     for contents in images.iter().map(|image| &image.contents) {
-        let named: BTreeSet<Digest> = contents.configurations.iter().map(|it| it.digest).collect();
+        let named: BTreeSet<Digest> = contents
+            .configurations
+            .iter()
+            .map(|configuration| configuration.digest)
+            .collect();
         let blobs = contents.blobs.iter();
         let small = blobs.filter(|blob| blob.size() <= limits::CONFIG_SIZE);
-        all.extend(small.map(ImageBlob::digest).filter(|it| named.contains(it)));
+        all.extend(
+            small
+                .map(ImageBlob::digest)
+                .filter(|digest| named.contains(digest)),
+        );
     }
     all
 }
 
-/// Refuses every image with a configuration that readers could understand differently, or that is for another platform
-/// than the one that the image was chosen for.
+/// Refuses every image with a configuration that is ambiguous for readers, or whose platform differs from the selected
+/// one.
 pub fn check_configurations(
     images: &[Collected],
     here: &BTreeMap<Digest, Here>,
     cancel: Cancel<'_>,
 ) -> Result<(), Vec<FailedImage>> {
-    // Any number of images may have a configuration, which is read once for each platform that it has to be for.
+    // Images may share a configuration, which is read once per expected platform.
     let mut checked = BTreeSet::new();
     let mut refused = Vec::new();
     for image in images {
@@ -264,7 +281,7 @@ fn check_configuration(blob: &Here, chosen_for: Option<&Platform>) -> Result<(),
         return Ok(());
     }
     let bytes = blob.read()?;
-    // One with another digest is found when it is written, which says whose fault it is.
+    // A different digest is reported when the blob is written, with the responsible source.
     if files::digest(&bytes) != blob.digest {
         return Ok(());
     }
@@ -340,7 +357,7 @@ fn collect_one(
     collected(image, found.reference, named, contents, session)
 }
 
-/// Says how a source was split at its colon, where what it names up to there is missing.
+/// Explains how a source was split at its colon, if the path before the colon is missing.
 fn name_split(base: &Path, source: &ImageSource, error: SourceError) -> SourceError {
     let (kind, path, part, suffix) = match source {
         ImageSource::Oci {
@@ -370,7 +387,7 @@ fn name_split(base: &Path, source: &ImageSource, error: SourceError) -> SourceEr
     }
 }
 
-/// Collects an image of a layout, unless another tag names it too.
+/// Collects an image of a layout, unless it was already collected under another tag.
 fn collect_of(
     layout: &OciLayout,
     tag: Option<&str>,

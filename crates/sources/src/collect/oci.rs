@@ -1,4 +1,4 @@
-//! OCI image layouts (image specification, `image-layout.md`): `oci-layout`, `index.json`, `blobs/sha256/`.
+//! OCI image layouts (OCI image specification, `image-layout.md`): `oci-layout`, `index.json` and `blobs/sha256/`.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry::{Occupied, Vacant};
@@ -28,8 +28,8 @@ struct Index {
     manifests: Vec<LayoutEntry>,
 }
 
-/// A descriptor of `index.json`. The digest stays a text until the entry is chosen: others may use algorithms that
-/// archives do not have.
+/// A descriptor of `index.json`. The digest is parsed only for the selected entry, because other entries may use
+/// algorithms that archives do not support.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LayoutEntry {
@@ -40,13 +40,13 @@ pub(super) struct LayoutEntry {
     annotations: Annotations,
 }
 
-/// The names of an image: other annotations are not kept.
+/// The names of an image. Other annotations are ignored.
 #[derive(Debug, Default, Deserialize)]
 struct Annotations {
-    /// The tag by which tools find an image of a layout.
+    /// The tag by which tools find an image in a layout.
     #[serde(rename = "org.opencontainers.image.ref.name")]
     tag: Option<String>,
-    /// The whole reference, as engines note it.
+    /// The full reference, as recorded by engines.
     #[serde(rename = "io.containerd.image.name")]
     engine_name: Option<String>,
 }
@@ -56,7 +56,7 @@ impl LayoutEntry {
         self.annotations.tag.as_deref()
     }
 
-    /// The reference that engines note for it, if it is a whole one: a bare tag is no place that a workload could name.
+    /// Returns the reference that engines record if it is a full one. Workloads cannot use a bare tag.
     pub(super) fn reference(&self) -> Option<ImageReference> {
         let whole = |text: &&String| {
             let host = text.split_once('/').map_or("", |(host, _)| host);
@@ -67,21 +67,21 @@ impl LayoutEntry {
         noted.filter(whole).find_map(|text| text.parse().ok())
     }
 
-    /// Returns the name that messages have for the image.
+    /// Returns the name of the image for messages.
     fn label(&self) -> &str {
         self.tag().unwrap_or(&self.digest)
     }
 }
 
-/// A layout, whose list of images was read.
+/// A layout whose list of images was read.
 #[derive(Debug)]
 pub(super) struct OciLayout {
     /// The files of the layout.
     pub(super) place: Rc<LayoutFiles>,
     entries: Vec<LayoutEntry>,
-    /// The entry of each tag; none for tags of several images.
+    /// The entry of each tag; `None` if a tag refers to multiple images.
     by_tag: BTreeMap<String, Option<usize>>,
-    /// Whether all entries are one image.
+    /// Indicates whether all entries refer to the same image.
     single: bool,
 }
 
@@ -102,7 +102,7 @@ impl OciLayout {
             match by_tag.entry(tag.to_owned()) {
                 Vacant(vacant) => drop(vacant.insert(Some(number))),
                 Occupied(mut known) => {
-                    // The same image listed twice is no question.
+                    // An image that is listed twice is not ambiguous.
                     let same = |first: &usize| entries[*first].digest == entry.digest;
                     let first = known.get().filter(same);
                     known.insert(first);
@@ -121,7 +121,8 @@ impl OciLayout {
         })
     }
 
-    /// The image with the tag, or the only one. `notation` says how `solution.yaml` names one of several.
+    /// Finds the image with the tag, or the only image. `notation` is the form in which `solution.yaml` selects one of
+    /// multiple images.
     pub(super) fn find(
         &self,
         tag: Option<&str>,
@@ -157,22 +158,22 @@ impl OciLayout {
         }
     }
 
-    /// The file that lists the images.
+    /// Returns the name of the file that lists the images.
     pub(super) fn index(&self) -> PathBuf {
         self.place.name(INDEX)
     }
 
-    /// The digest that a tag has, if it is that of one image and an archive's.
+    /// Returns the digest of a tag if it refers to one image with a supported digest.
     pub(super) fn tagged(&self, tag: &str) -> Option<Digest> {
         let number = (*self.by_tag.get(tag)?)?;
         self.entries[number].digest.parse().ok()
     }
 
-    /// Every manifest and index that it lists.
+    /// Returns all manifests and indexes in the list.
     pub(super) fn documents(&self) -> impl Iterator<Item = Digest> {
         let documents = self.entries.iter();
-        let documents = documents.filter(|it| MediaType::of(&it.media_type).is_some());
-        documents.filter_map(|it| it.digest.parse().ok())
+        let documents = documents.filter(|entry| MediaType::of(&entry.media_type).is_some());
+        documents.filter_map(|entry| entry.digest.parse().ok())
     }
 
     fn labels(&self) -> String {

@@ -1,4 +1,5 @@
-//! Layouts and archives that several images may be taken from: each is opened, and its list of images read, once.
+//! The cache of opened layouts and archives. Each is opened and its list read only once, even if it contains multiple
+//! images.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,35 +17,35 @@ use crate::error::SourceError;
 use crate::means::Means;
 use crate::unpacking::once;
 
-/// The layouts and archives that were opened so far, by path.
+/// The layouts and archives opened so far, by path.
 #[derive(Debug, Default)]
 pub(super) struct OpenSources {
     layouts: Mutex<BTreeMap<PathBuf, Rc<OciLayout>>>,
     archives: Mutex<BTreeMap<PathBuf, Rc<DockerArchive>>>,
-    /// The images of layouts: any number of tags may name one.
+    /// The images of layouts. Multiple tags may refer to the same one.
     images: BTreeMap<LayoutImage, Rc<ImageContents>>,
 }
 
-/// An image of a layout.
+/// The identity of an image in a layout.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct LayoutImage {
     /// The layout.
     pub(super) layout: PathBuf,
-    /// The document that the tag names.
+    /// The document that the tag refers to.
     pub(super) root: Digest,
-    /// The size and the media type that its list gives.
+    /// The size and the media type in its descriptor.
     pub(super) said: (u64, String),
-    /// The platforms that are taken of it.
+    /// The selected platforms.
     pub(super) platforms: Vec<WantedPlatform>,
 }
 
 impl OpenSources {
-    /// The layout in a directory.
+    /// Returns the layout in a directory.
     pub(super) fn directory(&self, path: PathBuf) -> Result<Rc<OciLayout>, SourceError> {
         self.layout(path, |path| Ok(LayoutFiles::Directory(path)))
     }
 
-    /// The layout in a tar.
+    /// Returns the layout in a tar.
     pub(super) fn tar(
         &self,
         path: PathBuf,
@@ -65,7 +66,7 @@ impl OpenSources {
         })
     }
 
-    /// Opens an archive that an engine saved.
+    /// Returns an archive saved by an engine.
     pub(super) fn archive(
         &self,
         path: &Path,
@@ -76,7 +77,7 @@ impl OpenSources {
         })
     }
 
-    /// An image that was collected already.
+    /// Returns an image that was already collected.
     pub(super) fn image(&self, chosen: &LayoutImage) -> Option<Rc<ImageContents>> {
         self.images.get(chosen).map(Rc::clone)
     }

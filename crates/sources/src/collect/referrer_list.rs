@@ -1,11 +1,12 @@
-//! The list of what refers to a manifest, under the tag that the distribution specification has for it.
+//! The list of a manifest's referrers, which the OCI distribution specification stores under a tag ("Referrers Tag
+//! Schema").
 
 use std::collections::BTreeMap;
 
 use schemas::{Digest, Document, MediaType};
 use serde::{Deserialize, Serialize};
 
-/// The fields of a manifest that say what it is, and what it refers to.
+/// The fields of a manifest that describe its type and its subject.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReferrerManifest {
@@ -28,13 +29,13 @@ struct ConfigDescriptor {
 }
 
 impl ReferrerManifest {
-    /// Reads the fields of a document. One that cannot be understood refers to nothing.
+    /// Reads the fields of a document. An invalid document is regarded as having no subject.
     pub(super) fn of(document: &Document) -> Self {
         serde_json::from_slice(&document.bytes).unwrap_or_default()
     }
 }
 
-/// The list of referrers, as it is made here.
+/// A list of referrers.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ReferrerList {
@@ -44,7 +45,7 @@ pub(super) struct ReferrerList {
 }
 
 impl ReferrerList {
-    /// The list of these, in this order.
+    /// Creates the list of these entries, in this order.
     pub(super) fn of(manifests: Vec<ReferrerEntry>) -> Self {
         Self {
             schema_version: 2,
@@ -73,7 +74,7 @@ pub(super) struct ReferrerEntry {
 impl ReferrerEntry {
     pub(super) fn of(document: &Document) -> Self {
         let said = ReferrerManifest::of(document);
-        let own = said.artifact_type.filter(|it| !it.is_empty());
+        let own = said.artifact_type.filter(|text| !text.is_empty());
         Self {
             media_type: document.media_type.as_str(),
             digest: document.digest,

@@ -1,12 +1,16 @@
-//! Referrers of images: signatures, attestations, lists of parts. They become images of the archive, beside what they
-//! are about, under the tags that clients look for (docs/decisions/0029): cosign's, and the one list that the distribution
-//! specification has for registries without its API. That list is made here from the manifests themselves, so that it is
-//! the same whichever way a source tells them.
+//! Referrers of images: signatures, attestations and SBOMs. They become images of the archive, next to their subjects,
+//! under the tags that clients expect (docs/decisions/0029). These are cosign's tags, and the tag of the list that the
+//! OCI distribution specification defines for registries without its referrers API. The list is created from the
+//! manifests themselves, so it does not depend on how a source reports them.
 //!
-//! Known attacks and where they stop: referrers without end: [`registry::limits::REFERRERS`] for each manifest; referrers
-//! of referrers without end: [`limits::REFERRER_DEPTH`]; huge ones: [`limits::REFERRER_BYTES`]; one that is about something
-//! else than is said: `subject` is compared; answers that fill the memory: asked for a few at a time, and whatever is kept
-//! counts among the documents of all images.
+//! Known attacks, and the code that stops each of them:
+//!
+//! - Endless referrers: [`registry::limits::REFERRERS`] per manifest.
+//! - Endless chains of referrers: [`limits::REFERRER_DEPTH`].
+//! - Huge referrers: [`limits::REFERRER_BYTES`].
+//! - A referrer with a different subject: `subject` is compared.
+//! - Answers that exhaust the memory: only a few are requested at a time, and all stored documents count towards the
+//!   limit for all images.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,26 +37,26 @@ use crate::error::{FailedImage, SourceError};
 use crate::means::Means;
 use crate::{Event, limits};
 
-/// The place where referrers of an image can be.
+/// A source that can have referrers of an image.
 enum ReferrerPlace<'a> {
     Registry(BlobOrigin),
     Layout(Rc<OciLayout>, &'a Referred),
 }
 
-/// The entries of a layout that refer to each manifest. Known once somebody asks.
+/// The referrers among the entries of a layout, by subject. They are determined when they are first needed.
 type Referred = OnceCell<BTreeMap<Digest, BTreeSet<Digest>>>;
 
-/// The answer of a source about one manifest.
+/// The referrers of one manifest in a source.
 struct ReferrerAnswer {
     subject: Digest,
     /// The manifests under cosign's tags.
     tagged: Vec<(&'static str, Digest, Vec<u8>)>,
-    /// The manifests that refer to it by their own words.
+    /// The manifests whose `subject` refers to it.
     listed: BTreeSet<Digest>,
 }
 
-/// Collects what refers to the images, and what refers to that; each has its place beside what it is about. What
-/// `solution.yaml` lists itself is left as it is.
+/// Collects the referrers of the images and the referrers of these. Each has its place next to its subject. Images that
+/// `solution.yaml` lists explicitly are not changed.
 pub(super) fn collect(
     base: &Path,
     images: &[Collected],
@@ -94,7 +98,7 @@ fn layout_of(base: &Path, from: &ImageSource) -> Option<PathBuf> {
     }
 }
 
-/// Returns where to look. Directories and archives that engines save hold one image and nothing about it.
+/// Returns the source to search. Directories and archives of engines contain no referrers.
 fn place<'a>(
     base: &Path,
     image: &Collected,
@@ -118,12 +122,12 @@ fn place<'a>(
     Ok(Some(ReferrerPlace::Layout(layout, referred)))
 }
 
-/// The state of a search for referrers.
+/// The state of the search for referrers.
 struct Search<'a> {
     means: &'a Means<'a>,
-    /// The places that are given.
+    /// The places in use.
     taken: BTreeSet<ImagePlace>,
-    /// The manifests that were asked about, with the name that referrers of theirs have.
+    /// The manifests that were searched for, with the name of their referrers.
     asked: BTreeSet<(ImageName, Digest)>,
     found: Vec<Collected>,
 }
@@ -137,7 +141,8 @@ impl Search<'_> {
     ) -> Result<(), SourceError> {
         let mut wanted: Vec<Digest> = image.contents.documents().collect();
         for _ in 0..limits::REFERRER_DEPTH {
-            wanted.retain(|it| self.asked.insert((image.place.name.clone(), *it)));
+            // Images may share manifests, which are searched only once.
+            wanted.retain(|digest| self.asked.insert((image.place.name.clone(), *digest)));
             let mut next = Vec::new();
             for few in wanted.chunks(limits::DOCUMENTS_ASKED) {
                 for answer in place.ask(few, self.means)? {
@@ -148,10 +153,13 @@ impl Search<'_> {
             }
             wanted = next;
         }
-        // What is about the index that the source has, and was not taken, is about nothing here.
+        // If only some platforms of an index were selected, referrers of the whole index have no subject in the
+        // archive.
         if image.named != image.contents.root.digest {
             let answers = place.ask(&[image.named], self.means)?;
-            let count = answers.iter().map(|it| it.tagged.len() + it.listed.len());
+            let count = answers
+                .iter()
+                .map(|answer| answer.tagged.len() + answer.listed.len());
             let count = count.sum();
             if count > 0 {
                 let place = image.place.clone();
@@ -161,7 +169,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Makes an image of what has this tag. Its documents, which others may refer to.
+    /// Adds a referrer as an image. Returns its documents, which can have referrers themselves.
     fn take(
         &mut self,
         image: &Collected,
@@ -174,6 +182,7 @@ impl Search<'_> {
             name: image.place.name.clone(),
             tag: tag.clone(),
         };
+        // The place belongs to an image of `solution.yaml` or to a referrer that was already found.
         if !self.taken.insert(own.clone()) {
             return Ok(Vec::new());
         }
@@ -214,7 +223,7 @@ impl<'a> ReferrerPlace<'a> {
         }
     }
 
-    /// Asks for everything that there is about these manifests.
+    /// Returns all referrers of these manifests.
     fn ask(
         &self,
         subjects: &[Digest],
@@ -254,7 +263,8 @@ async fn ask_registry(
     let listed = if let Some(listed) = network.ask_about(origin, subject).await? {
         listed
     } else {
-        // Without the list, clients keep it under a tag (distribution specification, "Referrers Tag Schema").
+        // Without the referrers API, clients store the list under a tag (distribution specification, "Referrers Tag
+        // Schema").
         let tag = Reference::Tag(Tag::of_referrer(subject, ""));
         match network.ask_for(origin, &tag).await? {
             Some(list) => read_list(origin.name(&tag), &list.bytes)?,
@@ -297,21 +307,26 @@ fn ask_layout(
     })
 }
 
-/// Reads the digests that a list under a tag names.
+/// Returns the digests in a list under a tag.
 fn read_list(path: PathBuf, bytes: &[u8]) -> Result<BTreeSet<Digest>, SourceError> {
     let list = match ImageDocument::from_slice(bytes) {
         Ok(ImageDocument::Index(list)) => list,
         Ok(ImageDocument::Manifest(_)) => return Err(SourceError::NoList(path)),
         Err(source) => return Err(SourceError::Document { path, source }),
     };
-    let listed: BTreeSet<Digest> = list.manifests.iter().map(|it| it.digest).collect();
+    let listed: BTreeSet<Digest> = list
+        .manifests
+        .iter()
+        .map(|descriptor| descriptor.digest)
+        .collect();
     if listed.len() > registry::limits::REFERRERS {
         return Err(SourceError::Referrers(path));
     }
     Ok(listed)
 }
 
-/// Returns which entries of a layout refer to what. One that cannot be read is nothing that anybody asked for.
+/// Returns the entries of a layout that have a subject, by subject. Unreadable entries are ignored, because they were
+/// not requested.
 fn referred_in(layout: &OciLayout) -> BTreeMap<Digest, BTreeSet<Digest>> {
     let store = Store::Layout(Rc::clone(&layout.place));
     let mut all: BTreeMap<Digest, BTreeSet<Digest>> = BTreeMap::new();
@@ -326,16 +341,16 @@ fn referred_in(layout: &OciLayout) -> BTreeMap<Digest, BTreeSet<Digest>> {
     all
 }
 
-/// A document that has the tag of a referrer.
+/// A document under the tag of a referrer.
 struct TaggedReferrer {
-    /// The manifest that it is about.
+    /// The manifest that it refers to.
     subject: Digest,
     tag: Tag,
     root: Parsed,
 }
 
 impl Store<'_> {
-    /// Returns the referrers of an answer, checked.
+    /// Validates the referrers of an answer.
     fn referrers(&self, answer: ReferrerAnswer) -> Result<Vec<TaggedReferrer>, SourceError> {
         let subject = answer.subject;
         let mut all = Vec::new();
@@ -361,7 +376,7 @@ impl Store<'_> {
         Ok(all)
     }
 
-    /// The list of these referrers, from what they say themselves.
+    /// Creates the list of these referrers from their manifests.
     fn list(&self, subject: Digest, listed: BTreeSet<Digest>) -> Result<Vec<u8>, SourceError> {
         let mut manifests = Vec::new();
         let mut size = 0;
@@ -370,7 +385,7 @@ impl Store<'_> {
             self.check(&document, subject, ReferrerDiscovery::ByList)?;
             let listed = ReferrerEntry::of(&document);
             size += serde_json::to_vec(&listed).map_or(0, |bytes| bytes.len());
-            // The list would be refused with all of them too, but only after they have filled the memory.
+            // A list that is too long would be refused later too, but only after its referrers have filled the memory.
             if size as u64 > schemas::limits::IMAGE_MANIFEST_SIZE {
                 return Err(SourceError::Document {
                     path: self.document(digest),
@@ -382,15 +397,17 @@ impl Store<'_> {
         Ok(ReferrerList::of(manifests).to_bytes())
     }
 
-    /// Refuses a referrer that is about something else. Under cosign's tags the tag says what it is about, and it may say
-    /// nothing itself.
+    /// Refuses a referrer with a different subject. Under cosign's tags, the tag determines the subject, and the
+    /// manifest may lack the field.
     fn check(
         &self,
         found: &Document,
         subject: Digest,
         named: ReferrerDiscovery,
     ) -> Result<(), SourceError> {
-        let says = ReferrerManifest::of(found).subject.map(|it| it.digest);
+        let says = ReferrerManifest::of(found)
+            .subject
+            .map(|descriptor| descriptor.digest);
         match (says, named) {
             (Some(says), _) if says == subject => Ok(()),
             (None, ReferrerDiscovery::ByTag) => Ok(()),

@@ -1,5 +1,5 @@
-//! A repository of a registry as the place of an image's contents: documents come into memory, layers and configurations
-//! into the cache.
+//! A repository of a registry as a store of image content. Documents are read into memory, layers and configurations
+//! are downloaded into the cache.
 
 use std::path::PathBuf;
 
@@ -17,19 +17,19 @@ pub(super) struct RemoteRepository<'a> {
 }
 
 impl<'a> RemoteRepository<'a> {
-    /// A repository, as this network reaches it.
+    /// Creates the store for a repository, which is accessed through this network.
     pub(super) fn new(network: &'a SourceNetwork<'a>, origin: BlobOrigin) -> Self {
         Self { network, origin }
     }
 }
 
 impl RemoteRepository<'_> {
-    /// Returns the name that messages have for a content.
+    /// Returns the name of content for messages.
     pub(super) fn name(&self, digest: Digest) -> PathBuf {
         self.origin.name(&digest.into())
     }
 
-    /// A document, whose digest is right.
+    /// Returns a document with a verified digest.
     pub(super) fn document(&self, digest: Digest) -> Result<Vec<u8>, SourceError> {
         self.read(&digest.into()).map(|(_, bytes)| bytes)
     }
@@ -39,8 +39,8 @@ impl RemoteRepository<'_> {
         Ok((manifest.digest, manifest.bytes.to_vec()))
     }
 
-    /// Returns where a blob is: in the cache, or only in the registry. A registry is asked whether it has a foreign layer,
-    /// since most tools leave these out.
+    /// Returns the location of a blob: in the cache or in the registry. For foreign layers, the registry is asked
+    /// whether it has them, because most tools do not copy them.
     pub(super) fn blob(&self, blob: &Descriptor) -> Result<ImageBlob, SourceError> {
         let found = self.network.find(&self.origin, blob)?;
         let is_wanted = matches!(found, ImageBlob::Wanted(_));

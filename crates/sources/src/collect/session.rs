@@ -1,4 +1,4 @@
-//! The session that all images of a Solution share: what was opened for them, and how much they may have together.
+//! The state shared by all images of a Solution: opened sources, and limits on their total size.
 
 use std::collections::BTreeMap;
 
@@ -9,16 +9,16 @@ use super::opened::OpenSources;
 use crate::error::SourceError;
 use crate::limits;
 
-/// The state that all images of a Solution share.
+/// The state shared by all images of a Solution.
 #[derive(Debug)]
 pub(super) struct CollectSession {
-    /// The layouts and archives that images were taken from.
+    /// The opened layouts and archives.
     pub(super) opened: OpenSources,
-    /// Documents and blobs of all images, counted for each.
+    /// The number of documents and blobs, counted per image.
     contents: usize,
-    /// Bytes of documents that may still be read into memory.
+    /// The number of bytes of documents that may still be read into memory.
     bytes: u64,
-    /// The size of every content. One content has one place in the archive, so all who refer to it must agree.
+    /// The size of all content. The archive stores each content once, so all descriptors must state the same size.
     sizes: BTreeMap<Digest, u64>,
 }
 
@@ -32,7 +32,8 @@ impl CollectSession {
         }
     }
 
-    /// Counts the contents of an image: each will be a file, so that very many need not be looked for to their end.
+    /// Counts the contents of an image. Each becomes a file of the archive, so images with too many contents are
+    /// refused early.
     pub(super) fn count(&mut self, contents: &ImageContents) -> Result<(), SourceError> {
         self.contents += contents.sizes().count();
         if self.contents > schemas::limits::FILES {

@@ -1,4 +1,4 @@
-//! The stores of the contents of an image, and reading them from there.
+//! The stores of image content ([`Store`]), and functions to read documents and locate blobs in them.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -11,26 +11,26 @@ use super::remote::RemoteRepository;
 use crate::blob::{Here, ImageBlob};
 use crate::error::{SourceError, check_digest};
 
-/// A store of the contents of an image.
+/// A store of an image's content.
 #[derive(Debug)]
 pub(super) enum Store<'a> {
     /// An OCI image layout.
     Layout(Rc<LayoutFiles>),
     /// A directory of skopeo's `dir:`.
     Flat(PathBuf),
-    /// Only these contents, below a manifest that was made for them.
+    /// A list of blobs, for an image whose manifest was created by this program.
     Made(Vec<Here>),
     /// A registry.
     Registry(RemoteRepository<'a>),
 }
 
-/// The file of a content in an OCI image layout.
+/// Returns the path of content in an OCI image layout.
 fn in_layout(digest: Digest) -> String {
     format!("blobs/sha256/{}", digest.hex())
 }
 
 impl Store<'_> {
-    /// The file of a document, or what a message calls it.
+    /// Returns the path of a document, or its name for messages.
     pub(super) fn document(&self, digest: Digest) -> PathBuf {
         match self {
             Self::Layout(place) => place.name(&in_layout(digest)),
@@ -40,7 +40,7 @@ impl Store<'_> {
         }
     }
 
-    /// The bytes of a document.
+    /// Reads the bytes of a document.
     fn read(&self, digest: Digest) -> Result<Vec<u8>, SourceError> {
         const LIMIT: u64 = schemas::limits::IMAGE_MANIFEST_SIZE;
         let path = self.document(digest);
@@ -53,19 +53,19 @@ impl Store<'_> {
         read.map_err(|error| error.or_missing(SourceError::MissingDocument { digest, path }))
     }
 
-    /// The bytes of a document that nothing but its digest names.
+    /// Reads a document that is known only by its digest, and verifies the digest.
     pub(super) fn verified(&self, digest: Digest) -> Result<Vec<u8>, SourceError> {
         let bytes = self.read(digest)?;
         check_digest(&self.document(digest), digest, files::digest(&bytes))?;
         Ok(bytes)
     }
 
-    /// A document that nothing but its digest names.
+    /// Reads and parses a document that is known only by its digest.
     pub(super) fn load(&self, digest: Digest) -> Result<Parsed, SourceError> {
         parse(self.document(digest), digest, self.verified(digest)?)
     }
 
-    /// Returns where a blob lies, in the size that it has there.
+    /// Returns the location of a blob with its actual size.
     pub(super) fn blob(&self, descriptor: &Descriptor) -> Result<ImageBlob, SourceError> {
         let digest = descriptor.digest;
         let (path, located) = match self {
@@ -84,7 +84,7 @@ impl Store<'_> {
                 let found = found.ok_or(SourceError::MissingBlob { digest, path })?;
                 return Ok(ImageBlob::Here(found));
             }
-            // What it is said to be is compared when it comes.
+            // The size of a blob in a registry is compared when it is downloaded.
             Self::Registry(remote) => return remote.blob(descriptor),
         };
         let here =
@@ -92,7 +92,7 @@ impl Store<'_> {
         here.map(ImageBlob::Here)
     }
 
-    /// Brings a blob here now, since its content decides what else is wanted.
+    /// Makes a blob available on this disk now, because its content determines what else is needed.
     pub(super) fn bring(&self, blob: ImageBlob) -> Result<Here, SourceError> {
         match (blob, self) {
             (ImageBlob::Here(here), _) => Ok(here),
@@ -105,12 +105,12 @@ impl Store<'_> {
     }
 }
 
-/// Reads a document whose digest is right. `path` is what a message calls it.
+/// Parses a document with a verified digest. `path` is its name for messages.
 pub(super) fn parse(path: PathBuf, digest: Digest, bytes: Vec<u8>) -> Result<Parsed, SourceError> {
     Document::read(digest, bytes).map_err(|source| SourceError::Document { path, source })
 }
 
-/// Reads a document that must have this digest, size and media type.
+/// Reads and parses a document, and verifies its digest, size and media type.
 pub(super) fn document(
     store: &Store<'_>,
     digest: Digest,

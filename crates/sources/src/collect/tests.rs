@@ -1,4 +1,4 @@
-//! Layouts and directories built by our own fixtures, then damaged one way at a time.
+//! Layouts and directories created by fixtures, with one kind of damage per test.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -24,7 +24,7 @@ struct Tree {
     artifact: Artifact,
 }
 
-/// Collects with a cache of its own.
+/// Collects with a separate cache.
 pub(super) fn collect_on(
     base: &Path,
     image: &SourceImage,
@@ -44,7 +44,7 @@ pub(super) fn collect_on(
     super::collect_one(base, image, &means, session)
 }
 
-/// Returns means with one thread, and no compression.
+/// Returns a context with one thread and without compression.
 pub(super) fn means<'a>(
     cache: &'a Cache,
     unpacking: Unpacking,
@@ -93,7 +93,7 @@ fn index() -> Artifact {
 }
 
 impl Tree {
-    /// Writes `artifact` as the layout `layout`, with the tag `1`, and as the directory `dir`.
+    /// Writes `artifact` as the layout `layout` with the tag `1`, and as the directory `dir`.
     fn new(artifact: Artifact) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let layout = OciLayout::create(directory.path().join("layout")).unwrap();
@@ -134,7 +134,7 @@ impl Tree {
     }
 }
 
-/// A blob that need not be fetched.
+/// Returns the location of a blob that is on this disk.
 pub(super) fn here(blob: &ImageBlob) -> &Here {
     match blob {
         ImageBlob::Here(here) => here,
@@ -145,7 +145,9 @@ pub(super) fn here(blob: &ImageBlob) -> &Here {
 fn digests(collected: &Collected) -> Vec<String> {
     let ImageContents { root, children, .. } = &*collected.contents;
     let documents = std::iter::once(root).chain(children);
-    documents.map(|it| it.digest.to_string()).collect()
+    documents
+        .map(|document| document.digest.to_string())
+        .collect()
 }
 
 #[test]
@@ -159,7 +161,7 @@ fn an_index_comes_with_all_it_refers_to() {
         let collected = tree.collect(source, &[]).unwrap();
         assert_eq!(digests(&collected), expected, "{source}");
         assert_eq!(*collected.contents.root.bytes, *tree.artifact.manifest());
-        // Two configurations, two layers of their own, one shared.
+        // Two configurations, two separate layers, and a shared one.
         assert_eq!(collected.contents.blobs.len(), 5, "{source}");
         for blob in &collected.contents.blobs {
             let bytes = here(blob).read().unwrap();
@@ -206,7 +208,7 @@ fn an_image_that_is_built_for_another_platform_than_it_was_chosen_for_is_refused
             .starts_with("its index lists it for `linux/s390x`, but it is built for `linux/arm64`"),
         "{refused}"
     );
-    // An archive with the index repeats what it says, which is a finding there.
+    // An archive with the index repeats the platform, so a mismatch is a finding there.
     assert_eq!(checked(&["linux/s390x", "linux/amd64"]), Ok(()));
 }
 
@@ -498,7 +500,7 @@ fn other_digests_are_a_problem_only_where_they_are_needed() {
     );
 }
 
-/// An index of indexes, each around the one before.
+/// Nested indexes.
 fn nested(levels: usize) -> TempDir {
     let tree = Tree::new(index());
     let mut child = tree.artifact.descriptor().clone();
@@ -547,7 +549,7 @@ pub(super) fn source_image(source: &str) -> SourceImage {
     }
 }
 
-/// Very many images of one layout are as much work as the layout is large.
+/// The work for many images of one layout depends on the size of the layout only.
 #[test]
 fn a_layout_is_opened_once_for_all_its_images() {
     let directory = tempfile::tempdir().unwrap();
@@ -562,7 +564,7 @@ fn a_layout_is_opened_once_for_all_its_images() {
         collect_one(directory.path(), &image, &mut session).unwrap()
     };
     let first = collect(1);
-    // What was read is not read again, and a document that two tags name is gone through once.
+    // Files are not read again, and a document with two tags is processed once.
     for name in ["oci-layout", "index.json"] {
         fs::remove_file(directory.path().join("layout").join(name)).unwrap();
     }

@@ -1,4 +1,4 @@
-//! Tar files with images, built by our own fixtures, then damaged one way at a time.
+//! Tar files with images created by fixtures, with one kind of damage per test.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -129,7 +129,7 @@ fn a_saved_image_gets_one_manifest_from_both_layouts() {
         .map(|file| bench.collect(&format!("docker-archive:{file}")).unwrap());
     assert_eq!(old.contents.root, new.contents.root);
     assert_eq!(old.contents.root, single.contents.root);
-    // Written down, since publishers compare digests.
+    // A fixed value, because publishers compare digests.
     assert_eq!(
         old.contents.root.digest.to_string(),
         "sha256:a9d03bbbb38155b8e3a7756fa701cc811bb1c03b84007407fdcd54f368273e29"
@@ -154,7 +154,7 @@ fn a_saved_image_gets_one_manifest_from_both_layouts() {
     }
 }
 
-/// An engine's whole store, or a layout of very many images, is one file.
+/// The store of an engine, or a layout with very many images, is one file.
 #[test]
 fn a_tar_is_opened_once_for_all_its_images() {
     let bench = Bench::new();
@@ -178,7 +178,7 @@ fn a_tar_is_opened_once_for_all_its_images() {
             collect_with(bench.0.path(), &image, Compression::None, &mut session).unwrap()
         };
         let one = collect(one);
-        // Whoever opened it again would not find it.
+        // Opening the file again would fail.
         fs::remove_file(bench.path(tar)).unwrap();
         let two = collect(two);
         assert_ne!(one.contents.root, two.contents.root, "{tar}");
@@ -198,7 +198,10 @@ fn one_of_several_is_named_as_engines_complete_names() {
             .collect(&format!("docker-archive:a.tar:{name}"))
             .unwrap();
         assert_eq!(
-            collected.reference.map(|it| it.to_string()).as_deref(),
+            collected
+                .reference
+                .map(|reference| reference.to_string())
+                .as_deref(),
             reference,
             "{name}"
         );
@@ -212,7 +215,7 @@ fn one_of_several_is_named_as_engines_complete_names() {
             .refused("docker-archive:a.tar:three")
             .contains("has no image with tag `three`; it has: `r.test/one:1`")
     );
-    // With two names, and none chosen, nobody knows which workloads ask for.
+    // With two names and no selection, the name that workloads use is unknown.
     bench.save("b.tar", &two_images()[..1], Names::Blobs);
     assert_eq!(
         bench.collect("docker-archive:b.tar").unwrap().reference,
@@ -272,7 +275,7 @@ fn compressed_layers_are_the_same_whatever_the_number_of_threads() {
                 packed.len()
             );
         }
-        // Written down, so that another encoder is noticed.
+        // A fixed value, to detect a different encoder.
         assert_eq!(first.contents.root.digest.to_string(), digest);
         for threads in [1, 5] {
             fs::remove_dir_all(bench.path("cache")).unwrap();
@@ -327,7 +330,7 @@ fn a_damaged_layer_is_not_compressed() {
     let mut bytes = fs::read(bench.path("a.tar")).unwrap();
     bytes[100_000] ^= 1;
     fs::write(bench.path("a.tar"), bytes).unwrap();
-    // Without compression it is noticed when it is written.
+    // Without compression, the damage is detected when the layer is written.
     assert!(bench.collect("docker-archive:a.tar").is_ok());
     let error = bench
         .compressed("docker-archive:a.tar", Compression::Gzip)
@@ -456,7 +459,7 @@ fn a_reference_that_engines_noted_is_the_images() {
             .collect("oci:layout")
             .unwrap()
             .reference
-            .map(|it| it.to_string())
+            .map(|reference| reference.to_string())
     };
     let name = r#""org.opencontainers.image.ref.name":"#;
     assert_eq!(noted(&format!(r#"{name}"1""#)), None);
@@ -541,7 +544,7 @@ fn artifacts_are_taken_byte_for_byte() {
     ] {
         for source in ["oci:layout", "oci-archive:layout.tar"] {
             let collected = bench.collect(&format!("{source}:{tag}")).unwrap();
-            // Its subject lies elsewhere, and is not looked for.
+            // Its subject is elsewhere and is not searched.
             assert_eq!(collected.contents.children.len(), 0);
             assert_eq!(
                 *collected.contents.root.bytes, *document.bytes,
@@ -637,7 +640,7 @@ fn some_platforms_come_with_what_is_about_them() {
         some.contents.root,
         of(&["linux/amd64", "linux/s390x"]).contents.root
     );
-    // The new index, two images, and the attestation of each; layers of both and the one they share.
+    // The new index, two images, and the attestation of each; the layers of both and the shared one.
     assert_eq!(
         (some.contents.children.len(), some.contents.blobs.len()),
         (4, 9)
@@ -655,7 +658,7 @@ fn some_platforms_come_with_what_is_about_them() {
         text.contains(&whole.contents.root.digest.to_string()),
         "{text}"
     );
-    // Written down, since publishers compare digests.
+    // A fixed value, because publishers compare digests.
     assert_eq!(
         some.contents.root.digest.to_string(),
         "sha256:cce81fa61f8d9d356d7ce42aa6e09752c2d6014448326148f85f12aafb434c26"

@@ -1,4 +1,4 @@
-//! Tests with referrers of images of a layout, and with what pretends to be one.
+//! Referrers of images in a layout, and invalid referrers.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use crate::unpacking::Unpacking;
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const INDEX: &str = "application/vnd.oci.image.index.v1+json";
 
-/// A layout of an image with the tag `1`, and of documents, each with its tag if it has one.
+/// A layout of an image with the tag `1` and these documents, each with its tag if it has one.
 fn layout(documents: &[(Option<String>, Artifact)]) -> TempDir {
     let directory = tempfile::tempdir().unwrap();
     let layout = OciLayout::create(directory.path().join("layout")).unwrap();
@@ -42,11 +42,11 @@ fn collected(directory: &TempDir) -> Result<Vec<Collected>, FailedImage> {
     collected.map_err(|mut failed| failed.remove(0))
 }
 
-/// The tags of what is there beside the image.
+/// Returns the tags of all referrers.
 fn tags(directory: &TempDir) -> Vec<String> {
     let found = collected(directory).unwrap();
-    let referrers = found.iter().filter(|it| it.subject.is_some());
-    referrers.map(|it| it.place.tag.to_string()).collect()
+    let referrers = found.iter().filter(|image| image.subject.is_some());
+    referrers.map(|image| image.place.tag.to_string()).collect()
 }
 
 fn error(directory: &TempDir) -> SourceError {
@@ -57,12 +57,12 @@ fn subject() -> Descriptor {
     image("amd64").descriptor().clone()
 }
 
-/// The tag of what is about a document.
+/// Returns the tag of a document's referrers.
 fn tag(of: &Descriptor, suffix: &str) -> String {
     of.digest.replace(':', "-") + suffix
 }
 
-/// A manifest that says nothing about what it refers to, as cosign's do; `text` tells two of them apart.
+/// A manifest without a subject, like cosign's; `text` distinguishes two of them.
 fn signature(text: &str) -> Artifact {
     let layer = text.as_bytes().to_vec();
     let (digest, size) = (files::digest(&layer), layer.len());
@@ -77,12 +77,12 @@ fn signature(text: &str) -> Artifact {
     }
 }
 
-/// An index of these, as registries without the API keep it.
+/// An index of these, like registries without the referrers API store it.
 fn list(of: &[Descriptor]) -> Artifact {
     let mut entries = String::new();
-    for (number, it) in of.iter().enumerate() {
+    for (number, descriptor) in of.iter().enumerate() {
         let comma = if number == 0 { "" } else { "," };
-        let (digest, size) = (&it.digest, it.size);
+        let (digest, size) = (&descriptor.digest, descriptor.size);
         write!(
             entries,
             r#"{comma}{{"mediaType":"{MANIFEST}","digest":"{digest}","size":{size}}}"#
@@ -113,7 +113,10 @@ fn a_list_is_made_of_what_refers_to_an_image_by_its_own_words() {
     ]);
     let [one, other] = [by_entry, by_tag].map(|directory| {
         let found = collected(&directory).unwrap();
-        let found = found.into_iter().find(|it| it.subject.is_some()).unwrap();
+        let found = found
+            .into_iter()
+            .find(|image| image.subject.is_some())
+            .unwrap();
         let root = &found.contents.root;
         assert_eq!(found.place.tag.as_str(), tag(&subject(), ""));
         assert_eq!(found.contents.children.len(), 1);
@@ -128,8 +131,8 @@ fn a_list_is_made_of_what_refers_to_an_image_by_its_own_words() {
     assert_eq!(one, expected);
 }
 
-/// The list of an image's referrers after one more was made here: the digests that it names, and whether each of these and
-/// its contents is there.
+/// Returns the list of an image's referrers after one more was added: the digests in the list. Asserts that all of them
+/// and their contents are present.
 fn with_one_more(directory: &TempDir) -> Vec<String> {
     let mut images = collected(directory).unwrap();
     let made = signature("made here");
@@ -143,7 +146,7 @@ fn with_one_more(directory: &TempDir) -> Vec<String> {
         blobs: vec![Here::whole(content, 9, "made".into())],
     };
     add_referrers(&mut images, vec![referrer]).unwrap();
-    let places: Vec<_> = images.iter().map(|it| it.place.to_string()).collect();
+    let places: Vec<_> = images.iter().map(|image| image.place.to_string()).collect();
     assert_eq!(
         places,
         ["app:1".to_owned(), format!("app:{}", tag(&subject(), ""))]
@@ -154,7 +157,7 @@ fn with_one_more(directory: &TempDir) -> Vec<String> {
     let blobs = list.contents.blobs.iter().map(ImageBlob::digest);
     assert!(blobs.collect::<Vec<_>>().contains(&content));
     let listed = list.contents.root.needs.iter();
-    let listed = listed.inspect(|it| assert!(there.contains(it)));
+    let listed = listed.inspect(|digest| assert!(there.contains(digest)));
     listed.map(Digest::to_string).collect()
 }
 
@@ -188,7 +191,7 @@ fn what_refers_to_something_else_is_refused() {
     for (what, document) in [
         ("", list(&[of_other.descriptor()])),
         (".sig", of_other.clone()),
-        // It says nothing of what it is about.
+        // It has no subject.
         ("", list(&[signature("a").descriptor()])),
     ] {
         let directory = layout(&[
@@ -237,5 +240,5 @@ fn what_is_listed_itself_is_left_as_it_is() {
     let wanted: Vec<SourceImage> = serde_json::from_str(&wanted).unwrap();
     let found = super::collect(directory.path(), &wanted, &means).unwrap();
     assert_eq!(found.len(), 2);
-    assert!(found.iter().all(|it| it.subject.is_none()));
+    assert!(found.iter().all(|image| image.subject.is_none()));
 }

@@ -1,5 +1,5 @@
-//! Several images of several registries, asked for at a time. Registries that wait for each other show it: they are
-//! stand-ins at the wire, since no real one answers when it is told to.
+//! Concurrent requests for multiple images of multiple registries. The registries are simulated, because they must wait
+//! for each other to prove the concurrency.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -16,10 +16,10 @@ use crate::cache::Cache;
 use crate::remote::{Remote, SourceNetwork};
 use crate::unpacking::Unpacking;
 
-/// The time for which somebody waits for another who may never come.
+/// The maximum wait for a request that may never arrive.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The paths that were asked for, at all registries of a test.
+/// The requested paths at all registries of a test.
 #[derive(Default)]
 struct Asked {
     paths: Mutex<Vec<String>>,
@@ -27,7 +27,7 @@ struct Asked {
 }
 
 impl Asked {
-    /// Waits until so many paths with this in them were asked for. Whether they were.
+    /// Waits until this number of paths with this text was requested. Returns whether that happened.
     fn wait(&self, part: &str, number: usize) -> bool {
         let few = |paths: &mut Vec<String>| {
             paths.iter().filter(|path| path.contains(part)).count() < number
@@ -38,7 +38,7 @@ impl Asked {
     }
 }
 
-/// Contents by the end of their path; and what to wait for before one is given.
+/// Contents by the end of their path, and the request to wait for before an answer.
 #[derive(Clone, Default)]
 struct Registry {
     contents: BTreeMap<String, Vec<u8>>,
@@ -46,7 +46,7 @@ struct Registry {
 }
 
 impl Registry {
-    /// Adds an image of one configuration, and gives the digest of its manifest.
+    /// Adds an image with one configuration, and returns the digest of its manifest.
     fn image(&mut self, name: &str, tag: &str) -> String {
         let config = format!(r#"{{"architecture":"amd64","os":"linux","name":"{name}"}}"#);
         let config = self.add("blobs", &config);
@@ -72,7 +72,7 @@ impl Registry {
         descriptor.replace("config.v1", "manifest.v1")
     }
 
-    /// Adds a content, and gives a descriptor of it.
+    /// Adds content and returns its descriptor.
     fn add(&mut self, kind: &str, content: &str) -> String {
         let (digest, size) = (files::digest(content.as_bytes()), content.len());
         let path = format!("{kind}/{digest}");
@@ -82,7 +82,7 @@ impl Registry {
         )
     }
 
-    /// Serves it, and gives its host.
+    /// Starts the server and returns its host.
     fn serve(self, asked: &Arc<Asked>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
@@ -122,7 +122,7 @@ impl Registry {
     }
 }
 
-/// Does something with means for these registries, which speak no TLS.
+/// Runs a function with a context for these registries, which do not use TLS.
 fn with_means<T>(directory: &TempDir, work: impl FnOnce(&Means<'_>) -> T) -> T {
     with_remote(directory, Remote::default(), work)
 }
@@ -160,7 +160,7 @@ fn documents_of_several_images_are_asked_for_at_a_time() {
     first.index("list", &children);
     second.image("three", "1");
     second.image("four", "1");
-    // No tag is answered before all are asked for, and no child before the other.
+    // No tag is answered before all are requested, and no child before the other.
     let tags = ("/manifests/1", "/manifests/1", 3);
     first.gates = vec![tags, ("/manifests/sha256:", "/manifests/sha256:", 2)];
     second.gates = vec![tags];
@@ -172,7 +172,9 @@ fn documents_of_several_images_are_asked_for_at_a_time() {
     ]);
     let documents = with_means(&directory, |means| {
         let collected = collect(directory.path(), &images, means).unwrap();
-        let documents = collected.iter().map(|it| 1 + it.contents.children.len());
+        let documents = collected
+            .iter()
+            .map(|image| 1 + image.contents.children.len());
         documents.collect::<Vec<_>>()
     });
     assert_eq!(documents, [3, 1, 1]);
@@ -181,7 +183,7 @@ fn documents_of_several_images_are_asked_for_at_a_time() {
     assert_eq!(manifests.count(), 5, "each is asked for once: {paths:?}");
 }
 
-/// The upstream registries do not exist: whatever asked them would fail.
+/// The original registries do not exist, so any request to them would fail.
 #[test]
 fn a_mirror_is_asked_instead_of_the_registry_and_the_image_keeps_its_name() {
     let (asked, directory) = (Arc::default(), tempfile::tempdir().unwrap());
@@ -223,7 +225,7 @@ fn a_mirror_is_asked_instead_of_the_registry_and_the_image_keeps_its_name() {
     );
 }
 
-/// The other contents of the image need not be asked for.
+/// The other contents of the image are not requested.
 #[test]
 fn a_foreign_layer_that_a_registry_does_not_have_is_told_before_any_download() {
     let (asked, directory) = (Arc::default(), tempfile::tempdir().unwrap());
@@ -254,7 +256,7 @@ fn a_foreign_layer_that_a_registry_does_not_have_is_told_before_any_download() {
 #[test]
 fn the_first_image_in_order_that_fails_is_told() {
     let (asked, directory) = (Arc::default(), tempfile::tempdir().unwrap());
-    // The first is known to be missing after the second.
+    // The failure of the first image is known after that of the second.
     let registry = Registry {
         gates: vec![("/v2/first/", "/v2/second/", 1)],
         ..Registry::default()
@@ -271,7 +273,7 @@ fn the_first_image_in_order_that_fails_is_told() {
     };
     let (place, from) = failed(&[first.clone(), second.clone()]);
     assert_eq!((place.as_str(), from), ("app-0:1.0", first.clone()));
-    // One on the disk too, although what registries have is asked for first.
+    // An image on the disk is reported too, although registries are prefetched.
     let (place, _) = failed(&["oci:nothing".to_owned(), first, second]);
     assert_eq!(place, "app-0:1.0");
 }
@@ -290,13 +292,17 @@ fn several_registries_are_downloaded_from_at_a_time() {
     with_means(&directory, |means| {
         let collected = collect(directory.path(), &images, means).unwrap();
         let wanted = blobs(&collected);
-        assert!(wanted.values().all(|it| matches!(it, ImageBlob::Wanted(_))));
+        assert!(
+            wanted
+                .values()
+                .all(|blob| matches!(blob, ImageBlob::Wanted(_)))
+        );
         let fetched = fetch(&collected, wanted, means).unwrap();
         assert_eq!(fetched.len(), 2);
         for (digest, blob) in &fetched {
             assert_eq!(files::digest(&blob.read().unwrap()), *digest);
         }
-        // What is here is not wanted again.
+        // Downloaded content is not downloaded again.
         let again = collect(directory.path(), &images, means).unwrap();
         for (digest, blob) in &blobs(&again) {
             assert_eq!(here(blob).path, fetched[digest].path);

@@ -1,4 +1,4 @@
-//! Unpacking what is compressed: once, several side by side, and within the limits.
+//! Unpacking: once per file, concurrently, and within the limits.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,7 +33,7 @@ fn compressed_archives_are_unpacked_once() {
         let collected = bench.collect("docker-archive:a.tgz").unwrap();
         assert_eq!(collected.contents.root, plain.contents.root);
         assert_eq!(layers(&collected), layers(&plain));
-        // What the cache has is not believed.
+        // The content of the cache is verified.
         let path = &here(&collected.contents.blobs[0]).path;
         assert!(path.starts_with(bench.path("cache/contents")));
         let mut bytes = fs::read(path).unwrap();
@@ -62,7 +62,7 @@ fn compressed_archives_are_unpacked_once() {
     }
 }
 
-/// Takes several images from a pack's sources, as far as its limits allow, and says why not.
+/// Collects images within these limits, and returns the error.
 fn within(bench: &Bench, sources: &[&str], unpacking: Unpacking) -> Result<(), SourceError> {
     let cache = Cache::new(&bench.path("cache"));
     let watch = Watch::silent(Cancel::never());
@@ -74,7 +74,7 @@ fn within(bench: &Bench, sources: &[&str], unpacking: Unpacking) -> Result<(), S
     })
 }
 
-/// Returns the files that an unpacking that was stopped leaves in the cache.
+/// Returns the files in the cache after an unpacking was stopped.
 fn left_in(bench: &Bench) -> Vec<PathBuf> {
     let below = |name: &str| {
         let entries = fs::read_dir(bench.path("cache").join(name)).unwrap();
@@ -115,11 +115,11 @@ fn all_that_is_unpacked_counts_towards_one_limit_and_a_file_counts_once() {
             all - 1
         )
     );
-    // What is whole is kept: a content and its note.
+    // Complete content is kept: one content and its note.
     assert_eq!(left_in(&bench).len(), 2);
 }
 
-/// Three archives that have to be unpacked, and the size that each has then; of one there are two images and a copy.
+/// Three archives that must be unpacked, with their unpacked sizes. One of them has two images and a copy.
 fn packed_archives(bench: &Bench) -> (Vec<SourceImage>, Vec<u64>) {
     let mut sizes = Vec::new();
     for (name, seed) in [("a", 2), ("b", 3), ("c", 4)] {
@@ -164,7 +164,7 @@ fn archives_are_unpacked_side_by_side_and_give_the_same() {
     let bench = Bench::new();
     let (images, _) = packed_archives(&bench);
     let (seen, changed) = (Mutex::new(BTreeSet::new()), Condvar::new());
-    // Nobody goes on before two threads have something to tell.
+    // No thread continues before two threads have reported progress.
     let together = |event: Event| {
         if let Event::Preparing(_) = event {
             let mut seen = seen.lock().unwrap();
@@ -178,7 +178,7 @@ fn archives_are_unpacked_side_by_side_and_give_the_same() {
     let roots = |lanes, tell: Tell<'_, Event>| {
         by_lanes(&bench, lanes, u64::MAX, tell, |means| {
             let collected = collect(bench.0.path(), &images, means).unwrap();
-            let roots = collected.iter().map(|it| it.contents.root.digest);
+            let roots = collected.iter().map(|image| image.contents.root.digest);
             roots.collect::<Vec<_>>()
         })
     };
@@ -195,7 +195,7 @@ fn the_first_archive_in_order_that_fails_is_told_whichever_is_unpacked_first() {
             let told = |failed: Vec<FailedImage>| {
                 (failed[0].place.to_string(), failed[0].error.to_string())
             };
-            collected.map(|it| it.len()).map_err(told)
+            collected.map(|images| images.len()).map_err(told)
         })
     };
     let (one, two) = (sizes[0], sizes[0] + sizes[1]);
@@ -211,7 +211,7 @@ fn the_first_archive_in_order_that_fails_is_told_whichever_is_unpacked_first() {
         assert_eq!(error, told(1, limit).unwrap_err());
     }
     assert_eq!((told(4, all), told(4, all - 1)), (Ok(5), told(1, all - 1)));
-    // A broken one is told before what comes after it, though that is found out sooner.
+    // The error of a damaged archive is reported before errors of later ones, although they are detected earlier.
     let broken = fs::read(bench.path("b.tgz")).unwrap();
     fs::write(bench.path("b.tgz"), &broken[..broken.len() / 2]).unwrap();
     fs::write(bench.path("c.tgz"), "no archive").unwrap();
@@ -276,13 +276,13 @@ fn an_archive_of_many_images_is_hashed_and_unpacked_once() {
         collect(&one);
     }
     assert_eq!(steps.load(Ordering::Relaxed), first);
-    // A pack that begins anew looks again: what it knew may have been damaged, and so discarded.
+    // A new pack reads the file again, because the earlier result may have been damaged and discarded.
     fs::remove_dir_all(bench.path("cache/contents")).unwrap();
     fs::create_dir(bench.path("cache/contents")).unwrap();
     collect(&means(&cache, Unpacking::new(u64::MAX), &watch));
 }
 
-/// A saved image whose layers are all this content, under one name.
+/// A saved image with layers that all have this content, under one name.
 fn save_layers(bench: &Bench, layer: &[u8], stored: &[u8], number: usize) {
     let image = Saved {
         layers: vec![layer.to_vec(); number],

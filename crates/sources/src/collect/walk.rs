@@ -1,10 +1,13 @@
-//! The walk from the document that a tag names to everything it refers to.
+//! The walk from the root document of an image to all its content ([`ImageReader::collect`]).
 //!
-//! Known attacks and where they stop: a file that is not what its name says: verified when read; a huge or endless
-//! file: its size is compared before it is opened; indexes that refer to each other or to very many others: number and
-//! total size are bounded, and `schemas::walk` bounds the depth and reads nothing twice; a document called something else
-//! than it is: the media types are compared; content elsewhere on the internet: only layers may have addresses, and
-//! nobody follows them.
+//! Known attacks, and the code that stops each of them:
+//!
+//! - A file that does not match its name: its digest is verified when it is read.
+//! - A huge or endless file: its size is compared before it is opened.
+//! - Indexes that refer to each other or to very many others: their number and total size are limited. `schemas::walk`
+//!   limits the depth and reads nothing twice.
+//! - A document with a wrong media type: the media types are compared.
+//! - External content: only layers may have URLs, and they are never followed.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,11 +33,11 @@ pub(super) struct ImageReader<'a> {
     store: &'a Store<'a>,
     session: &'a mut CollectSession,
     cancel: Cancel<'a>,
-    /// The number of documents that the image has so far.
+    /// The number of documents read so far.
     documents: usize,
     blobs: BTreeMap<Digest, ImageBlob>,
     configurations: Vec<Configuration>,
-    /// Whether a layer has addresses elsewhere.
+    /// Indicates whether a layer has external URLs.
     foreign_layers: bool,
 }
 
@@ -55,7 +58,7 @@ impl<'a> ImageReader<'a> {
         }
     }
 
-    /// Collects everything below `root`, or below the child that the platforms choose instead.
+    /// Collects all content below `root`, or below the child selected by the platforms.
     pub(super) fn collect(
         mut self,
         root: Parsed,
@@ -70,7 +73,7 @@ impl<'a> ImageReader<'a> {
         let children = children.iter();
         Ok(ImageContents {
             root: root.document,
-            children: children.map(|it| Arc::clone(&it.document)).collect(),
+            children: children.map(|child| Arc::clone(&child.document)).collect(),
             blobs: walker.visit.blobs.into_values().collect(),
             configurations: walker.visit.configurations,
             artifact_type,
@@ -79,7 +82,7 @@ impl<'a> ImageReader<'a> {
         })
     }
 
-    /// The document that the platforms choose. Of a child that is taken alone, the platform that it is listed for too.
+    /// Returns the document selected by the platforms. For a single child, it also returns the platform in the index.
     fn choose(
         &self,
         root: Parsed,
@@ -99,7 +102,7 @@ impl<'a> ImageReader<'a> {
                     Ok((subset, None))
                 }
             },
-            // What is no image runs on nothing.
+            // Artifacts have no platform.
             ImageDocument::Manifest(manifest) if !manifest.is_image() => {
                 Err(SourceError::NoPlatform(document.digest))
             }
@@ -111,7 +114,7 @@ impl<'a> ImageReader<'a> {
         }
     }
 
-    /// The platform of an image that is in no index: only its configuration knows.
+    /// Returns the platform of an image outside an index, which only its configuration states.
     fn platform_of(&self, manifest: &ImageManifest) -> Result<Platform, SourceError> {
         let config = self.blob(&manifest.config)?;
         if config.size() > limits::CONFIG_SIZE {
@@ -141,7 +144,7 @@ impl<'a> ImageReader<'a> {
         document(self.store, *digest, *size, media_type)
     }
 
-    /// Counts a document among those of the image.
+    /// Counts a document of the image.
     fn take(&mut self, parsed: Parsed) -> Result<Parsed, SourceError> {
         self.cancel.go_on()?;
         if self.documents == limits::DOCUMENTS {
@@ -152,7 +155,7 @@ impl<'a> ImageReader<'a> {
         Ok(parsed)
     }
 
-    /// Looks for a blob; its content is verified when it is written.
+    /// Locates a blob. Its content is verified when it is written.
     fn blob(&self, descriptor: &Descriptor) -> Result<ImageBlob, SourceError> {
         let blob = self.store.blob(descriptor).map_err(|error| match error {
             SourceError::MissingBlob { digest, path } if descriptor.is_foreign() => {
@@ -161,7 +164,7 @@ impl<'a> ImageReader<'a> {
             error => error,
         })?;
         check_size(&blob.name(), descriptor.size, blob.size())?;
-        // Nothing of it will be read, so it is judged here.
+        // An empty blob is never read, so its digest is verified here.
         if blob.size() == 0 {
             check_digest(&blob.name(), blob.digest(), files::digest(&[]))?;
         }
@@ -169,12 +172,12 @@ impl<'a> ImageReader<'a> {
     }
 }
 
-/// The first problem is the last.
+/// The walk ends with the first problem.
 impl Visit for ImageReader<'_> {
     type Error = SourceError;
     type Content = Digest;
 
-    /// A document is looked for when it is read.
+    /// Documents are located when they are read.
     fn find(&mut self, by: &Document, named: &Descriptor) -> Result<Option<Digest>, SourceError> {
         self.session.agree(named.digest, named.size)?;
         self.foreign_layers |= named.is_foreign();
@@ -189,7 +192,7 @@ impl Visit for ImageReader<'_> {
         self.take(parsed).map(Some)
     }
 
-    /// Returns none: what is not here yet tells nothing. It is noted where to look.
+    /// Records the configuration to be checked later, and returns `None`, because it may not have been downloaded yet.
     fn platform(
         &mut self,
         _: &Document,
@@ -211,7 +214,7 @@ impl Visit for ImageReader<'_> {
             WalkProblem::MediaType(named, is) => {
                 called_otherwise(self.store.document(named.digest), &named.media_type, is)
             }
-            // Of documents whose platform is known.
+            // Platforms are unknown here, so this problem does not occur.
             WalkProblem::Platform(..) => return Ok(()),
         })
     }

@@ -1,9 +1,12 @@
-//! Unpacking: a whole tar into the cache, and a layer only to compare it with its configuration.
+//! Unpacking: a compressed tar is unpacked into the cache, and a compressed layer only for comparison with its
+//! configuration.
 //!
-//! Known attacks and where they end: a small file that unpacks to very much, and many of them: everything that comes out
-//! of one pack's sources counts towards one limit, and the disk of the cache is never filled; one file or layer that is
-//! named very many times: it is unpacked once; members without content, of which nothing comes out: the user may end it
-//! between any two reads of the file.
+//! Known attacks and faults, and how they are handled:
+//!
+//! - Small files that unpack to very much: all output of one pack counts towards one limit, and unpacking stops before
+//!   the disk of the cache is full.
+//! - A file or layer that is used very many times: it is unpacked once.
+//! - Endless empty members: the user can cancel between two reads of the file.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -21,7 +24,7 @@ use crate::tar::{Span, Tar};
 use crate::unpacking::PackedFile;
 use crate::{Event, limits};
 
-/// Returns how a file in a tar is compressed, by its first bytes.
+/// Returns the compression of a file in a tar, by its first bytes.
 pub(crate) fn stored(tar: &Tar, extent: Span) -> Result<Compression, SourceError> {
     let mut magic = [0; 4];
     if extent.size >= magic.len() as u64 {
@@ -31,7 +34,8 @@ pub(crate) fn stored(tar: &Tar, extent: Span) -> Result<Compression, SourceError
 }
 
 impl Here {
-    /// Reads a layer that may be compressed. Nothing of it is verified, and nobody counts what comes out.
+    /// Returns a reader of a layer that may be compressed. The content is not verified and does not count towards the
+    /// limit.
     pub fn unpacked(&self) -> Result<Box<dyn Read>, SourceError> {
         let failed = |source| failed(&self.path, source);
         let mut magic = Vec::new();
@@ -46,7 +50,7 @@ impl Here {
     }
 }
 
-/// Returns how a content that begins so is compressed.
+/// Returns the compression of content with these first bytes.
 fn coding(magic: &[u8]) -> Compression {
     match magic {
         [0x1f, 0x8b, 8, ..] => Compression::Gzip,
@@ -55,14 +59,15 @@ fn coding(magic: &[u8]) -> Compression {
     }
 }
 
-/// A layer that came compressed: `plain` has the digest that it must have when it is unpacked, and its place.
+/// Verifies a compressed layer and returns it as it is stored. `plain` is its location, with the digest of its
+/// uncompressed content.
 pub(crate) fn verified(
     plain: &Here,
     compression: Compression,
     means: &Means<'_>,
 ) -> Result<Here, SourceError> {
     let digest = means.unpacking.once(
-        |it| &it.layers,
+        |unpacking| &unpacking.layers,
         plain.clone(),
         &plain.path,
         plain.size,
@@ -74,7 +79,7 @@ pub(crate) fn verified(
     })
 }
 
-/// The digest of a layer as it is stored, if the right content comes out of it.
+/// Returns the digest of a compressed layer, after verifying its uncompressed content.
 fn verify(
     plain: &Here,
     compression: Compression,
@@ -101,12 +106,12 @@ fn verify(
     }
     let found = Digest::new(unpacked.finalize().into());
     check_digest(&plain.path, plain.digest, found)?;
-    // Whatever lies behind the last member.
+    // Reads the bytes after the last member, so that they are hashed too.
     pump(&mut hashing, &plain.path, means, |_| Ok(()))?;
     Ok(Digest::new(hashing.hasher.finalize().into()))
 }
 
-/// A reader that hashes what is read.
+/// A reader that hashes all bytes.
 struct HashReader<'a> {
     from: Ending<'a, FilePart>,
     hasher: Sha256,
@@ -120,7 +125,7 @@ impl Read for HashReader<'_> {
     }
 }
 
-/// Reads as long as the user wants it: a decoder may read very much before anything comes out.
+/// A reader that fails after a cancellation. It is required because a decoder can read very much without any output.
 struct Ending<'a, R> {
     from: R,
     cancel: Cancel<'a>,
@@ -151,7 +156,7 @@ fn pump(
     let mut done = 0;
     loop {
         let read = from.read(&mut buffer);
-        // Asked before the read is judged: an end that was wanted also ends the read, with an error.
+        // The cancellation is checked before the result, because it also makes the read fail.
         means.step(done, 0)?;
         let read = read.map_err(|source| failed(path, source))?;
         if read == 0 {
@@ -162,7 +167,7 @@ fn pump(
     }
 }
 
-/// Opens a tar. One that is compressed with gzip is unpacked into the cache; engines take these too.
+/// Opens a tar. A tar that is compressed with gzip, which engines also accept, is unpacked into the cache.
 pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceError> {
     let size = files::size(path)?;
     let mut part = FilePart::open(path, Span { offset: 0, size })?;
@@ -173,7 +178,7 @@ pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceErro
         [0x1f, 0x8b, 8, ..] => {
             let (unpacking, key) = (&means.unpacking, path.to_owned());
             let content = unpacking.once(
-                |it| &it.tars,
+                |unpacking| &unpacking.tars,
                 key,
                 path,
                 size,
@@ -192,14 +197,14 @@ pub(crate) fn open_tar(path: &Path, means: &Means<'_>) -> Result<Tar, SourceErro
     })
 }
 
-/// Returns where the unpacked content of a gzip file lies.
+/// Returns the path of the unpacked content of a gzip file.
 fn unpack(packed: &mut PackedFile<'_>, means: &Means<'_>) -> Result<PathBuf, SourceError> {
     let (path, size) = (packed.path, packed.size);
     let cache = means.cache.get()?;
-    // Known by its content: what lies at a path may be another file by now.
+    // The recipe uses the content, because the file at a path can change.
     let recipe = format!("unpacked {}", hash(path, size, means)?);
     if let Some(made) = cache.derived(&recipe) {
-        // It is about to be believed, other than what is only copied.
+        // Unlike copied content, this content is used without a later verification.
         if hash(&made.path, made.size, means)? == made.digest {
             return Ok(made.path);
         }
@@ -238,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// Empty members without end. The user wants the tenth to be the last.
+    /// Endless empty members. The user cancels after the tenth.
     struct Members<'a> {
         reads: &'a Cell<usize>,
         cancel: &'a AtomicBool,
