@@ -1,13 +1,13 @@
-//! An object as it was asked for.
+//! The fields of a live object that an apply request may contain.
 
 use serde_json::Value;
 
-/// The metadata that is applied. Owners and finalizers are not: an object could be made to go with another one, or to
-/// stay for ever.
+/// The metadata fields that are applied. Owner references and finalizers are not among them: with them, an object could
+/// be deleted together with another one, or never.
 const APPLIED: [&str; 4] = ["name", "namespace", "labels", "annotations"];
 
-/// An object as it was asked for: without what the server and its controllers added, and with no more of its metadata
-/// than what is ever applied.
+/// Returns a live object reduced to the fields that a client requests: without the status, the fields that the API
+/// server and controllers add, and any metadata outside [`APPLIED`].
 #[must_use]
 pub fn without_server_fields(mut live: Value) -> Value {
     if let Some(fields) = live.as_object_mut() {
@@ -16,6 +16,7 @@ pub fn without_server_fields(mut live: Value) -> Value {
     if let Some(metadata) = live["metadata"].as_object_mut() {
         metadata.retain(|field, _| APPLIED.contains(&field.as_str()));
     }
+    // The Deployment controller maintains this annotation for its rollout history.
     let annotations = live.pointer_mut("/metadata/annotations");
     if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
         annotations.remove("deployment.kubernetes.io/revision");

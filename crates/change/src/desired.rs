@@ -1,4 +1,4 @@
-//! An object as a part of a Solution wants it.
+//! An object in the state that a part of a Solution requires.
 
 use deployer::{Object, ObjectRef};
 use manifests::ObjectKinds;
@@ -8,45 +8,47 @@ use crate::inventory::Entry;
 use crate::stage::Stage;
 use crate::vocabulary as v;
 
-/// An object that a part wants to be there.
+/// An object that a part of the Solution requires in the cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DesiredObject {
-    /// The set or the release of a chart that brings it; none for the operator.
+    /// The set or chart release that contains the object. `None` for the operator.
     pub part: Option<SetName>,
-    /// The stage in which it is brought.
+    /// The stage in which the object is applied.
     pub stage: Stage,
-    /// The way in which it is known once it is there.
+    /// The rule by which a live object is recognized as this one.
     pub tenure: Tenure,
-    /// The name of its kind in URLs and rules.
+    /// The plural name of the kind, as in URLs and RBAC rules.
     pub resource: String,
-    /// The object, as it is applied.
+    /// The object to apply.
     pub object: Object,
 }
 
-/// The way in which an object is known to be a Solution's.
+/// The rule by which a live object is recognized as the Solution's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tenure {
-    /// The object is known by its uid, which the inventory names.
+    /// The object is recognized by its UID in the inventory.
     Recorded,
-    /// The object is known by its name: it is no entry of the inventory. A login has its own rule for when it goes, and
-    /// a record says itself what it is about.
+    /// The object is recognized by its name and has no inventory entry. The pull secret has its own rule for its
+    /// removal, and a record names its subject itself.
     Named,
-    /// The object is known by its uid, and nothing that others wrote is ever believed: what has its name and is another
-    /// one is removed. A Secret of sensitive parameters is read again at the next change.
+    /// The object is recognized by its UID, and content written by other actors is never accepted: another object with
+    /// the same name is replaced. A Secret with sensitive parameters is read back at the next change, so a forged one
+    /// would change the parameters.
     Sensitive,
-    /// The object is the namespace's, and the Solution only adds fields: the account that pods have by default.
+    /// The object belongs to the namespace, and the Solution only adds fields to it. This is the `default`
+    /// ServiceAccount.
     Shared,
 }
 
 impl DesiredObject {
-    /// An object of a set, or one that a release needs before Helm brings the rest. `kinds` are those that the version
-    /// defines.
+    /// Creates an object of a set, or one that a release needs before Helm installs it. `kinds` are the custom kinds
+    /// that the version defines.
     #[must_use]
     pub fn of_part(part: SetName, object: Object, kinds: &ObjectKinds) -> Self {
         Self::new(Some(part), Tenure::Recorded, object, kinds)
     }
 
-    /// An object of the operator.
+    /// Creates an object of the operator.
     #[must_use]
     pub fn of_operator(object: Object) -> Self {
         let labels = object.labels();
@@ -74,7 +76,7 @@ impl DesiredObject {
         }
     }
 
-    /// Returns what the inventory says of it before it is there, if it is an entry.
+    /// Returns the inventory entry of the object before it is created, or `None` if the inventory does not list it.
     #[must_use]
     pub fn entry(&self) -> Option<Entry> {
         let is_entry = match self.tenure {
@@ -85,7 +87,7 @@ impl DesiredObject {
         is_entry.then(|| self.to_entry())
     }
 
-    /// Returns it as an entry, whether or not an inventory names it.
+    /// Returns the object as an entry, even if the inventory does not list it.
     #[must_use]
     pub fn to_entry(&self) -> Entry {
         let object = &self.object;
@@ -102,14 +104,14 @@ impl DesiredObject {
         }
     }
 
-    /// Whether it is the namespace's account that pods have by default, to which the operator adds what they pull with. What
-    /// else is in it is read again when it is written.
+    /// Returns true for the namespace's `default` ServiceAccount to which the operator adds its pull secret. Its other
+    /// fields are read again when it is written.
     #[must_use]
     pub fn is_the_namespaces(&self) -> bool {
         self.tenure == Tenure::Shared && self.part.is_none()
     }
 
-    /// Whether it is the record of who administers one namespace alone, which says that all else is there.
+    /// Returns true for the record of a namespace administrator, which states that all other objects exist.
     #[must_use]
     pub(crate) fn is_record(&self) -> bool {
         self.object.labels().contains_key(v::RECORD)
@@ -144,7 +146,7 @@ mod tests {
                 json!({ v::SOLUTION: "shop", v::RECORD: "own" }),
             ),
         ];
-        let tenures = objects.each_ref().map(|it| it.tenure);
+        let tenures = objects.each_ref().map(|object| object.tenure);
         let expected = [
             Tenure::Recorded,
             Tenure::Named,
@@ -153,7 +155,7 @@ mod tests {
         ];
         assert_eq!(tenures, expected);
         let entries: Vec<Entry> = objects.iter().filter_map(DesiredObject::entry).collect();
-        let names: Vec<&str> = entries.iter().map(|it| it.kind.as_str()).collect();
+        let names: Vec<&str> = entries.iter().map(|entry| entry.kind.as_str()).collect();
         assert_eq!(names, ["ConfigMap"]);
     }
 }

@@ -1,5 +1,6 @@
-//! The change between an operator and what is carried as it is: what ran before stops before what takes its place starts,
-//! since both would work on the same objects. What has the same name in both forms is handed over, and never deleted.
+//! The switch of a Solution between two forms: deployed by an operator, or from packaged manifests. The workloads of
+//! the old form are scaled to zero before those of the new one start, since both would manage the same resources. An
+//! object whose name occurs in both forms is handed over and not deleted.
 
 use deployer::{Gvk, Object, ObjectError, ObjectRef};
 use serde_json::json;
@@ -7,14 +8,14 @@ use serde_json::json;
 use crate::applied::without_server_fields;
 use crate::vocabulary as v;
 
-/// Returns what has to stop of what is there, if these objects have another form: `operator` is the Deployment of an
-/// operator, which is among them or not.
+/// Returns the live workloads to stop because the desired `objects` have the other form. `operator` is the Deployment
+/// of the operator, which decides the form by its presence.
 pub(crate) fn stopping<'a>(
     live: &[&'a Object],
     objects: &[&Object],
     operator: &ObjectRef,
 ) -> Vec<&'a Object> {
-    // Nothing that is carried there has this label.
+    // The packaged objects in a namespace do not have this label.
     let is_operator = |object: &&Object| {
         object.reference().is_same_object(operator) && object.labels().contains_key(v::ENVIRONMENT)
     };
@@ -27,8 +28,10 @@ pub(crate) fn stopping<'a>(
     }
     let goes = |live: &Object| {
         let mut objects = objects.iter();
-        !objects.any(|it| it.reference().is_same_object(live.reference()))
+        !objects.any(|object| object.reference().is_same_object(live.reference()))
     };
+    // From the operator form, only the operator stops. Towards it, all packaged workloads stop that the operator form
+    // does not contain.
     let stops = |live: &&&Object| {
         let is_it = live.reference().is_same_object(operator);
         runs(live.gvk()) && (is_it || !was && goes(live))
@@ -36,22 +39,24 @@ pub(crate) fn stopping<'a>(
     live.iter().filter(stops).copied().collect()
 }
 
-/// Whether what stops cannot become what takes its place: Kubernetes lets nobody change which pods are a workload's.
-/// Nothing runs of it by then, so that nothing is lost when it is made anew.
+/// Checks whether a stopped workload cannot be updated to its successor, because the selector of a workload is
+/// immutable. The stopped workload has no pods, so replacing it loses nothing.
 pub(crate) fn is_unfit(stopped: &Object, next: &Object) -> bool {
     let selector = |object: &Object| object.as_value()["spec"]["selector"].clone();
     selector(next) != selector(stopped)
 }
 
-/// Whether objects of a kind keep pods running.
+/// Checks whether objects of a kind keep pods running.
 fn runs(kind: &Gvk) -> bool {
     let kinds = ["Deployment", "StatefulSet", "ReplicaSet", "DaemonSet"];
     kind.group == "apps" && kinds.contains(&kind.kind.as_str())
 }
 
-/// A workload without pods. It says how many it had, so that they come back whatever happens.
+/// Returns a workload scaled to zero. An annotation keeps its number of replicas, so that a rollback or a later run can
+/// restore it.
 pub fn stopped(live: &Object) -> Result<Object, ObjectError> {
     let mut value = without_server_fields(live.clone().into_value());
+    // After an interruption the workload may be stopped again; its replicas are 0 by then.
     if !live.annotations().contains_key(v::STOPPED) {
         let replicas = value["spec"]["replicas"].as_u64().unwrap_or(1);
         value["metadata"]["annotations"][v::STOPPED] = json!(replicas.to_string());
@@ -60,10 +65,11 @@ pub fn stopped(live: &Object) -> Result<Object, ObjectError> {
     Object::new(value)
 }
 
-/// An object as it was before it was stopped, if it was.
+/// Returns a workload with the number of replicas that it had before it was stopped, or unchanged if it was not
+/// stopped.
 pub fn started(object: Object) -> Result<Object, ObjectError> {
     let replicas = object.annotations().get(v::STOPPED).copied();
-    let Some(replicas) = replicas.and_then(|it| it.parse::<u32>().ok()) else {
+    let Some(replicas) = replicas.and_then(|text| text.parse::<u32>().ok()) else {
         return Ok(object);
     };
     let mut value = object.into_value();
@@ -96,7 +102,9 @@ mod tests {
             let (live, objects): (Vec<_>, Vec<_>) =
                 (live.iter().collect(), objects.iter().collect());
             let stopping = super::stopping(&live, &objects, &reference).into_iter();
-            stopping.map(|it| it.reference().to_string()).collect()
+            stopping
+                .map(|object| object.reference().to_string())
+                .collect()
         };
         let operator = workload(
             "Deployment",
@@ -111,7 +119,7 @@ mod tests {
             stopping(&[carried("web"), daemon.clone()], &[carried("api")]),
             [""; 0]
         );
-        // From an operator, which alone is the other form.
+        // From the operator form, in which only the operator's Deployment counts.
         assert_eq!(
             stopping(&both, &[carried("api")]),
             ["Deployment prod/shop-operator"]
@@ -120,7 +128,7 @@ mod tests {
             stopping(&both, &[carried("shop-operator")]),
             ["Deployment prod/shop-operator"]
         );
-        // To an operator: what stays as it is carried goes on running.
+        // To the operator form: a packaged workload that the operator form also contains keeps running.
         let live = [carried("web"), carried("api"), daemon];
         let next = [operator, carried("web")];
         assert_eq!(
@@ -147,7 +155,7 @@ mod tests {
         let live = workload("Deployment", "web", &json!({}));
         let once = stopped(&live).unwrap();
         assert_eq!(once.as_value()["spec"]["replicas"], 0);
-        // An interruption may have it stopped twice.
+        // An interrupted change may stop it twice.
         let back = started(stopped(&once).unwrap()).unwrap();
         assert_eq!(back.as_value()["spec"]["replicas"], 3);
         assert!(!back.annotations().contains_key(v::STOPPED));

@@ -1,5 +1,8 @@
-//! The inventory: which objects a deployment has. Their kinds are any, so no list of kinds finds them; and whoever may
-//! write in a namespace could give any object our labels, so that only what is recorded is ever removed.
+//! The inventory of a deployment: the record of every object and Helm release that a Solution has in a namespace
+//! (decision 0032).
+//!
+//! Objects can be of any kind, so no list of kinds finds them all. A tenant can put the Solution's labels on any object
+//! of a namespace. For both reasons, only objects that the inventory lists are ever removed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,58 +14,58 @@ use crate::owner::{NotOurs, Recorded, is_that};
 use crate::release::ReleaseEntry;
 use crate::stage::{Stage, intercepts};
 
-/// The objects of a deployment and its releases of charts, each in the order in which they are brought.
+/// The objects and chart releases of a deployment, each in the order of installation.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Inventory {
     #[serde(alias = "objects")]
-    /// The entries, one for each object.
+    /// The entries of objects.
     pub entries: Vec<Entry>,
-    /// The entries of releases, one for each.
+    /// The entries of releases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub releases: Vec<ReleaseEntry>,
-    /// The sets that are applied before it is removed, which the site keeps.
+    /// The sets to apply before the deployment is removed. The site keeps their content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cleanup: Vec<SetName>,
-    /// Whether the sets are done, and a removal has begun.
+    /// True if the cleanup sets have completed and the removal has begun.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cleaned: bool,
 }
 
-/// An object, as it is found again.
+/// The record of one object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
-    /// The set or the release of a chart that brings it; none for the operator.
+    /// The set or chart release that contains the object. `None` for the operator.
     #[serde(alias = "set", default, skip_serializing_if = "Option::is_none")]
     pub part: Option<SetName>,
-    /// The stage in which it is brought.
+    /// The stage in which the object is applied.
     pub stage: Stage,
-    /// The version of its API in which it was applied.
+    /// The API version with which the object was applied.
     pub api_version: String,
     /// The kind of the object.
     pub kind: String,
-    /// The kind as URLs and rules name it.
+    /// The plural name of the kind, as in URLs and RBAC rules.
     pub resource: String,
-    /// The namespace of the object; none of what belongs to the whole cluster.
+    /// The namespace of the object. `None` for a cluster-scoped object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
     /// The name of the object.
     pub name: String,
-    /// The digest of what an object that runs once was made from. It is not made again while that stays, though it may
-    /// be gone.
+    /// The digest of the inputs of an object that runs once, such as a Job. As long as it stays equal, the object is
+    /// not created again, even if it was deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inputs: Option<String>,
-    /// The uid, which tells it from all other objects that ever have this name; none as long as it is not known.
+    /// The UID, which distinguishes the object from later ones with the same name. `None` until it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
 }
 
-/// The bytes that a uid takes in the record.
+/// The number of bytes that a UID takes in the serialized record.
 const UID: usize = r#","uid":"00000000-0000-0000-0000-000000000000""#.len();
 
 impl Entry {
-    /// Returns the object that it names.
+    /// Returns the reference of the object.
     #[must_use]
     pub fn reference(&self) -> ObjectRef {
         ObjectRef {
@@ -72,25 +75,27 @@ impl Entry {
         }
     }
 
-    /// Whether it holds what nobody could make anew: it goes only with the whole deployment, if at all.
+    /// Returns true for objects with data that cannot be recreated. They are deleted with the whole deployment only, if
+    /// at all.
     #[must_use]
     pub fn keeps_data(&self) -> bool {
         self.stage == Stage::Space || self.kind == "PersistentVolumeClaim"
     }
 
-    /// Whether what is there is what was applied, and not another object that somebody made under its name; and whether
-    /// it still has the mark by which people see that.
+    /// Checks that a live object is the applied one: it has the recorded UID, if that is known, and still carries the
+    /// Solution's label.
     pub fn check(&self, live: &Object, solution: &SolutionName) -> Result<(), NotOurs> {
         is_that(live, self.uid.as_deref(), solution)
     }
 
-    /// Whether it is known to have been written. What runs once may have been removed since, by itself.
+    /// Returns true if the object is known to have been written. An object that runs once may have been deleted since,
+    /// for example by its time to live.
     #[must_use]
     pub fn was_applied(&self) -> bool {
         self.uid.is_some() || self.inputs.is_some()
     }
 
-    /// The very object, to wait until it is gone.
+    /// Returns the object in the form in which its deletion is awaited.
     #[must_use]
     pub fn leaving(&self) -> Leaving {
         Leaving {
@@ -99,25 +104,26 @@ impl Entry {
         }
     }
 
-    /// Whether it has to become something before what needs it is applied.
+    /// Returns true if the object must become ready before dependent parts are applied.
     #[must_use]
     pub fn is_awaited(&self) -> bool {
         matches!(self.stage, Stage::Workload | Stage::Resource)
     }
 
-    /// Whether it goes on running, so that `status` looks how it stands. A Job may have been removed once it was done.
+    /// Returns true if the object is expected to run permanently, so that its health is part of the status. Jobs are
+    /// excluded: they may be deleted after they complete.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.stage == Stage::Workload && self.inputs.is_none() && !intercepts(&self.reference())
     }
 
-    /// Whether it is a Service.
+    /// Returns true for a Service.
     #[must_use]
     pub fn is_service(&self) -> bool {
         (self.api_version.as_str(), self.kind.as_str()) == ("v1", "Service")
     }
 
-    /// Whether it names an object, in whatever version of its API.
+    /// Checks whether the entry records an object, regardless of the version of its API.
     #[must_use]
     pub fn is(&self, object: &ObjectRef) -> bool {
         self.identity() == object.identity()
@@ -145,12 +151,13 @@ impl<'a> From<Option<&'a Entry>> for Recorded<'a> {
 }
 
 impl Inventory {
-    /// Returns both: whatever an interruption leaves is among them. What runs once, and a release, counts as made of what it
-    /// was made of before.
+    /// Returns the union of both inventories, so that it lists every object that an interrupted change may leave.
+    /// Objects that run once, and releases, keep the inputs of the older inventory until the change completes.
     #[must_use]
     pub fn with(&self, older: &Self) -> Self {
         let olds = older.entries.iter().map(|old| (old.identity(), old));
         let olds: BTreeMap<_, _> = olds.collect();
+        // Until the change completes, a Job that has run keeps the inputs that it has run with.
         let unmade = self.entries.iter().map(|new| {
             let made = olds.get(&new.identity());
             Entry {
@@ -158,44 +165,47 @@ impl Inventory {
                 ..new.clone()
             }
         });
-        let is_new = |it: &&ReleaseEntry| older.release(&it.namespace, &it.name).is_none();
+        let is_new =
+            |release: &&ReleaseEntry| older.release(&release.namespace, &release.name).is_none();
         let new_releases = self.releases.iter().filter(is_new);
         Self {
             entries: unmade.chain(older.beyond(self).cloned()).collect(),
             releases: older.releases.iter().chain(new_releases).cloned().collect(),
-            // It changes with the last write.
+            // The cleanup sets are replaced by the last write of the change only.
             cleanup: older.cleanup.clone(),
             cleaned: older.cleaned,
         }
     }
 
-    /// Whether there is nothing to record.
+    /// Returns true if the inventory records nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.releases.is_empty() && self.cleanup.is_empty()
     }
 
-    /// Whether sets or charts brought any of it.
+    /// Returns true if any of the content comes from a set or a chart.
     #[must_use]
     pub fn has_parts(&self) -> bool {
         let mut entries = self.entries.iter();
-        entries.any(|it| it.part.is_some()) || !self.releases.is_empty() || !self.cleanup.is_empty()
+        entries.any(|entry| entry.part.is_some())
+            || !self.releases.is_empty()
+            || !self.cleanup.is_empty()
     }
 
-    /// Returns the release of a name in a namespace.
+    /// Returns the release with a name in a namespace.
     #[must_use]
     pub fn release(&self, namespace: &Namespace, name: &ReleaseName) -> Option<&ReleaseEntry> {
         let mut releases = self.releases.iter();
-        releases.find(|it| it.is(namespace, name))
+        releases.find(|release| release.is(namespace, name))
     }
 
-    /// Returns the same, where these releases are what they are now.
+    /// Returns the inventory with the entries of these releases replaced by their current ones.
     #[must_use]
     pub fn released(mut self, now: &[ReleaseEntry]) -> Self {
         for release in &mut self.releases {
             if let Some(now) = now
                 .iter()
-                .find(|it| it.is(&release.namespace, &release.name))
+                .find(|entry| entry.is(&release.namespace, &release.name))
             {
                 release.clone_from(now);
             }
@@ -203,7 +213,7 @@ impl Inventory {
         self
     }
 
-    /// Returns the inventory with these uids, where so much is known of which objects they are.
+    /// Returns the inventory with the UIDs of these objects filled in.
     #[must_use]
     pub fn seen(&self, uids: &BTreeMap<ObjectRef, String>) -> Self {
         let mut seen = self.clone();
@@ -215,11 +225,14 @@ impl Inventory {
         seen
     }
 
-    /// Returns the entries that this version brought and the one before did not have: other objects, and those that run
-    /// once and were made of something else. Objects that keep data are left out.
+    /// Returns the entries that this version added to the previous one: new objects, and objects that run once with
+    /// other inputs. New objects that keep data are left out.
     #[must_use]
     pub(crate) fn brought_after(&self, before: &Self) -> Self {
-        let made = before.entries.iter().map(|it| (it.identity(), &it.inputs));
+        let made = before
+            .entries
+            .iter()
+            .map(|entry| (entry.identity(), &entry.inputs));
         let made: BTreeMap<_, _> = made.collect();
         let is_new = |new: &&Entry| match made.get(&new.identity()) {
             None => !new.keeps_data(),
@@ -231,14 +244,14 @@ impl Inventory {
         }
     }
 
-    /// Returns the entries of a deployment that was never complete that call Services, and the Services that they call,
-    /// as far as it has brought them. Objects that were there before it are known by `was_there`; of those that an
-    /// attempt before has brought and was cut off, no uid was recorded.
+    /// Returns the webhook configurations, `APIService` objects and Services that an incomplete first deployment has
+    /// created. `was_there` reports objects that existed before it. An entry of `before` without a UID belongs to an
+    /// earlier attempt that was interrupted.
     #[must_use]
     pub fn calls_unfinished(&self, before: &Self, was_there: impl Fn(&ObjectRef) -> bool) -> Self {
-        let brought = |it: &&Entry| {
-            let reference = it.reference();
-            let is_call = it.is_service() || intercepts(&reference);
+        let brought = |entry: &&Entry| {
+            let reference = entry.reference();
+            let is_call = entry.is_service() || intercepts(&reference);
             is_call
                 && match before.find(&reference) {
                     None => !was_there(&reference),
@@ -251,7 +264,8 @@ impl Inventory {
         }
     }
 
-    /// The record once a newer version is taken back: with what stays of it.
+    /// Returns the inventory after a newer version was rolled back: this one, with the objects of the newer version
+    /// that a rollback keeps.
     #[must_use]
     pub fn after(&self, newer: &Self) -> Self {
         let stays = |new: &&Entry| new.keeps_data() || new.stage == Stage::Definition;
@@ -262,18 +276,18 @@ impl Inventory {
         }
     }
 
-    /// The objects that another record does not have.
+    /// Returns the entries that another inventory does not have.
     pub fn beyond<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a Entry> {
         let others = other.entries.iter().map(Entry::identity);
         let others: BTreeSet<_> = others.collect();
         let objects = self.entries.iter();
-        objects.filter(move |it| !others.contains(&it.identity()))
+        objects.filter(move |entry| !others.contains(&entry.identity()))
     }
 
-    /// Counts these to it too, as far as it has no others of their names.
+    /// Adds entries, except those whose objects are already listed.
     pub fn keep(&mut self, kept: &[Entry]) {
         let own: BTreeSet<_> = self.entries.iter().map(Entry::identity).collect();
-        let other = kept.iter().filter(|it| !own.contains(&it.identity()));
+        let other = kept.iter().filter(|entry| !own.contains(&entry.identity()));
         let other: Vec<Entry> = other.cloned().collect();
         self.entries.extend(other);
     }
@@ -284,10 +298,14 @@ impl Inventory {
         self.entries.iter().find(|recorded| recorded.is(object))
     }
 
-    /// The bytes that it takes in its `ConfigMap`.
+    /// Returns the number of bytes that the inventory takes in its `ConfigMap` once all UIDs are known.
     #[must_use]
     pub fn size(&self) -> usize {
-        let unknown = self.entries.iter().filter(|it| it.uid.is_none()).count();
+        let unknown = self
+            .entries
+            .iter()
+            .filter(|entry| entry.uid.is_none())
+            .count();
         serde_json::to_string(self).map_or(usize::MAX, |text| text.len() + unknown * UID)
     }
 }
@@ -326,7 +344,7 @@ mod tests {
         };
         let ours = json!({ v::SOLUTION: "shop" });
         let mut service = recorded("Service", "s");
-        // As it was recorded before uids were.
+        // An entry written before inventories recorded UIDs.
         assert_eq!(service.check(&live("1", ours.clone()), &shop), Ok(()));
         let uids = [(service.reference(), "1".to_owned())].into();
         let record = Inventory {
@@ -370,8 +388,13 @@ mod tests {
             recorded("Service", "asked"),
             recorded("ConfigMap", "config"),
         ]);
-        let calls = so_far.calls_unfinished(&before, |it| there.contains(&it.name.as_str()));
-        let names: Vec<&str> = calls.entries.iter().map(|it| it.name.as_str()).collect();
+        let calls =
+            so_far.calls_unfinished(&before, |object| there.contains(&object.name.as_str()));
+        let names: Vec<&str> = calls
+            .entries
+            .iter()
+            .map(|entry| entry.name.as_str())
+            .collect();
         assert_eq!(names, ["new", "cut-off", "asked"]);
     }
 
@@ -397,7 +420,7 @@ mod tests {
         let of = |releases: &[(&str, u32)]| Inventory {
             releases: releases
                 .iter()
-                .map(|it| release(it.0, Some(it.1)))
+                .map(|pair| release(pair.0, Some(pair.1)))
                 .collect(),
             ..Inventory::default()
         };
@@ -430,12 +453,12 @@ mod tests {
         let brought = |made: [&str; 2]| {
             let [old, new] = [job(before.clone(), made[0]), job(new.clone(), made[1])];
             let brought = new.brought_after(&old).entries.into_iter();
-            brought.map(|it| it.name).collect::<Vec<_>>()
+            brought.map(|entry| entry.name).collect::<Vec<_>>()
         };
         assert_eq!(brought(["one", "one"]), ["b"]);
         assert_eq!(brought(["one", "two"]), ["setup", "b"]);
         let after = before.after(&new).entries;
-        let names: Vec<&str> = after.iter().map(|it| it.name.as_str()).collect();
+        let names: Vec<&str> = after.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!(names, ["setup", "a", "c"]);
     }
 }

@@ -1,5 +1,5 @@
-//! The way back of a plan that does not come to run. What ran before is put back as it was seen: the archive that it came
-//! from may be gone.
+//! The rollback of a plan whose version did not become ready. Objects of the previous version are restored from the
+//! live objects that the plan observed, because the previous archive may no longer be available.
 
 use std::collections::BTreeMap;
 
@@ -13,29 +13,35 @@ use crate::plan::Plan;
 use crate::release_change::ReleaseReturn;
 use crate::webhook::{asks_nobody, without_injected};
 
-/// The way back of a plan.
+/// The operations that roll a plan back.
 #[derive(Clone, Debug)]
 pub struct Inverse {
-    /// The releases that return to what they were, or go, in this order.
+    /// The releases to roll back or uninstall, in this order.
     pub releases: Vec<ReleaseReturn>,
-    /// The objects that are put back then, in the order to apply them; but for those that run once, which have run.
+    /// The objects to restore afterwards, in the order to apply them. Objects that run once are left out, since they
+    /// have already run.
     pub objects: Vec<Object>,
-    /// The entries that the plan brought, and that go. It may not have come so far, and an object that runs once may be
-    /// that of before.
+    /// The entries that the plan added, whose objects are removed. An interrupted plan may not have created all of
+    /// them, and an object that runs once may still be the previous one.
     pub brought: Inventory,
-    /// The objects among them that have to work, by the parts that they are of.
+    /// The objects of the parts among them that must become ready again.
     pub awaited: Vec<ObjectRef>,
 }
 
 impl Plan {
-    /// Returns the way back from what this plan brings. What somebody made anew under a recorded name is not put back.
+    /// Returns the rollback of this plan. An object that another actor recreated under a recorded name is not restored.
     pub fn inverse(&self, solution: &SolutionName) -> Result<Inverse, ObjectError> {
         let live: BTreeMap<_, &Object> = self
             .live()
             .map(|live| (live.reference().identity(), live))
             .collect();
         let (mut objects, mut awaited) = (Vec::new(), Vec::new());
-        for entry in self.before.entries.iter().filter(|it| it.inputs.is_none()) {
+        for entry in self
+            .before
+            .entries
+            .iter()
+            .filter(|entry| entry.inputs.is_none())
+        {
             let reference = entry.reference();
             let live = live.get(&reference.identity());
             let Some(live) = live.filter(|live| entry.check(live, solution).is_ok()) else {
@@ -47,12 +53,14 @@ impl Plan {
             objects.push(as_asked_for(live)?);
         }
         let mut brought = self.inventory.brought_after(&self.before);
-        // What was there was taken over, from another part or from others.
-        let goes = |it: &Entry| it.inputs.is_some() || !self.was_there(&it.reference());
+        // An object that existed before was taken over from another part or owner, and is not the plan's to delete.
+        let goes = |entry: &Entry| entry.inputs.is_some() || !self.was_there(&entry.reference());
         brought.entries.retain(goes);
         let releases = self.releases.iter().rev();
         Ok(Inverse {
-            releases: releases.filter_map(|it| it.inverse(&self.before)).collect(),
+            releases: releases
+                .filter_map(|change| change.inverse(&self.before))
+                .collect(),
             objects,
             brought,
             awaited,
@@ -60,7 +68,8 @@ impl Plan {
     }
 }
 
-/// Returns an object as it was asked for, before anything was changed; an attempt that was interrupted may have stopped it.
+/// Returns an object with the fields that were requested before the plan. An interrupted attempt may have scaled it to
+/// zero, so its number of replicas is restored.
 fn as_asked_for(live: &Object) -> Result<Object, ObjectError> {
     started(Object::new(without_server_fields(without_injected(live)))?)
 }

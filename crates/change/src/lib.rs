@@ -1,25 +1,24 @@
-//! One engine for everything that a Solution has in a cluster: from what its parts want ([`DesiredObject`]), what the
-//! site has recorded ([`Inventory`]) and what is there ([`Live`]) to the steps that lead from one to the other
-//! ([`Plan`]).
+//! The planner: computes the steps from the recorded state ([`Inventory`]) and the live objects ([`Live`]) to the
+//! objects that a version requires ([`DesiredObject`]). The result is a [`Plan`].
 //!
-//! Pure functions, so that every decision can be tried in a table. This crate knows whose an object is, and in which
-//! order objects come and go. It must not ask a cluster, wait, or know the time, archives or registries: whoever calls
-//! reads before ([`Live`] says what was read) and carries the steps out afterwards, each decided once more by [`Claim`]
-//! on the object as it is then.
+//! All functions are pure, so that every decision can be tested as a table (decision 0033). This crate knows who owns
+//! an object, and in which order objects are created and removed. It must not read a cluster, wait, or know the time,
+//! archives or registries. The caller reads the live objects before planning, and applies the steps afterwards. Before
+//! each write it checks ownership again with [`Claim`] on the current object.
 //!
-//! Open `plan.rs` first: it puts all the others together.
+//! Open `plan.rs` first, which combines all other modules.
 //!
-//! | question | answer |
+//! | subject | types and functions |
 //! |---|---|
-//! | what is to be there | [`DesiredObject`], and in which order: [`Parts`], [`Stage`] |
-//! | what is recorded | [`Inventory`], [`Entry`], [`ReleaseEntry`] |
-//! | what is there | [`Live`], [`Seen`] |
-//! | whose is it | [`Claim`], [`Recorded`], [`NotOurs`] |
-//! | what is to be done | [`plan`], [`Plan`], [`Step`], [`ObjectChange`], [`ReleaseChange`] |
-//! | what leads back | [`Inverse`] |
-//! | what is taken away, and when | [`Removal`], [`Departure`] |
-//! | what has to stop meanwhile | [`stopped`], [`started`] |
-//! | whose number of pods counts | [`scaled`] |
+//! | desired objects and their order | [`DesiredObject`], [`Parts`], [`Stage`] |
+//! | recorded state | [`Inventory`], [`Entry`], [`ReleaseEntry`] |
+//! | live objects | [`Live`], [`Seen`] |
+//! | ownership | [`Claim`], [`Recorded`], [`NotOurs`] |
+//! | steps of a change | [`plan`], [`Plan`], [`Step`], [`ObjectChange`], [`ReleaseChange`] |
+//! | rollback | [`Inverse`] |
+//! | removal and its order | [`Removal`], [`Departure`] |
+//! | workloads stopped during a change | [`stopped`], [`started`] |
+//! | replicas set by another field manager | [`scaled`] |
 
 mod applied;
 mod desired;

@@ -1,21 +1,22 @@
-//! The objects that a plan is about, as they were read.
+//! The live objects that a plan is based on, read from the cluster before planning.
 
 use std::collections::BTreeMap;
 
 use deployer::{Object, ObjectIdentity, ObjectRef};
 
-/// The finding under the name of an object.
+/// The result of reading one object.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Seen {
-    /// The object is there.
+    /// The object exists.
     There(Object),
-    /// No object of the name is there; or the cluster does not have its kind.
+    /// The object does not exist, or the cluster does not serve its kind.
     Absent,
-    /// The object cannot be seen: this user may not look.
+    /// The user lacks the permission to read the object.
     Hidden,
 }
 
-/// The objects that were looked for, under whatever version of their API.
+/// The objects that were read, by group, kind, namespace and name. The version of the API is ignored, so that an object
+/// is found under any of its versions.
 #[derive(Clone, Debug, Default)]
 pub struct Live(BTreeMap<Key, Seen>);
 
@@ -39,7 +40,7 @@ impl From<ObjectIdentity<'_>> for Key {
 }
 
 impl Live {
-    /// Returns what is there of an object.
+    /// Returns a live object, if it exists and is readable.
     #[must_use]
     pub fn get(&self, object: &ObjectRef) -> Option<&Object> {
         match self.0.get(&object.identity().into()) {
@@ -48,7 +49,7 @@ impl Live {
         }
     }
 
-    /// Whether this user may not look at an object.
+    /// Returns true if the user lacks the permission to read an object.
     #[must_use]
     pub fn is_hidden(&self, object: &ObjectRef) -> bool {
         self.0.get(&object.identity().into()) == Some(&Seen::Hidden)
@@ -59,7 +60,7 @@ impl<'a> FromIterator<(&'a ObjectRef, Seen)> for Live {
     fn from_iter<I: IntoIterator<Item = (&'a ObjectRef, Seen)>>(seen: I) -> Self {
         let seen = seen.into_iter();
         Self(
-            seen.map(|(it, seen)| (it.identity().into(), seen))
+            seen.map(|(object, seen)| (object.identity().into(), seen))
                 .collect(),
         )
     }

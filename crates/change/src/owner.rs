@@ -1,4 +1,5 @@
-//! The owner of an object: one of another Solution, or of nobody, is never written or removed.
+//! Ownership of objects. Objects of another Solution or of a Helm release are never written or removed. Objects without
+//! an owner are written only if the user asked to adopt them. [`Claim::check`] is the rule for planning and for writing.
 
 use std::collections::BTreeSet;
 
@@ -79,22 +80,22 @@ pub enum NotOurs {
     },
 }
 
-/// The annotations in which Helm says which release an object is of: the release's name, and its namespace.
+/// The annotations with which Helm marks the objects of a release: the name of the release, and its namespace.
 pub const RELEASE: (&str, &str) = (
     "meta.helm.sh/release-name",
     "meta.helm.sh/release-namespace",
 );
 
-/// The owner of an object for Helm.
+/// The Helm release that owns an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder<'a> {
-    /// A release's, by namespace and name.
+    /// A release, by namespace and name.
     Release(&'a str, &'a str),
-    /// No release's.
+    /// No release.
     Nobody,
 }
 
-/// Returns the owner of an object by Helm's marks.
+/// Returns the Helm release that owns an object, by Helm's annotations.
 #[must_use]
 pub fn holder(live: &Object) -> Holder<'_> {
     let marks = live.annotations();
@@ -105,45 +106,46 @@ pub fn holder(live: &Object) -> Holder<'_> {
     }
 }
 
-/// Whether an object that is there, if any, may be written as one of the Solution's that no inventory names.
+/// Checks whether an object that no inventory lists may be written over the live one, by the label of its owner alone.
 pub fn check_owner(
     object: &Object,
     live: Option<&Object>,
     solution: &SolutionName,
 ) -> Result<(), NotOurs> {
-    // The default account is nobody's: only what was added to it is ours.
+    // The `default` ServiceAccount has no Solution label: it belongs to the namespace, and the Solution only adds its
+    // pull secret.
     match live {
         Some(live) if object.labels().contains_key(v::SOLUTION) => owner_of(live, solution),
         _ => Ok(()),
     }
 }
 
-/// The Solution that wants objects, and what speaks for it that they are its own.
+/// A Solution that claims objects, and the evidence for its claim.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim<'a> {
     /// The Solution.
     pub solution: &'a SolutionName,
-    /// Whether what is nobody's is taken over.
+    /// The choice between adopting and rejecting objects without an owner.
     pub adopt: Adopt,
-    /// The namespaces in which the site has recorded that the Solution is deployed; none where that is not known.
+    /// The namespaces in which the site has recorded a deployment of the Solution. `None` if they are not known.
     pub deployed: Option<&'a BTreeSet<Namespace>>,
 }
 
-/// The record that a site has of an object that is carried.
+/// The inventory's record of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recorded<'a> {
-    /// No object of this name was applied.
+    /// The inventory does not list the object.
     Nothing,
-    /// An object is applied, and its uid is not known yet.
+    /// The inventory lists the object without its UID.
     Some,
-    /// The uid of the one that was applied.
+    /// The UID of the object that was applied.
     This(&'a str),
 }
 
 impl Claim<'_> {
-    /// Whether an object that is there, if any, may be written as one that the Solution wants: names are the release's
-    /// own, so that another environment may have it already. What is recorded is believed, and not what labels say:
-    /// what stayed at a removal is nobody's.
+    /// Checks whether the Solution may write `desired` over the live object, if there is one. The publisher chose the
+    /// names, so another environment may use the same ones. The inventory decides, and not the labels: an object that
+    /// was kept at a removal no longer belongs to the Solution.
     pub fn check(
         &self,
         desired: &Object,
@@ -156,7 +158,7 @@ impl Claim<'_> {
         match live.labels().get(v::SOLUTION) {
             Some(owner) if *owner == self.solution.as_str() => {
                 let [desired, there] =
-                    [desired, live].map(|it| it.labels().get(v::NAMESPACE).copied());
+                    [desired, live].map(|object| object.labels().get(v::NAMESPACE).copied());
                 if desired == there {
                     self.check_labelled(live, recorded)
                 } else {
@@ -175,9 +177,10 @@ impl Claim<'_> {
         }
     }
 
-    /// Whether an object with the Solution's labels is the Solution's. Whoever may write in a namespace may give them
-    /// to any object there, so that they count only where nothing better is known: for what belongs to the whole
-    /// cluster, for data that stayed at a removal, and for what an operator has where one is deployed.
+    /// Checks whether a live object with the Solution's labels belongs to the Solution. A tenant can put these labels
+    /// on any object of a namespace. They are accepted only without better evidence: on cluster-scoped objects, on
+    /// volume claims that were kept at a removal, and on the objects of an operator in a namespace where one is
+    /// deployed.
     fn check_labelled(&self, live: &Object, recorded: Recorded<'_>) -> Result<(), NotOurs> {
         let is_believed = match recorded {
             Recorded::Some => true,
@@ -185,7 +188,10 @@ impl Claim<'_> {
             Recorded::Nothing => {
                 let stayed = live.gvk().kind == "PersistentVolumeClaim";
                 let of_operator = live.labels().contains_key(v::ENVIRONMENT);
-                let is_deployed = || self.deployed.is_some_and(|it| !was_left(live, it));
+                let is_deployed = || {
+                    self.deployed
+                        .is_some_and(|namespaces| !was_left(live, namespaces))
+                };
                 live.namespace().is_none() || stayed || of_operator && is_deployed()
             }
         };
@@ -198,10 +204,13 @@ impl Claim<'_> {
         })
     }
 
-    /// Whether an object that says it is another environment's was left behind there.
+    /// Checks whether an object labelled for another environment was kept when the Solution was removed there.
     fn check_elsewhere(&self, live: &Object) -> Result<(), NotOurs> {
         let (solution, object) = (self.solution.clone(), live.reference().to_string());
-        if !self.deployed.is_some_and(|it| was_left(live, it)) {
+        if !self
+            .deployed
+            .is_some_and(|namespaces| was_left(live, namespaces))
+        {
             let environment = live.labels().get(v::ENVIRONMENT).copied();
             return Err(NotOurs::Elsewhere {
                 solution,
@@ -220,7 +229,8 @@ impl Claim<'_> {
     }
 }
 
-/// Returns where an object says that it belonged. A namespace that stayed behind no longer says to which environment.
+/// Returns the environment or namespace that an object names in its labels. A namespace that was kept at a removal no
+/// longer names its environment.
 fn place_of(live: &Object) -> String {
     let labels = live.labels();
     let says = |name| labels.get(name).copied();
@@ -230,7 +240,7 @@ fn place_of(live: &Object) -> String {
     }
 }
 
-/// Whether the Solution is not deployed where an object says that it belongs.
+/// Checks whether the Solution is no longer deployed in the place that the labels of an object name.
 fn was_left(live: &Object, deployed: &BTreeSet<Namespace>) -> bool {
     let labels = live.labels();
     let place = labels.get(v::NAMESPACE).copied().or(live.namespace());
@@ -238,7 +248,7 @@ fn was_left(live: &Object, deployed: &BTreeSet<Namespace>) -> bool {
     place.is_some_and(|place| !deployed.contains(&place))
 }
 
-/// Whether an object is one of the Solution's.
+/// Checks that an object is labelled as the Solution's.
 pub fn owner_of(live: &Object, solution: &SolutionName) -> Result<(), NotOurs> {
     let labels = live.labels();
     let owner = labels.get(v::SOLUTION).copied();
@@ -251,8 +261,8 @@ pub fn owner_of(live: &Object, solution: &SolutionName) -> Result<(), NotOurs> {
     })
 }
 
-/// Whether an object is one of the Solution's and the very one of this uid, if that is known: another one may have been
-/// made under its name.
+/// Checks that an object is labelled as the Solution's and has this UID, if it is known. Otherwise another actor may
+/// have deleted the object and created one with the same name.
 pub fn is_that(live: &Object, uid: Option<&str>, solution: &SolutionName) -> Result<(), NotOurs> {
     owner_of(live, solution)?;
     if uid.is_some_and(|uid| live.uid() != Some(uid)) {
@@ -314,7 +324,7 @@ mod tests {
         }
     }
 
-    /// An object of the namespace `prod`, as somebody labelled it.
+    /// Returns an object of the namespace `prod` with labels that a tenant may have set.
     fn labelled(kind: &str, labels: &Value) -> Object {
         let metadata = json!({ "name": "a", "namespace": "prod", "uid": "1", "labels": labels });
         let object = json!({ "apiVersion": "v1", "kind": kind, "metadata": metadata });
@@ -344,7 +354,7 @@ mod tests {
             (Recorded::Nothing, false),
             (Recorded::This("2"), false),
             (Recorded::This("1"), true),
-            // An interruption left it.
+            // An interrupted change created it.
             (Recorded::Some, true),
         ] {
             assert_eq!(
@@ -353,15 +363,15 @@ mod tests {
                 "{recorded:?}"
             );
         }
-        // It holds data, and stayed when the Solution was removed.
+        // The claim holds data, and was kept when the Solution was removed.
         let claim = labelled("PersistentVolumeClaim", &ours);
         assert!(takes(&claim, &nowhere, Recorded::Nothing));
         assert!(!takes(&claim, &nowhere, Recorded::This("2")));
-        // Nobody's namespace has it.
+        // A cluster-scoped object cannot be labelled by a tenant.
         made["metadata"]["namespace"] = Value::Null;
         let made = Object::new(made).unwrap();
         assert!(takes(&made, &nowhere, Recorded::Nothing));
-        // It may be an operator's, where there is one.
+        // The object may be an operator's in a namespace where the Solution is deployed.
         let of_operator = json!({ v::SOLUTION: "shop", v::ENVIRONMENT: "prod" });
         let of_operator = labelled("Service", &of_operator);
         assert!(!takes(&of_operator, &nowhere, Recorded::Nothing));

@@ -1,15 +1,16 @@
-//! The parts of a Solution besides its operator, and the order in which they are brought.
+//! The parts of a Solution besides its operator, and their order. [`Parts::in_order`] sorts them by their declared
+//! dependencies, with the parts that the operator needs first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::SetName;
 
-/// A set of objects or a release of a chart: both share one space of names, and one order.
+/// A set of manifests or a chart release. Both share one namespace of names and one order.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
     /// The name of the part.
     pub name: &'a str,
-    /// The parts that have to work before it is brought.
+    /// The parts that must be ready before this one is applied.
     pub needs: &'a [SetName],
 }
 
@@ -17,12 +18,12 @@ pub struct Part<'a> {
 #[derive(Clone, Debug, Default)]
 pub struct Parts<'a> {
     parts: Vec<Part<'a>>,
-    /// The parts that the operator needs, with those that they need.
+    /// The parts that the operator needs, directly or indirectly.
     first: BTreeSet<&'a str>,
 }
 
 impl<'a> Parts<'a> {
-    /// Orders the parts as the manifest does, with the names of those that the operator needs.
+    /// Creates the parts in the order of the manifest. `operator_needs` are the parts that the operator needs.
     #[must_use]
     pub fn new(parts: Vec<Part<'a>>, operator_needs: &'a [SetName]) -> Self {
         let mut parts = Self {
@@ -33,21 +34,21 @@ impl<'a> Parts<'a> {
         parts
     }
 
-    /// Whether the operator needs a part, by itself or by another one that it needs.
+    /// Checks whether the operator needs a part, directly or indirectly.
     #[must_use]
     pub(crate) fn is_before_the_operator(&self, name: &str) -> bool {
         self.first.contains(name)
     }
 
-    /// Returns the names of these parts, and of those that they need.
+    /// Returns these parts with all parts that they need, directly or indirectly.
     #[must_use]
     pub fn with_needs(&self, names: &'a [SetName]) -> BTreeSet<&'a str> {
         let mut left: Vec<&str> = names.iter().map(SetName::as_str).collect();
         let mut needed = BTreeSet::new();
         while let Some(name) = left.pop() {
             if needed.insert(name) {
-                let parts = self.parts.iter().filter(|it| it.name == name);
-                left.extend(parts.flat_map(|it| it.needs).map(SetName::as_str));
+                let parts = self.parts.iter().filter(|part| part.name == name);
+                left.extend(parts.flat_map(|part| part.needs).map(SetName::as_str));
             }
         }
         needed
@@ -56,13 +57,13 @@ impl<'a> Parts<'a> {
     /// Returns the parts that the operator or another part needs.
     #[must_use]
     pub fn needed(&self) -> BTreeSet<&'a str> {
-        let needs = self.parts.iter().flat_map(|it| it.needs);
+        let needs = self.parts.iter().flat_map(|part| part.needs);
         let needs = needs.map(SetName::as_str);
         needs.chain(self.first.iter().copied()).collect()
     }
 
-    /// Returns the names of all parts in the order in which they are brought: what the operator needs first, each behind
-    /// those that it needs itself.
+    /// Returns the names of all parts in the order of installation: the parts that the operator needs first, and each
+    /// part after its own dependencies.
     #[must_use]
     pub fn in_order(&self) -> Vec<&'a str> {
         let mut parts = self.parts.clone();
@@ -72,11 +73,11 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The places of the parts, each after those it needs; else in their own order. The validator refuses circles; parts that
-/// are left out keep nobody waiting.
+/// Returns the positions of the parts, each after its dependencies and otherwise in the given order. The validator
+/// rejects cycles; a dependency that is not in `parts` is ignored.
 fn sorted(parts: &[Part<'_>]) -> Vec<usize> {
     let numbered = parts.iter().enumerate();
-    let by_name: BTreeMap<&str, usize> = numbered.map(|(at, it)| (it.name, at)).collect();
+    let by_name: BTreeMap<&str, usize> = numbered.map(|(at, part)| (part.name, at)).collect();
     let mut waiting = vec![0; parts.len()];
     let mut needed_by = vec![Vec::new(); parts.len()];
     for (at, part) in parts.iter().enumerate() {
@@ -105,7 +106,7 @@ mod tests {
     use super::*;
 
     fn names(names: &[&str]) -> Vec<SetName> {
-        names.iter().map(|it| it.parse().unwrap()).collect()
+        names.iter().map(|name| name.parse().unwrap()).collect()
     }
 
     #[test]

@@ -1,4 +1,8 @@
-//! The plan of what has to be done so that what is wanted is there, and nothing else of what was recorded.
+//! The plan of a change. [`plan`] compares the desired state with the inventory and the live objects, and returns the
+//! steps to apply, the objects to prune, the inventories before and after, and the reasons that block the change.
+//!
+//! A plan is only data. [`Plan::digest`] identifies its effects, so that an approved plan can be compared with the one
+//! that is applied later.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
@@ -23,7 +27,7 @@ use crate::stage::intercepts;
 use crate::step::{Action, ObjectChange, Step};
 use crate::vocabulary as v;
 
-/// An object that is to be removed and made anew, as `StatefulSet/db`.
+/// An object that the user asked to delete and create again, written as `StatefulSet/db`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Recreate {
@@ -34,7 +38,7 @@ pub struct Recreate {
 }
 
 impl Recreate {
-    /// Whether it means an object.
+    /// Checks whether the request is for an object.
     #[must_use]
     pub fn is(&self, object: &ObjectRef) -> bool {
         self.kind == object.gvk.kind && self.name == object.name
@@ -75,43 +79,44 @@ impl fmt::Display for Recreate {
     }
 }
 
-/// The fate of an entry that nothing wants any more.
+/// The action on an inventory entry that the new version no longer contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The object of the entry is removed.
+    /// The object is deleted.
     Goes,
-    /// The entry stays, and its object stays.
+    /// The object and its entry are kept.
     Stays,
-    /// The object of the entry stays, as somebody else's.
+    /// The object is kept and handed over to another owner.
     HandedOver,
 }
 
-/// The state that a version wants of the place that it is deployed to.
+/// The state that a version requires in its namespace.
 #[derive(Debug)]
 pub struct DesiredState<'a> {
-    /// The objects: first the operator's, then part by part in their order, each part's by stage.
+    /// The objects: the operator's first, then those of each part in the order of the parts, sorted by stage within a
+    /// part.
     pub objects: Vec<DesiredObject>,
-    /// The releases that Helm brings.
+    /// The releases that Helm installs.
     pub releases: &'a [&'a str],
-    /// The parts, in whose order all of it is brought.
+    /// The parts, which define the order of objects and releases.
     pub parts: &'a Parts<'a>,
-    /// Entries that are left alone: what is installed once.
+    /// The entries that are left unchanged, because their parts are installed only once.
     pub kept: Vec<Entry>,
-    /// The sets that are applied before a removal.
+    /// The sets to apply before a removal.
     pub cleanup: Vec<SetName>,
 }
 
-/// The choices by which a plan is made.
+/// The inputs of a plan besides the desired, recorded and live state.
 pub struct Policy<'a> {
-    /// The claim of the Solution that wants it.
+    /// The claim of the Solution to its objects.
     pub claim: Claim<'a>,
-    /// The objects that somebody asks to be made anew.
+    /// The objects that the user asked to recreate.
     pub recreate: &'a BTreeSet<Recreate>,
-    /// The Deployment that an operator of the Solution has there.
+    /// The Deployment that an operator of the Solution has in the namespace.
     pub operator: &'a ObjectRef,
-    /// Definitions that stay as newer versions wrote them.
+    /// The CustomResourceDefinitions that a newer version wrote, which are left unchanged.
     pub newer: &'a BTreeMap<ObjectRef, Version>,
-    /// The fate of an entry that nothing wants any more.
+    /// The decision about an entry that the new version no longer contains.
     pub fate: &'a dyn Fn(&Entry) -> Fate,
 }
 
@@ -123,46 +128,48 @@ impl fmt::Debug for Policy<'_> {
     }
 }
 
-/// A definition that stays as a newer version wrote it.
+/// A CustomResourceDefinition that is left unchanged because a newer version wrote it.
 #[derive(Clone, Debug)]
 pub struct Newer {
-    /// The definition that is there.
+    /// The live CustomResourceDefinition.
     pub live: Object,
     /// The version that wrote it.
     pub version: Version,
 }
 
-/// The steps of a change, and the records before and after it.
+/// The steps of a change, with the inventories before and after it.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
-    /// The steps, in their order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
-    /// The inventory that will be recorded, with the uids that are known already.
+    /// The inventory to record, with the UIDs that are already known.
     pub inventory: Inventory,
-    /// The inventory that is recorded.
+    /// The recorded inventory.
     pub before: Inventory,
-    /// The entries that are left alone.
+    /// The entries that are left unchanged.
     pub kept: Vec<Entry>,
-    /// Definitions that are left alone.
+    /// The CustomResourceDefinitions that are left unchanged.
     pub newer: Vec<Newer>,
-    /// The objects that go once all else works, as they were seen. Only what a plan showed is removed: whoever may
-    /// write in the namespace can make more that looks like ours at any time.
+    /// The live objects to delete after everything else is ready. Only objects listed here are deleted, because a
+    /// tenant can create further objects with the same labels at any time.
     pub stale: Vec<Object>,
-    /// The objects that a release brings from now on, as they were seen: each stays the object that it is.
+    /// The live objects that the new version contains in a chart release. Helm takes over the existing objects.
     pub handed: Vec<Object>,
-    /// The changes of releases, in the order in which they are brought.
+    /// The changes of releases, in the order of installation.
     pub releases: Vec<ReleaseChange>,
-    /// The releases that nothing wants any more, in the order in which they are uninstalled.
+    /// The releases that the new version no longer contains, in the order of their removal.
     pub departing: Vec<ReleaseEntry>,
-    /// The objects that have the name of something that would go, and are not what was applied.
+    /// The live objects that have the name of an object to delete, but are not the ones that were applied.
     pub left: Vec<ObjectRef>,
-    /// The objects in the way.
+    /// The objects that block the change because of their owners.
     pub obstacles: Vec<NotOurs>,
 }
 
-/// Returns the steps from what is recorded and `live` to the desired `state`.
+/// Returns the steps from the recorded inventory `before` and the `live` objects to the desired `state`.
 ///
-/// Fails where an object gets too deep by what is added to it.
+/// # Errors
+///
+/// Fails if adding the project's annotations makes an object too deeply nested.
 pub fn plan(
     state: DesiredState<'_>,
     before: Inventory,
@@ -195,6 +202,7 @@ pub fn plan(
     plan.know(&changes);
     plan.steps = steps(changes, state.releases, state.parts);
     if !stopped.is_empty() {
+        // Data and definitions of the new form may be written before the old workloads stop, but no pod may start.
         let first = plan.steps.iter().position(Step::runs);
         let at = first.unwrap_or(plan.steps.len());
         plan.steps.insert(at, Step::Stop(stopped));
@@ -203,7 +211,7 @@ pub fn plan(
 }
 
 impl Plan {
-    /// Returns what becomes of a wanted object, if anything does.
+    /// Returns the change of a desired object, or `None` if it stays unchanged.
     fn change(
         &mut self,
         mut desired: DesiredObject,
@@ -211,7 +219,7 @@ impl Plan {
         policy: &Policy<'_>,
     ) -> Result<Option<ObjectChange>, ObjectError> {
         if desired.tenure == Tenure::Shared {
-            // It comes some time after its namespace, and that changes nothing of a plan.
+            // Kubernetes creates the account some time after its namespace. Both cases must give the same plan.
             return Ok(Some(ObjectChange {
                 desired,
                 action: Action::Create,
@@ -221,17 +229,26 @@ impl Plan {
         let reference = desired.object.reference().clone();
         let live = live.get(&reference);
         let runs = Runs::of(&desired.object, live, &self.before);
-        let is_asked_for = || policy.recreate.iter().any(|it| it.is(&reference));
+        let is_asked_for = || {
+            policy
+                .recreate
+                .iter()
+                .any(|recreate| recreate.is(&reference))
+        };
         if runs == Runs::Done && !(live.is_some() && is_asked_for()) {
-            // It stays the one that ran, though it may be gone.
-            let done = self.before.find(&reference).and_then(|it| it.uid.clone());
+            // The entry keeps the UID of the object that ran, even if that was deleted since.
+            let done = self
+                .before
+                .find(&reference)
+                .and_then(|entry| entry.uid.clone());
             let done = done.map(|uid| (reference.clone(), uid));
             self.inventory = self.inventory.seen(&done.into_iter().collect());
             return Ok(None);
         }
         desired.object = marked(desired.object, live)?;
         let kept = scaled(&desired.object, live)?;
-        // How many pods an operator has is the archive's to say.
+        // The number of replicas of the operator's own Deployment comes from the archive, even if another field manager
+        // has scaled it.
         let is_scaled = desired.part.is_some() && kept != desired.object;
         let recorded = self.recorded(&desired, None);
         let checked = policy.claim.check(&desired.object, live, recorded);
@@ -261,13 +278,14 @@ impl Plan {
         }))
     }
 
-    /// Whether an object is the very one that is recorded.
+    /// Checks whether a live object is the recorded one.
     fn believes(&self, live: &Object) -> bool {
         let recorded = self.before.find(live.reference());
-        recorded.is_some_and(|it| it.uid.as_deref() == live.uid())
+        recorded.is_some_and(|entry| entry.uid.as_deref() == live.uid())
     }
 
-    /// Returns what is recorded of a wanted object, once this change may have `written` one of this uid.
+    /// Returns the record of a desired object. `written` is the UID of the object that this change has already created
+    /// under the name.
     fn recorded<'r>(&'r self, desired: &DesiredObject, written: Option<&'r str>) -> Recorded<'r> {
         if matches!(desired.tenure, Tenure::Named | Tenure::Sensitive) {
             return Recorded::Some;
@@ -276,12 +294,15 @@ impl Plan {
             return Recorded::This(uid);
         }
         let reference = desired.object.reference();
-        let seen = self.inventory.find(reference).filter(|it| it.uid.is_some());
+        let seen = self
+            .inventory
+            .find(reference)
+            .filter(|entry| entry.uid.is_some());
         Recorded::from(seen.or_else(|| self.before.find(reference)))
     }
 
-    /// Whether an object that is there now, if any, may still be written as the plan says. `written` is the uid of the one
-    /// that was written under its name meanwhile, if one was.
+    /// Checks whether the plan may still write an object, given the current live object. `written` is the UID of the
+    /// object that this change has already created under the name.
     pub fn check(
         &self,
         desired: &DesiredObject,
@@ -293,22 +314,22 @@ impl Plan {
             return Ok(());
         }
         let recorded = match self.recorded(desired, written) {
-            // The answer to its creation may have been lost.
+            // The API server may have created the object although its answer was lost.
             Recorded::Nothing if desired.part.is_none() => Recorded::Some,
             recorded => recorded,
         };
         claim.check(&desired.object, live, recorded)
     }
 
-    /// Whether nobody has put another object in the place of one that nothing of others may be believed in.
+    /// Checks whether an object with sensitive content is still the recorded one. Always true for other objects.
     #[must_use]
     pub fn is_untouched(&self, desired: &DesiredObject, live: Option<&Object>) -> bool {
         let known = self.inventory.find(desired.object.reference());
-        let known = known.and_then(|it| it.uid.as_deref());
+        let known = known.and_then(|entry| entry.uid.as_deref());
         desired.tenure != Tenure::Sensitive || live.is_none_or(|live| live.uid() == known)
     }
 
-    /// Finds out what becomes of the entries that nothing wants any more.
+    /// Decides about the entries that the new version no longer contains.
     fn part_with(&mut self, live: &Live, policy: &Policy<'_>) {
         let beyond: Vec<Entry> = self.before.beyond(&self.inventory).cloned().collect();
         for entry in beyond {
@@ -327,14 +348,15 @@ impl Plan {
                 }
             }
         }
-        // Nothing may refuse what follows.
-        self.stale.sort_by_key(|it| !intercepts(it.reference()));
+        // Webhooks are deleted first, so that they cannot reject the deletions that follow.
+        self.stale
+            .sort_by_key(|object| !intercepts(object.reference()));
     }
 
-    /// Returns what stops, and has made anew what cannot become what takes its place.
+    /// Returns the workloads to stop. A stopped workload that cannot be updated to its successor is replaced.
     fn stop(&self, changes: &mut [ObjectChange], operator: &ObjectRef) -> Vec<Object> {
         let live = changes.iter().filter_map(ObjectChange::live);
-        let newer = self.newer.iter().map(|it| &it.live);
+        let newer = self.newer.iter().map(|newer| &newer.live);
         let live: Vec<&Object> = live.chain(newer).chain(&self.stale).collect();
         let objects: Vec<&Object> = changes.iter().map(ObjectChange::object).collect();
         let stopped = form::stopping(&live, &objects, operator);
@@ -343,7 +365,7 @@ impl Plan {
             if let Action::Update(live) = &change.action
                 && stopped
                     .iter()
-                    .any(|it| it.reference().is_same_object(live.reference()))
+                    .any(|object| object.reference().is_same_object(live.reference()))
                 && form::is_unfit(live, &change.desired.object)
             {
                 change.action = Action::Replace(live.clone());
@@ -352,13 +374,16 @@ impl Plan {
         stopped
     }
 
-    /// Records which objects those are that are there and stay what they are.
+    /// Records the UIDs of live objects that are updated or left unchanged.
     fn know(&mut self, changes: &[ObjectChange]) {
-        let updated = changes.iter().filter_map(|it| match &it.action {
-            Action::Update(live) => Some((it.desired.object.reference(), live)),
+        let updated = changes.iter().filter_map(|change| match &change.action {
+            Action::Update(live) => Some((change.desired.object.reference(), live)),
             Action::Create | Action::Replace(_) => None,
         });
-        let newer = self.newer.iter().map(|it| (it.live.reference(), &it.live));
+        let newer = self
+            .newer
+            .iter()
+            .map(|newer| (newer.live.reference(), &newer.live));
         let uid = |(reference, live): (&ObjectRef, &Object)| {
             (reference.clone(), live.uid().unwrap_or_default().to_owned())
         };
@@ -366,8 +391,8 @@ impl Plan {
         self.inventory = self.inventory.seen(&uids);
     }
 
-    /// Adds what becomes of the releases, which is known only once that of the objects is. Those of the objects that would go
-    /// are handed to Helm that a release brings from now on.
+    /// Adds the changes of the releases, which can be rendered only after the changes of the objects are known. Objects
+    /// to delete that a release now contains are handed over to Helm.
     #[must_use]
     pub fn with_releases<'o>(
         mut self,
@@ -375,21 +400,26 @@ impl Plan {
         departing: Vec<ReleaseEntry>,
         brought: impl IntoIterator<Item = &'o Object>,
     ) -> Self {
-        let brought = brought.into_iter().map(|it| it.reference().identity());
+        let brought = brought
+            .into_iter()
+            .map(|object| object.reference().identity());
         let brought: BTreeSet<_> = brought.collect();
         let stale = std::mem::take(&mut self.stale).into_iter();
-        let is_brought = |it: &Object| brought.contains(&it.reference().identity());
+        let is_brought = |object: &Object| brought.contains(&object.reference().identity());
         (self.handed, self.stale) = stale.partition(is_brought);
-        self.inventory.releases = releases.iter().map(|it| it.entry.clone()).collect();
+        self.inventory.releases = releases
+            .iter()
+            .map(|release| release.entry.clone())
+            .collect();
         self.releases = releases;
         self.departing = departing;
         self
     }
 
-    /// Whether Helm has anything to do.
+    /// Returns true if Helm has to run.
     #[must_use]
     pub fn changes_releases(&self) -> bool {
-        !self.departing.is_empty() || self.releases.iter().any(|it| it.step.changes())
+        !self.departing.is_empty() || self.releases.iter().any(|release| release.step.changes())
     }
 
     /// Returns all changes, in the order of the steps.
@@ -400,26 +430,28 @@ impl Plan {
         })
     }
 
-    /// Returns all objects as they are applied.
+    /// Returns all desired objects, in the order in which they are applied.
     pub fn objects(&self) -> impl Iterator<Item = &Object> {
         self.changes().map(ObjectChange::object)
     }
 
-    /// Returns the operator's objects as they are applied.
+    /// Returns the desired objects of the operator.
     pub fn of_operator(&self) -> impl Iterator<Item = &Object> {
-        let own = self.changes().filter(|it| it.desired.part.is_none());
+        let own = self
+            .changes()
+            .filter(|change| change.desired.part.is_none());
         own.map(ObjectChange::object)
     }
 
-    /// Returns the objects of the other parts as they are applied, each with its part.
+    /// Returns the desired objects of all other parts, each with its part.
     pub fn of_parts(&self) -> impl Iterator<Item = (&SetName, &Object)> {
         self.changes()
-            .filter_map(|it| Some((it.desired.part.as_ref()?, it.object())))
+            .filter_map(|change| Some((change.desired.part.as_ref()?, change.object())))
     }
 
-    /// Returns what is there of all that is wanted or goes.
+    /// Returns the live objects that are updated, replaced, left unchanged, handed over or deleted.
     pub fn live(&self) -> impl Iterator<Item = &Object> {
-        let newer = self.newer.iter().map(|it| &it.live);
+        let newer = self.newer.iter().map(|newer| &newer.live);
         self.changes()
             .filter_map(ObjectChange::live)
             .chain(newer)
@@ -427,22 +459,22 @@ impl Plan {
             .chain(&self.stale)
     }
 
-    /// Whether a wanted object was there when this was planned.
+    /// Checks whether a desired object existed when the plan was made.
     #[must_use]
     pub fn was_there(&self, object: &ObjectRef) -> bool {
-        let newer = self.newer.iter().map(|it| &it.live);
+        let newer = self.newer.iter().map(|newer| &newer.live);
         let mut there = self.changes().filter_map(ObjectChange::live).chain(newer);
-        there.any(|it| it.reference().is_same_object(object))
+        there.any(|live| live.reference().is_same_object(object))
     }
 
-    /// Returns the entries of what goes, and what is there of them.
+    /// Returns the entries of the objects to delete, with their UIDs, and the live objects.
     #[must_use]
     pub fn dropped(&self) -> (Inventory, Live) {
         let stale = self.stale.iter();
-        let live = stale.map(|it| (it.reference(), Seen::There(it.clone())));
+        let live = stale.map(|object| (object.reference(), Seen::There(object.clone())));
         let live: Live = live.collect();
         let entries = self.before.beyond(&self.inventory);
-        let entries = entries.filter(|it| live.get(&it.reference()).is_some());
+        let entries = entries.filter(|entry| live.get(&entry.reference()).is_some());
         let uid = |live: &Object| Some((live.reference().clone(), live.uid()?.to_owned()));
         let uids: BTreeMap<ObjectRef, String> = self.stale.iter().filter_map(uid).collect();
         let recorded = Inventory {
@@ -452,19 +484,19 @@ impl Plan {
         (recorded.seen(&uids), live)
     }
 
-    /// Whether an operator ran before.
+    /// Returns true if an operator is recorded.
     #[must_use]
     pub fn had_operator(&self) -> bool {
         let mut entries = self.before.entries.iter();
-        entries.any(|it| it.part.is_none() && it.kind == "Deployment")
+        entries.any(|entry| entry.part.is_none() && entry.kind == "Deployment")
     }
 
-    /// Returns what is removed and made anew, as it was seen.
+    /// Returns the live objects that are deleted and created again.
     pub fn replaced(&self) -> impl Iterator<Item = &Object> {
         self.changes().filter_map(ObjectChange::replaced)
     }
 
-    /// Returns what stops before what takes its place starts.
+    /// Returns the workloads that are stopped before their successors start.
     #[must_use]
     pub fn stopped(&self) -> &[Object] {
         let mut steps = self.steps.iter();
@@ -475,7 +507,7 @@ impl Plan {
         stopped.unwrap_or_default()
     }
 
-    /// Whether all objects and releases stay what they are, and are recorded as they are to be.
+    /// Returns true if the plan changes no object, no release and no record.
     #[must_use]
     pub fn keeps_all(&self) -> bool {
         self.inventory == self.before
@@ -485,15 +517,21 @@ impl Plan {
             && !self.changes_releases()
     }
 
-    /// Returns what another plan for the same must be equal in, so that what was shown is what is done: everything that is
-    /// written, and over which objects. The content of what is shared is not in it: whoever may change it would keep
-    /// changes away, and it is read again when it is written.
+    /// Returns the digest by which an approved plan is compared with a later one: all content that is written, and the
+    /// UIDs of the objects that it overwrites. The content of shared objects is excluded. Otherwise a tenant could
+    /// block every change by editing them, and they are read again when they are written.
     #[must_use]
     pub fn digest(&self) -> Digest {
         let steps: Vec<Value> = self.steps.iter().filter_map(Step::shown).collect();
         let newer = self.newer.iter();
         let newer: Vec<Value> = newer
-            .map(|it| json!([it.live.reference().to_string(), it.live.uid(), it.version]))
+            .map(|newer| {
+                json!([
+                    newer.live.reference().to_string(),
+                    newer.live.uid(),
+                    newer.version
+                ])
+            })
             .collect();
         let all = json!({
             "steps": steps,
@@ -507,7 +545,7 @@ impl Plan {
     }
 }
 
-/// Names objects of another environment in one obstacle, behind all others.
+/// Merges the blockers of each other environment into one, after all other blockers.
 fn together(obstacles: Vec<NotOurs>) -> Vec<NotOurs> {
     let mut elsewhere = BTreeMap::<_, Vec<String>>::new();
     let mut all = Vec::new();
@@ -535,12 +573,12 @@ fn together(obstacles: Vec<NotOurs>) -> Vec<NotOurs> {
     all
 }
 
-/// Whether an object that runs once has to run.
+/// The decision whether an object that runs once, such as a Job, has to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Runs {
-    /// The object was made of the same and is done, and may have been removed since.
+    /// The object completed with the same inputs, and may have been deleted since.
     Done,
-    /// An object that was made of something else is in its place.
+    /// The live object has other inputs and is replaced.
     Anew,
     /// The object is applied like any other.
     AsItIs,
@@ -557,7 +595,8 @@ impl Runs {
                 let is_same = live.annotations().get(v::CHOSEN) == of.get(v::CHOSEN);
                 match settled(live) {
                     _ if is_same => Self::AsItIs,
-                    // Its template stays what it is, and what it was made for is done.
+                    // The pod template of a Job is immutable. A Job that completed has done its work, so that changed
+                    // site settings do not run it again.
                     Settled::Ready => Self::Done,
                     Settled::Pending(_) | Settled::Failed(_) => Self::Anew,
                 }
@@ -574,7 +613,8 @@ impl Runs {
     }
 }
 
-/// Returns an object with the mark that says that it goes with the deployment, if it is a namespace that is made here.
+/// Returns an object, with the annotation that allows deleting it with the deployment if it is a namespace that the
+/// deployment creates.
 pub fn marked(object: Object, live: Option<&Object>) -> Result<Object, ObjectError> {
     let is_made = live.is_none_or(|live| live.annotations().contains_key(v::CREATED));
     if object.gvk().kind != "Namespace" || !is_made {
@@ -585,8 +625,8 @@ pub fn marked(object: Object, live: Option<&Object>) -> Result<Object, ObjectErr
     Object::new(value)
 }
 
-/// Returns the changes as steps: those of the operator, whose pods come behind the parts that they need and before all
-/// others, and those of the parts with the releases, part by part.
+/// Groups the changes into steps. The operator's objects come first, but its workloads wait for the parts that the
+/// operator needs. The remaining parts follow in their order, each with its release.
 fn steps(changes: Vec<ObjectChange>, releases: &[&str], parts: &Parts<'_>) -> Vec<Step> {
     let mut left: VecDeque<ObjectChange> = changes.into();
     let mut before = stages(of_part(&mut left, None));
@@ -608,15 +648,15 @@ fn steps(changes: Vec<ObjectChange>, releases: &[&str], parts: &Parts<'_>) -> Ve
     [before, pods, behind].concat()
 }
 
-/// Takes the changes of a part from the front.
+/// Takes the changes of one part from the front of the queue.
 fn of_part(left: &mut VecDeque<ObjectChange>, part: Option<&str>) -> Vec<ObjectChange> {
-    let is_its = |it: &ObjectChange| it.desired.part.as_ref().map(SetName::as_str) == part;
-    let count = left.iter().take_while(|it| is_its(it)).count();
+    let is_its = |change: &ObjectChange| change.desired.part.as_ref().map(SetName::as_str) == part;
+    let count = left.iter().take_while(|change| is_its(change)).count();
     left.drain(..count).collect()
 }
 
-/// Returns the changes of one part as steps, stage by stage. A record that lies among them is a step of its own: it says
-/// that the others are there.
+/// Groups the changes of one part into steps by stage. A record is a separate step, because it states that the
+/// objects before it exist.
 fn stages(changes: Vec<ObjectChange>) -> Vec<Step> {
     let mut steps: Vec<Step> = Vec::new();
     let mut after_record = false;

@@ -1,4 +1,5 @@
-//! The entry of a release of a Helm chart in the inventory.
+//! The inventory entry of a Helm release. It records each revision that was stored through `solution`, so that a forged
+//! or modified release Secret is detected.
 
 use std::fmt;
 
@@ -10,50 +11,51 @@ use sha2::{Digest as _, Sha256};
 
 use crate::vocabulary as v;
 
-/// A release, as it is found again.
+/// The record of one Helm release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReleaseEntry {
     /// The name of the release.
     pub name: ReleaseName,
-    /// The namespace that it is installed in.
+    /// The namespace of the release.
     pub namespace: Namespace,
     /// The chart of the release.
     pub chart: ChartName,
-    /// The version of its chart.
+    /// The version of the chart.
     pub version: ChartVersion,
-    /// Helm's revision that this brought; none as long as it has only begun.
+    /// The revision that the last change created. `None` while the first installation is in progress.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
-    /// The digest of all that Helm was given.
+    /// The digest of all inputs of Helm.
     pub inputs: Digest,
-    /// The revisions, as Helm has stored them through us: others are not from here.
+    /// The revisions that were stored through `solution`. Any other revision was created by another actor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub revisions: Vec<RevisionEntry>,
-    /// Whether something else of the deployment needs it: then it goes last.
+    /// True if another part of the deployment needs the release, so that it is uninstalled last.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needed: bool,
 }
 
-/// A revision of a release, as it is known again. Whoever may write Secrets in its namespace may have made another one, or
-/// changed it.
+/// The record of one stored revision. A tenant who can write Secrets in the namespace may have forged or modified the
+/// stored revision.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RevisionEntry {
     /// The number of the revision.
     pub revision: u32,
-    /// The uid of its Secret; none as long as nobody knows whether it was made.
+    /// The UID of the revision's Secret. `None` while it is unknown whether the Secret was created.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
-    /// The digest of what it holds.
+    /// The digest of the stored content.
     pub digest: Digest,
-    /// The digest of what was about to be stored in its place: it holds one of both.
+    /// The digest of content that was about to be stored. After an interruption, the Secret has this content or the one
+    /// of `digest`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coming: Option<Digest>,
 }
 
 impl RevisionEntry {
-    /// Returns a revision that is about to be stored for the first time.
+    /// Returns the record of a revision before it is stored for the first time.
     #[must_use]
     pub fn new(revision: u32, secret: &Value) -> Self {
         Self {
@@ -64,7 +66,7 @@ impl RevisionEntry {
         }
     }
 
-    /// Returns the same revision, about to be stored like this.
+    /// Returns the record of the same revision before it is stored with new content.
     #[must_use]
     pub fn becoming(&self, secret: &Value) -> Self {
         Self {
@@ -73,7 +75,7 @@ impl RevisionEntry {
         }
     }
 
-    /// Returns the same revision, once it was stored and has this uid.
+    /// Returns the record of the same revision after it was stored, with the UID of its Secret if it is known.
     #[must_use]
     pub fn stored(&self, uid: Option<&str>) -> Self {
         Self {
@@ -84,7 +86,7 @@ impl RevisionEntry {
         }
     }
 
-    /// Whether a Secret is this revision as it is recorded.
+    /// Checks whether a Secret is the recorded revision.
     #[must_use]
     pub fn is(&self, secret: &Value) -> bool {
         let uid = secret["metadata"]["uid"].as_str();
@@ -94,24 +96,25 @@ impl RevisionEntry {
     }
 }
 
-/// The digest of what a Secret says of a revision: its content, and the labels that it is found by.
+/// Returns the digest of the fields of a Secret that define a revision: its name, type and data, and the labels by
+/// which Helm finds it.
 fn content(secret: &Value) -> Digest {
     let labels = [OWNER.0, NAME, VERSION, STATUS, v::RELEASE_OF];
-    let labels = labels.map(|it| (it, &secret["metadata"]["labels"][it]));
+    let labels = labels.map(|label| (label, &secret["metadata"]["labels"][label]));
     let name = &secret["metadata"]["name"];
     let said = json!([name, secret["type"], labels, secret["data"]]);
     Digest::new(Sha256::digest(said.to_string()).into())
 }
 
 impl ReleaseEntry {
-    /// Whether it is the release of Helm's of this namespace and name: by these, Helm tells them.
+    /// Checks whether the entry is of the release with this namespace and name, which identify a release in Helm.
     #[must_use]
     pub fn is(&self, namespace: &Namespace, name: &ReleaseName) -> bool {
         (&self.namespace, &self.name) == (namespace, name)
     }
 }
 
-/// Writes the release as Helm's users do.
+/// Formats the release as `release NAMESPACE/NAME`.
 impl fmt::Display for ReleaseEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "release {}/{}", self.namespace, self.name)

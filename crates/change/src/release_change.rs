@@ -1,4 +1,6 @@
-//! The changes that Helm is to make to a release, judged by how it stands and by what goes in, and what leads back.
+//! The decision about one Helm release: keep it, upgrade it, or first recover it from an interrupted run of Helm.
+//! [`ReleaseStep::decide`] compares the stored release with the recorded one and the new inputs. [`ReleaseChange`] also
+//! knows the revision for a rollback.
 
 use helm::ReleaseStatus;
 use schemas::{Digest, Strategy};
@@ -8,43 +10,44 @@ use crate::inventory::Inventory;
 use crate::owner::Adopt;
 use crate::release::ReleaseEntry;
 
-/// The state of a release.
+/// The observed state of a release in the cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Stands {
     /// The newest revision of the release.
     pub revision: u32,
-    /// The status of that revision.
+    /// The status of the newest revision.
     pub status: ReleaseStatus,
-    /// The newest revision that runs, or did until a run of Helm was cut off; none if there was none yet. One that is
-    /// superseded may never have run: Helm says so too of what failed and could not be taken back.
+    /// The newest revision that runs, or ran until a run of Helm was interrupted. `None` if there was none. A
+    /// superseded revision does not count: Helm also gives this status to revisions that failed and could not be rolled
+    /// back.
     pub deployed: Option<u32>,
-    /// Whether it was made from here.
+    /// True if the release was installed by `solution`.
     pub is_ours: bool,
 }
 
-/// The step that is to be done about a release.
+/// The action on a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum ReleaseStep {
-    /// No change: what went in is what would go in, and its objects are as they were sent.
+    /// No change: the inputs are the same, and the objects are unmodified.
     Keep,
-    /// No change: it was installed once, and is left alone.
+    /// No change: the release is installed only once and then left to its users.
     Leave,
     /// Helm installs or upgrades the release.
     Change(Mend),
 }
 
-/// The mending that has to be done first about a run of Helm that was cut off.
+/// The recovery that an interrupted run of Helm requires before the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub enum Mend {
-    /// No run was cut off.
+    /// No recovery.
     Nothing,
-    /// The first run was cut off, so there is nothing to go back to.
+    /// The first installation was interrupted, so there is no revision to roll back to.
     Uninstall,
-    /// The revision that was whole.
+    /// Helm rolls the release back to this revision, the last complete one.
     RollBack(u32),
 }
 
-/// A release of the name is there that was not made from here.
+/// The error that a release with the same name exists and was not installed by `solution`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseTaken {
     /// The release.
@@ -54,7 +57,8 @@ pub struct ReleaseTaken {
 }
 
 impl ReleaseStep {
-    /// Returns what is to be done about a release that would be recorded like this, is recorded like that, and stands so.
+    /// Returns the action on a release. `new` is the entry that will be recorded, `known` the recorded one, and
+    /// `stands` the observed state, if the release exists.
     pub fn decide(
         strategy: Strategy,
         adopt: Adopt,
@@ -72,7 +76,7 @@ impl ReleaseStep {
             is_ours,
         } = stands;
         let Some(known) = known.filter(|_| is_ours) else {
-            // Somebody may be at work on it.
+            // A pending status means that another Helm client may be running.
             return if adopt == Adopt::Allow && !status.is_pending() {
                 Ok(Self::Change(Mend::Nothing))
             } else {
@@ -80,11 +84,11 @@ impl ReleaseStep {
                 Err(ReleaseTaken { release, revision })
             };
         };
-        // What once came up keeps data: it is never uninstalled to mend it.
+        // A release that once became ready may hold data. It is rolled back, and never uninstalled, to recover it.
         let back = deployed.or(known.revision);
         let is_lost = status == ReleaseStatus::Failed && deployed.is_none();
         if is_lost || status.is_pending() || status == ReleaseStatus::Uninstalling {
-            // Of a failed first one, Helm would have nothing to go back to.
+            // A failed first installation has no revision that Helm could roll back to.
             let mend = back.map_or(Mend::Uninstall, Mend::RollBack);
             return Ok(Self::Change(mend));
         }
@@ -98,7 +102,8 @@ impl ReleaseStep {
         Ok(Self::Change(Mend::Nothing))
     }
 
-    /// Returns the same where others have done something to its objects: what was to stay is upgraded to what it was.
+    /// Returns the action for a release whose objects were modified by other actors: an unchanged release is upgraded
+    /// to restore them.
     #[must_use]
     pub fn mending(self) -> Self {
         match self {
@@ -107,53 +112,54 @@ impl ReleaseStep {
         }
     }
 
-    /// Returns the revision that a release has then, whose newest one is this.
+    /// Returns the number of the revision after this step, if `newest` is the current one.
     #[must_use]
     pub fn revision(self, newest: Option<u32>) -> u32 {
         let newest = newest.unwrap_or(0);
         match self {
             Self::Keep | Self::Leave => newest,
             Self::Change(Mend::Nothing) => newest.saturating_add(1),
-            // Nothing is left of those before.
+            // Uninstalling removes all revisions.
             Self::Change(Mend::Uninstall) => 1,
-            // Going back is a revision, too.
+            // Helm stores a rollback as a new revision, and the upgrade follows it.
             Self::Change(Mend::RollBack(_)) => newest.saturating_add(2),
         }
     }
 
-    /// Whether Helm has anything to do.
+    /// Returns true if Helm has to run.
     #[must_use]
     pub fn changes(self) -> bool {
         matches!(self, Self::Change(_))
     }
 }
 
-/// The change of a release.
+/// The planned change of one release.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReleaseChange {
-    /// The entry of the release, as it is recorded then.
+    /// The entry to record.
     pub entry: ReleaseEntry,
-    /// The step that is to be done.
+    /// The action on the release.
     pub step: ReleaseStep,
-    /// Helm's newest revision of it.
+    /// The newest revision in the cluster.
     pub revision: Option<u32>,
-    /// The revision to go back to; none of one that never came up.
+    /// The revision for a rollback. `None` if the release never became ready.
     pub back: Option<u32>,
-    /// The digest of the objects that it has then, as Helm sends them.
+    /// The digest of the objects that Helm will send.
     pub sent: Digest,
 }
 
-/// A release on the way back.
+/// A release in a rollback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseReturn {
-    /// The entry of the release, as it was recorded before, if it was.
+    /// The recorded entry of the release, or the new one if none was recorded.
     pub entry: ReleaseEntry,
-    /// The revision that it returns to; none of one that is uninstalled.
+    /// The revision to roll back to. `None` if the release is uninstalled.
     pub revision: Option<u32>,
 }
 
 impl ReleaseChange {
-    /// Returns the way back, if there is one. A release that others had begun is theirs, and may keep data.
+    /// Returns the rollback of the change, if there is one. A release that another actor installed is kept, since it
+    /// may hold data.
     pub(crate) fn inverse(&self, before: &Inventory) -> Option<ReleaseReturn> {
         let is_brought =
             || self.revision.is_none() || self.step == ReleaseStep::Change(Mend::Uninstall);
@@ -212,9 +218,9 @@ mod tests {
             (None, deployed(1), None),
             (
                 Some(&known),
-                deployed(3).map(|it| Stands {
+                deployed(3).map(|state| Stands {
                     is_ours: false,
-                    ..it
+                    ..state
                 }),
                 None,
             ),
@@ -266,7 +272,7 @@ mod tests {
         ] {
             let found = step_of(Strategy::Managed, Some(&known), Some(standing));
             assert_eq!(found, Some(ReleaseStep::Change(mend)), "{standing:?}");
-            // Others may be at work on what is not recorded.
+            // Another client may be at work on an unrecorded release.
             let (strategy, adopt) = (Strategy::Managed, Adopt::Allow);
             let found = ReleaseStep::decide(strategy, adopt, &known, None, Some(standing));
             assert_eq!(found.is_ok(), !standing.status.is_pending());
@@ -325,7 +331,7 @@ mod tests {
             (change(upgrade, Some(2), Some(2)), to(Some(2))),
             (change(upgrade, None, None), to(None)),
             (change(uninstall, Some(1), None), to(None)),
-            // Others have begun it.
+            // The release was installed by another actor.
             (change(upgrade, Some(1), None), None),
             (change(ReleaseStep::Keep, Some(2), Some(2)), None),
             (change(ReleaseStep::Leave, Some(2), Some(2)), None),

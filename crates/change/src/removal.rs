@@ -1,5 +1,5 @@
-//! The order in which recorded objects go: what could refuse the rest first, then what its workloads have to let go,
-//! then the workloads, then what they read.
+//! The removal of recorded objects and its order: webhooks first, because they could reject the other deletions, then
+//! custom resources that need their controllers to finalize them, then workloads, then the data that workloads read.
 
 use std::collections::BTreeMap;
 
@@ -12,30 +12,30 @@ use crate::live::Live;
 use crate::stage::{Stage, intercepts};
 use crate::vocabulary as v;
 
-/// The fate of recorded objects when they are taken back.
+/// The decisions about recorded objects in a removal.
 #[derive(Clone, Debug, Default)]
 pub struct Removal {
-    /// The entries that go, in their order. Those that this user may not look at are among them.
+    /// The entries whose objects are deleted, in order. Entries of objects that the user may not read are included.
     pub going: Vec<Entry>,
-    /// The objects of them that are there.
+    /// The live objects of these entries.
     pub live: Vec<Object>,
-    /// The entries that stay, each with the reason.
+    /// The entries whose objects are kept, each with the reason.
     pub staying: Vec<(Entry, Stays)>,
-    /// The objects that have the name of something recorded, and are not what was applied.
+    /// The live objects that have the name of a recorded object, but are not the ones that were applied.
     pub left: Vec<ObjectRef>,
 }
 
-/// The reason why an object stays.
+/// The reason why an object is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stays {
-    /// The object is a namespace that was there before.
+    /// The object is a namespace that existed before the deployment.
     WasThere,
     /// The object holds data.
     HoldsData,
 }
 
 impl Inventory {
-    /// Returns what becomes of the entries when those are taken back that are there, and of which `goes` says so.
+    /// Returns the decisions about all entries. `goes` selects the existing objects that the removal is about.
     #[must_use]
     pub fn removal(
         &self,
@@ -66,7 +66,7 @@ impl Inventory {
         removal
     }
 
-    /// Whether an object calls one of the recorded Services.
+    /// Checks whether a webhook configuration or `APIService` calls one of the recorded Services.
     #[must_use]
     pub fn is_called_by(&self, live: &Object) -> bool {
         let value = live.as_value();
@@ -84,7 +84,7 @@ impl Inventory {
 }
 
 impl Entry {
-    /// Returns why an object stays, if that is known before anything goes.
+    /// Returns the reason to keep an object, if it is known before the removal starts.
     #[must_use]
     pub fn stays(&self, live: &Object) -> Option<Stays> {
         match self.stage {
@@ -95,25 +95,25 @@ impl Entry {
     }
 }
 
-/// The turn in which an object is taken back.
+/// The position of an object in the order of deletion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Departure {
-    /// The object could refuse what follows.
+    /// The object is called for requests to the API server, and could reject later deletions.
     Interceptor,
-    /// The object may have to be let go by its workloads.
+    /// The object is a custom resource, whose finalizers may need the Solution's workloads.
     Resource,
-    /// The object runs.
+    /// The object is a workload.
     Workload,
-    /// The object is read by what runs.
+    /// The object is read by workloads.
     Data,
-    /// The object defines resources.
+    /// The object is a CustomResourceDefinition.
     Definition,
-    /// The object is one that others lie in.
+    /// The object is a namespace.
     Space,
 }
 
 impl Departure {
-    /// Returns when the object of an entry is taken back.
+    /// Returns the position of an entry's object.
     #[must_use]
     pub fn of(entry: &Entry) -> Self {
         match entry.stage {
@@ -127,8 +127,8 @@ impl Departure {
     }
 }
 
-/// A namespace as it stays behind: what was there before loses all of our marks. One that was made here keeps those by
-/// which the same Solution knows it again, but no longer says that it is an environment's.
+/// Returns a namespace that is kept at a removal, without the project's labels and annotations. A namespace that the
+/// deployment created keeps those by which the same Solution recognizes it, but no longer belongs to an environment.
 #[must_use]
 pub fn without_marks(live: &Object) -> Value {
     let mut metadata = json!({ "name": live.name() });
@@ -181,7 +181,7 @@ mod tests {
             recorded(Stage::Resource, "shop.test/v1", "Cart", "f"),
         ];
         objects.sort_by_key(Departure::of);
-        let names: Vec<&str> = objects.iter().map(|it| it.name.as_str()).collect();
+        let names: Vec<&str> = objects.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!(names, ["e", "f", "d", "c", "b", "a"]);
     }
 
@@ -207,23 +207,28 @@ mod tests {
             ..Inventory::default()
         };
         let references: Vec<ObjectRef> = inventory.entries.iter().map(Entry::reference).collect();
-        let seen = references.iter().map(|it| {
-            let uid = if it.name == "anew" { "2" } else { "1" };
+        let seen = references.iter().map(|object| {
+            let uid = if object.name == "anew" { "2" } else { "1" };
             let metadata = json!({
-                "name": it.name, "namespace": it.namespace, "uid": uid,
+                "name": object.name, "namespace": object.namespace, "uid": uid,
                 "labels": { v::SOLUTION: "shop" },
             });
-            let live = json!({ "apiVersion": "v1", "kind": it.gvk.kind, "metadata": metadata });
-            let seen = match it.name.as_str() {
+            let live = json!({ "apiVersion": "v1", "kind": object.gvk.kind, "metadata": metadata });
+            let seen = match object.name.as_str() {
                 "gone" => Seen::Absent,
                 "hidden" => Seen::Hidden,
                 _ => Seen::There(Object::new(live).unwrap()),
             };
-            (it, seen)
+            (object, seen)
         });
         let live: Live = seen.collect();
-        let removal = inventory.removal(&live, &shop, |it, _| it.name != "kept-by-the-caller");
-        let names: Vec<&str> = removal.going.iter().map(|it| it.name.as_str()).collect();
+        let removal =
+            inventory.removal(&live, &shop, |entry, _| entry.name != "kept-by-the-caller");
+        let names: Vec<&str> = removal
+            .going
+            .iter()
+            .map(|entry| entry.name.as_str())
+            .collect();
         assert_eq!(
             names,
             ["web", "hidden", "web"],
@@ -232,14 +237,18 @@ mod tests {
         let staying: Vec<_> = removal
             .staying
             .iter()
-            .map(|(it, why)| (&*it.name, *why))
+            .map(|(entry, why)| (&*entry.name, *why))
             .collect();
         let expected = [
             ("there-before", Stays::WasThere),
             ("data", Stays::HoldsData),
         ];
         assert_eq!(staying, expected);
-        let left: Vec<&str> = removal.left.iter().map(|it| it.name.as_str()).collect();
+        let left: Vec<&str> = removal
+            .left
+            .iter()
+            .map(|object| object.name.as_str())
+            .collect();
         assert_eq!(left, ["anew"]);
     }
 

@@ -1,11 +1,12 @@
-//! The number of pods that counts: the desired one, or that which somebody else has set.
+//! The number of replicas of a workload: the packaged one, or the one that another field manager has set.
 
 use deployer::{Object, ObjectError, is_scaled};
 
 use crate::vocabulary as v;
 
-/// An object with the number of pods that it has, if somebody else has set it: an autoscaler, or a person. They may do so
-/// at any time, and so it is looked at once more when the object is written, and decides nothing of a plan.
+/// Returns an object with the live number of replicas if another field manager, such as an autoscaler or a user, has
+/// set it. The number can change at any time. It is therefore determined again when the object is written, and does not
+/// influence a plan.
 pub fn scaled(object: &Object, live: Option<&Object>) -> Result<Object, ObjectError> {
     let Some(live) = live.filter(|live| is_scaled(live.as_value(), v::FIELD_MANAGER)) else {
         return Ok(object.clone());

@@ -1,27 +1,27 @@
-//! The order in which the objects of a set are applied, told from their kinds.
+//! The stages in which the objects of a part are applied, derived from their kinds.
 
 use deployer::Object;
 use manifests::ObjectKinds;
 use serde::{Deserialize, Serialize};
 
-/// The stage in which an object of a set is applied, and so what must be there before it.
+/// The stage in which an object is applied. All objects of earlier stages of its part exist by then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Stage {
-    /// Namespaces, which others lie in.
+    /// Namespaces.
     Space,
-    /// Definitions of custom resources.
+    /// CustomResourceDefinitions.
     Definition,
-    /// Objects that are only there to be read: configuration, rights, classes, Services.
+    /// Objects that other objects read: configuration, RBAC rules, classes, Services.
     Data,
-    /// Objects that run, and those that send requests to them.
+    /// Workloads, and the webhook configurations and `APIService` objects that send requests to them.
     Workload,
-    /// Resources of the release's own kinds, which its workloads judge and serve.
+    /// Custom resources of kinds that the release defines, which its workloads validate and process.
     Resource,
 }
 
 impl Stage {
-    /// The stage of an object, where these are the kinds that the release defines.
+    /// Returns the stage of an object. `kinds` are the custom kinds that the release defines.
     #[must_use]
     pub fn of(object: &Object, kinds: &ObjectKinds) -> Self {
         let kind = object.gvk();
@@ -38,7 +38,8 @@ impl Stage {
     }
 }
 
-/// Whether an object calls a Service whenever objects are written: it must never be there without that Service.
+/// Checks whether the API server calls a Service because of this object when objects are written. Such an object must
+/// never exist without its Service.
 #[must_use]
 pub fn intercepts(object: &deployer::ObjectRef) -> bool {
     matches!(

@@ -1,4 +1,5 @@
-//! One step of a plan: changes that are made together before anything is waited for.
+//! The steps of a plan. The changes of one step are made together, and its objects must be ready before the next step
+//! starts.
 
 use deployer::Object;
 use schemas::SetName;
@@ -10,28 +11,28 @@ use crate::stage::Stage;
 /// The action on an object.
 #[derive(Clone, Debug)]
 pub enum Action {
-    /// The object is created, since it is not there.
+    /// The object does not exist and is created.
     Create,
-    /// The object is applied over this one.
+    /// The object is applied over this live object.
     Update(Object),
-    /// The object is made anew after this one is removed.
+    /// This live object is deleted, and the object is created again.
     Replace(Object),
 }
 
-/// An object, and what becomes of it.
+/// A desired object and the action on it.
 #[derive(Clone, Debug)]
 pub struct ObjectChange {
-    /// The object.
+    /// The desired object.
     pub desired: DesiredObject,
-    /// The action on the object.
+    /// The action.
     pub action: Action,
-    /// The object with the number of pods that somebody else has set. It decides nothing: it may be another one when it
-    /// is written.
+    /// The object with the number of replicas that another field manager has set. It is for display only, because the
+    /// number can change before the object is written.
     pub scaled: Option<Object>,
 }
 
 impl ObjectChange {
-    /// Returns the object that is there under its name.
+    /// Returns the live object with the same name.
     #[must_use]
     pub fn live(&self) -> Option<&Object> {
         match &self.action {
@@ -40,19 +41,19 @@ impl ObjectChange {
         }
     }
 
-    /// Returns the object as it is wanted.
+    /// Returns the desired object.
     #[must_use]
     pub fn object(&self) -> &Object {
         &self.desired.object
     }
 
-    /// Returns the object as it is applied: with the number of pods that somebody else has set.
+    /// Returns the object to apply, with the number of replicas that another field manager has set.
     #[must_use]
     pub fn applied(&self) -> &Object {
         self.scaled.as_ref().unwrap_or(&self.desired.object)
     }
 
-    /// Returns the object that is removed first.
+    /// Returns the live object that is deleted first.
     #[must_use]
     pub fn replaced(&self) -> Option<&Object> {
         match &self.action {
@@ -62,39 +63,41 @@ impl ObjectChange {
     }
 }
 
-/// A step: changes that are made together before anything is waited for.
+/// A group of changes that are made together.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Workloads that ran in another form stop, and their last pods go.
+    /// Workloads of the other form are scaled to zero, and their last pods terminate.
     Stop(Vec<Object>),
-    /// Objects of one stage of one part are written, and those of them that have to work do.
+    /// Objects of one stage of one part are written and become ready.
     Bring(Stage, Vec<ObjectChange>),
     /// Helm installs or upgrades a release.
     Release(SetName),
 }
 
 impl Step {
-    /// Returns what a step is equal to another one in; nothing of one that only changes what is the namespace's, since
-    /// whoever may change that could keep all else away.
+    /// Returns the content by which steps of two plans are compared. `None` for a step that changes only shared objects
+    /// of the namespace: a tenant can edit these, and could invalidate every approved plan.
     pub(crate) fn shown(&self) -> Option<Value> {
         let references = |objects: &[Object]| -> Vec<String> {
             objects
                 .iter()
-                .map(|it| it.reference().to_string())
+                .map(|object| object.reference().to_string())
                 .collect()
         };
         match self {
             Self::Stop(stopped) => Some(json!({ "stop": references(stopped) })),
             Self::Release(name) => Some(json!({ "release": name })),
             Self::Bring(stage, changes) => {
-                let own = changes.iter().filter(|it| !it.desired.is_the_namespaces());
+                let own = changes
+                    .iter()
+                    .filter(|change| !change.desired.is_the_namespaces());
                 let changes: Vec<Value> = own
-                    .map(|it| {
+                    .map(|change| {
                         json!({
-                            "part": it.desired.part,
-                            "object": it.desired.object.as_value(),
-                            "uid": it.live().map(Object::uid),
-                            "replaced": it.replaced().is_some(),
+                            "part": change.desired.part,
+                            "object": change.desired.object.as_value(),
+                            "uid": change.live().map(Object::uid),
+                            "replaced": change.replaced().is_some(),
                         })
                     })
                     .collect();
@@ -103,25 +106,26 @@ impl Step {
         }
     }
 
-    /// Whether it brings pods.
+    /// Returns true if the step starts pods.
     #[must_use]
     pub fn runs(&self) -> bool {
         matches!(self, Self::Bring(Stage::Workload, _) | Self::Release(_))
     }
 }
 
-/// Returns changes of one stage in those batches of which the order matters; those of one batch may be made at the same
-/// time.
+/// Splits the changes of one stage into batches. The batches are applied in order, and the changes within a batch can
+/// be applied concurrently.
 ///
-/// Data that others name goes before them: a binding to a role that is not there is refused to whoever may not bind at
-/// will, and the token of an account that is not there is removed. Resources of the release's own kinds stay in the order
-/// of the release from kind to kind, since its webhooks may ask for one when another is written.
+/// Roles and ServiceAccounts precede the data that refers to them. The API server rejects a binding to a missing role
+/// unless the user has the `bind` permission, and the token controller deletes the token of a missing account. Custom
+/// resources keep the release's order of kinds, since a webhook may look up a resource of one kind when one of another
+/// kind is written.
 #[must_use]
 pub fn batches(stage: Stage, changes: &[ObjectChange]) -> Vec<Vec<&ObjectChange>> {
     let batches: Vec<Vec<&ObjectChange>> = match stage {
         Stage::Space | Stage::Definition | Stage::Workload => vec![changes.iter().collect()],
         Stage::Data => {
-            let (named, others) = changes.iter().partition(|it| is_named(it.object()));
+            let (named, others) = changes.iter().partition(|change| is_named(change.object()));
             vec![named, others]
         }
         Stage::Resource => {
@@ -133,7 +137,7 @@ pub fn batches(stage: Stage, changes: &[ObjectChange]) -> Vec<Vec<&ObjectChange>
     some.collect()
 }
 
-/// Whether other data names objects of this kind.
+/// Checks whether other data refers to objects of this kind.
 fn is_named(object: &Object) -> bool {
     let kind = object.gvk();
     matches!(
@@ -168,7 +172,10 @@ mod tests {
         let names = |stage, objects: &[ObjectChange]| -> Vec<String> {
             let batches = batches(stage, objects).into_iter();
             let names = batches.map(|batch| {
-                let names: Vec<&str> = batch.into_iter().map(|it| it.object().name()).collect();
+                let names: Vec<&str> = batch
+                    .into_iter()
+                    .map(|change| change.object().name())
+                    .collect();
                 names.join(" ")
             });
             names.collect()

@@ -1,83 +1,84 @@
-//! The names, labels and annotations that are written to a cluster. Those of upstream are kept, so that its tools
-//! and habits keep working; ours lie below the project's own prefix.
+//! The names, labels and annotations that `solution` writes to a cluster. The names of upstream MetalK8s are kept, so
+//! that its tools keep working. All other names have the project's own prefix.
 
 use deployer::FieldManager;
 
-/// The namespace of the records, upstream's.
+/// The namespace of the records, which upstream defines.
 pub const RECORDS_NAMESPACE: &str = "metalk8s-solutions";
-/// Upstream's `ConfigMap` of available Solutions, kept as a projection of the records.
+/// Upstream's `ConfigMap` of available Solutions, which is derived from the records.
 pub const AVAILABLE: &str = "metalk8s-solutions";
-/// The `ConfigMap` of whose signatures were seen on each Solution.
+/// The `ConfigMap` with the signers of each Solution's archive.
 pub const SIGNERS: &str = "solution-signers";
-/// Upstream's `ConfigMap` of what an environment's namespace runs: `<solution>: <version>`.
+/// Upstream's `ConfigMap` in an environment's namespace with the deployed versions, as `<solution>: <version>`.
 pub const ENVIRONMENT_CONFIG: &str = "metalk8s-environment";
 
 /// The prefix of the project's own labels and annotations.
 pub const PREFIX: &str = "solutions.metalk8s.scality.com/";
 
-/// The label of namespaces for the environment they belong to, and of cluster-scoped objects for the one environment
-/// they serve.
+/// The label with the environment, on its namespaces and on the cluster-scoped objects that serve only this
+/// environment.
 pub const ENVIRONMENT: &str = "solutions.metalk8s.scality.com/environment";
-/// The annotation of namespaces that says what the environment is for.
+/// The annotation of namespaces with the description of their environment.
 pub const ENVIRONMENT_DESCRIPTION: &str = "solutions.metalk8s.scality.com/environment-description";
-/// The mark of namespaces that were made for an environment, and so may be deleted with it.
+/// The annotation of namespaces that were created for an environment, and may be deleted with it.
 pub const CREATED: &str = "solutions.metalk8s.scality.com/created";
-/// The label of every object of a Solution that gives its name. The inventory is what carries this label.
+/// The label with the name of the Solution, on each of its objects.
 pub const SOLUTION: &str = "solutions.metalk8s.scality.com/solution";
-/// The label of CRDs and records for the version that wrote them.
+/// The label of CustomResourceDefinitions and records with the version that wrote them.
 pub const VERSION: &str = "solutions.metalk8s.scality.com/version";
-/// The label of an operator's cluster-scoped objects for the namespace that it runs in.
+/// The label of an operator's cluster-scoped objects with the namespace of the operator.
 pub const NAMESPACE: &str = "solutions.metalk8s.scality.com/namespace";
-/// The annotation of pods with the hash of the configuration, so that a change restarts them.
+/// The annotation of pods with the hash of the configuration, so that a change of the configuration restarts them.
 pub const CONFIG_HASH: &str = "solutions.metalk8s.scality.com/config-hash";
-/// The label of pods that prove that an image can be pulled: the image's architecture, or `any`.
+/// The label of pods that test whether an image can be pulled. Its value is the architecture of the image, or `any`.
 pub const PULL_PROOF: &str = "solutions.metalk8s.scality.com/pull-proof";
 /// The label of records.
 pub const RECORD: &str = "solutions.metalk8s.scality.com/record";
-/// The label of receipts, which are no records: the verb.
+/// The label of receipts, which are not records. Its value is the verb of the receipt's command.
 pub const RECEIPT: &str = "solutions.metalk8s.scality.com/receipt";
-/// The mark beside it, until the change is complete.
+/// The label of a receipt whose change is not complete.
 pub const INCOMPLETE: &str = "solutions.metalk8s.scality.com/incomplete";
 
-/// The label of the record of what a deployment carries as it is: the namespace of the deployment.
+/// The label of the inventory of a deployment and of the record of its cleanup sets. Its value is the namespace.
 pub const CARRIED: &str = "solutions.metalk8s.scality.com/carried";
-/// The label of what Helm keeps of a release that was installed from here: the Solution that brought it. Helm hands it
-/// on to every later revision, and a release that somebody else makes anew has none.
+/// The label of Helm's release Secrets with the Solution that installed the release. Helm copies it to later revisions,
+/// so that a release that another actor reinstalls does not have it.
 pub const RELEASE_OF: &str = "solutions.metalk8s.scality.com/release-of";
-/// The annotation of Jobs with the digest of what they were made from. Another one means that the Job is made anew.
+/// The annotation of Jobs with the digest of their inputs. A Job with another digest is replaced.
 pub const INPUTS: &str = "solutions.metalk8s.scality.com/inputs";
-/// The annotation beside it with the digest of what a site's choices make of a Job. Another one means only that a Job that
-/// is not done is made anew.
+/// The annotation of Jobs with the digest of the site's settings for them. A Job with another digest is replaced only
+/// if it has not completed.
 pub const CHOSEN: &str = "solutions.metalk8s.scality.com/chosen";
 
-/// The annotation of definitions that a deployment carries as they are: the version that wrote them. It is no label:
-/// they belong to one environment, and say nothing of which version is active.
+/// The annotation of packaged CustomResourceDefinitions with the version that wrote them. It is not a label, since
+/// these definitions belong to one environment and do not show the active version.
 pub const DEFINED_BY: &str = "solutions.metalk8s.scality.com/defined-by";
 
-/// The annotation of workloads that were stopped so that what takes their place can start: how many pods they had.
+/// The annotation of workloads that were stopped for the start of their successors. Its value is their number of
+/// replicas.
 pub const STOPPED: &str = "solutions.metalk8s.scality.com/stopped";
 
-/// The mark of CRDs that were there before a Solution took them over, and so stay when it goes.
+/// The mark of CustomResourceDefinitions that existed before a Solution adopted them, and are kept when it is removed.
 pub const ADOPTED: &str = "solutions.metalk8s.scality.com/adopted";
-/// The annotation of a namespace's default ServiceAccount for the pull secret that was added to it.
+/// The annotation of a namespace's `default` ServiceAccount with the pull secret that was added to it.
 pub const PULL_SECRET: &str = "solutions.metalk8s.scality.com/pull-secret";
 
-/// The one field manager of everything that is applied.
+/// The field manager of all objects that are applied.
 pub const FIELD_MANAGER: &str = "solution";
 
-/// The controller that reports Events.
+/// The name of the controller in Events.
 pub const EVENT_CONTROLLER: &str = "solutions.metalk8s.scality.com/solution";
 
-/// The label that says which tool keeps an object.
+/// The label with the tool that manages an object.
 pub const MANAGED_BY: &str = schemas::OperatorTemplate::MANAGED_BY;
-/// The value of that label.
+/// The value of the [`MANAGED_BY`] label.
 pub const MANAGER: &str = "solution";
 
-/// Returns the one field manager.
+/// Returns the field manager.
 ///
 /// # Panics
 ///
-/// Never: the name is a constant.
+/// Never, because the name is a constant.
 #[must_use]
 pub fn manager() -> FieldManager {
     FieldManager::new(FIELD_MANAGER).expect("the constant is a field manager's name")

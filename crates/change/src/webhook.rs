@@ -1,5 +1,6 @@
-//! Webhooks, which call Services whenever something is written: such a webhook refuses nothing before it is served, and
-//! others write into it whom it may believe.
+//! Webhook configurations, which make the API server call a Service when objects are written. A new webhook ignores
+//! failures until its Service is ready, so that it cannot block the change that installs it. Controllers such as
+//! cert-manager inject the certificate authority, which a rollback must not restore.
 
 use deployer::{Object, ObjectError};
 use serde_json::{Value, json};
@@ -7,18 +8,19 @@ use serde_json::{Value, json};
 use crate::stage::intercepts;
 use crate::vocabulary as v;
 
-/// Whether an object is no webhook's configuration.
+/// Returns true if an object is not a webhook configuration.
 #[must_use]
 pub fn asks_nobody(object: &Object) -> bool {
     object.as_value().get("webhooks").is_none() || !intercepts(object.reference())
 }
 
-/// The webhooks of an object.
+/// Returns the webhooks of a configuration.
 fn webhooks(object: &Value) -> impl Iterator<Item = &Value> {
     object["webhooks"].as_array().into_iter().flatten()
 }
 
-/// The object with webhooks that refuse nothing yet, but for those that did before.
+/// Returns a webhook configuration whose webhooks ignore failures, except those that already reject requests in the
+/// live object. Other objects are returned unchanged.
 pub fn disarmed(object: &Object, live: Option<&Object>) -> Result<Object, ObjectError> {
     if asks_nobody(object) {
         return Ok(object.clone());
@@ -38,7 +40,8 @@ pub fn disarmed(object: &Object, live: Option<&Object>) -> Result<Object, Object
     Object::new(value)
 }
 
-/// An object as it is, without the certificate authorities that others have written into it: they may be others by now.
+/// Returns a live object without the certificate authorities that other field managers have injected, since these may
+/// have changed in the meantime.
 pub(crate) fn without_injected(live: &Object) -> Value {
     let entries = live.as_value()["metadata"]["managedFields"].as_array();
     let ours = entries
@@ -59,6 +62,7 @@ pub(crate) fn without_injected(live: &Object) -> Value {
     };
     let webhooks = value.get_mut("webhooks").and_then(Value::as_array_mut);
     for webhook in webhooks.into_iter().flatten() {
+        // `managedFields` identifies an item of the list by its merge key, the name of the webhook.
         let key = format!("k:{}", json!({ "name": webhook["name"] }));
         if !is_ours(&["f:webhooks", &key, "f:clientConfig"]) {
             forget(webhook, "clientConfig");

@@ -1,4 +1,5 @@
-//! Whatever a change was interrupted at, running it again leads to where it would have led, and touches nothing of others.
+//! After an interruption at any write, running the change again gives the same result as an uninterrupted run, and
+//! objects of other owners stay untouched.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +11,10 @@ use serde_json::json;
 
 use crate::model::{Ended, KINDS, PARTS, Site, content, desired, in_order, object};
 
-/// The objects of a version: by kind and name, whose part they are and what is in them.
+/// The objects of a version: by kind and name, their part and content.
 type Version = BTreeMap<(usize, usize), (usize, u8)>;
 
-/// Names of objects, of which versions have the first and others any.
+/// The names of objects. Versions use the first three, and other owners any of them.
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 fn version() -> impl Strategy<Value = Version> {
@@ -28,8 +29,8 @@ fn objects(version: &Version) -> Vec<DesiredObject> {
     in_order(objects.collect())
 }
 
-/// Objects of others: of another Solution, of nobody, and such as only say that they are ours. Of claims that is believed,
-/// since they stay at a removal.
+/// Objects of other owners: of another Solution, without an owner, or only labelled as the Solution's. Volume claims
+/// with the label are left out: they are accepted as the Solution's, since they are kept at a removal.
 fn strangers() -> impl Strategy<Value = BTreeMap<(usize, usize), usize>> {
     let strangers = btree_map((1..6usize, 1..NAMES.len()), 0..3usize, 0..4);
     strangers.prop_map(|mut strangers: BTreeMap<(usize, usize), usize>| {
@@ -65,12 +66,12 @@ proptest! {
         let of_others = site.objects.clone();
         let (first, second) = (objects(&first), objects(&second));
         if site.deploy(&first, None).is_err() {
-            // Something of others is in the way, and nothing was written.
+            // An object of another owner blocks the change, and nothing was written.
             prop_assert_eq!(&site.objects, &of_others);
             return Ok(());
         }
         if jobs_are_gone {
-            site.objects.retain(|it, _| it.gvk.kind != "Job" || of_others.contains_key(it));
+            site.objects.retain(|reference, _| reference.gvk.kind != "Job" || of_others.contains_key(reference));
         }
         let (mut straight, mut interrupted) = (site.clone(), site.clone());
         let led = straight.deploy(&second, None);
@@ -109,7 +110,7 @@ proptest! {
             }
             prop_assert!(site.plan(&second).keeps_all(), "once more would change something");
             prop_assert_eq!(site.deploy(&[], None), Ok(()));
-            let left = site.objects.iter().filter(|(it, _)| !of_others.contains_key(it));
+            let left = site.objects.iter().filter(|(reference, _)| !of_others.contains_key(reference));
             for (left, _) in left {
                 let kinds = ["Namespace", "PersistentVolumeClaim"];
                 prop_assert!(kinds.contains(&left.gvk.kind.as_str()), "{left} stays");

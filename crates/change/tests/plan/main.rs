@@ -1,4 +1,4 @@
-//! Plans, and carrying them out on a site in memory.
+//! Plans, and applying them to a site in memory.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -1,5 +1,5 @@
-//! A site in memory: objects with uids, and what is recorded of them. It carries out plans as an import does, and can be
-//! stopped before any of its writes.
+//! A site in memory: objects with UIDs, and their inventory. It applies plans as an import does, and can be interrupted
+//! before any write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use manifests::ObjectKinds;
 use schemas::{Namespace, SetName, SolutionName};
 use serde_json::{Value, json};
 
-/// The kinds of the objects, by number.
+/// The kinds of the objects, by number: API version, kind, and whether they are namespaced.
 pub(crate) const KINDS: [(&str, &str, bool); 7] = [
     ("v1", "Namespace", false),
     ("v1", "ConfigMap", true),
@@ -30,15 +30,15 @@ pub(crate) const KINDS: [(&str, &str, bool); 7] = [
 /// The parts besides the operator; the second one needs the first.
 pub(crate) const PARTS: [&str; 2] = ["one", "two"];
 
-/// A number of writes after which a site stops, if there is one.
+/// The number of writes before an interruption, if there is one.
 pub(crate) type Limit = Option<usize>;
 
-/// The reason why a version is not there.
+/// The reason why a version is not deployed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// The plan was refused, and nothing was written.
+    /// The plan was blocked, and nothing was written.
     Refused(Vec<String>),
-    /// The change was stopped before a write.
+    /// The change was interrupted before a write.
     Stopped,
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Puts an object there, of whomever.
+    /// Writes an object of any owner.
     pub(crate) fn put(&mut self, object: &Object) {
         let mut value = object.clone().into_value();
         let known = self.objects.get(object.reference());
@@ -63,7 +63,7 @@ impl Site {
         self.objects.insert(object.reference().clone(), object);
     }
 
-    /// Returns what a version would change.
+    /// Returns the plan for a version.
     pub(crate) fn plan(&self, objects: &[DesiredObject]) -> Plan {
         let needs: [Vec<SetName>; 2] = [vec![], vec![PARTS[0].parse().unwrap()]];
         let parts = PARTS.iter().zip(&needs);
@@ -97,7 +97,7 @@ impl Site {
         change::plan(state, self.inventory.clone(), &live, &policy).unwrap()
     }
 
-    /// Brings a version, up to a number of writes.
+    /// Deploys a version, up to a number of writes.
     pub(crate) fn deploy(&mut self, objects: &[DesiredObject], limit: Limit) -> Result<(), Ended> {
         let plan = self.plan(objects);
         if !plan.obstacles.is_empty() {
@@ -128,7 +128,7 @@ impl Site {
         Ok(())
     }
 
-    /// Takes back what a plan has brought so far.
+    /// Rolls back the changes that a plan has made so far.
     pub(crate) fn take_back(&mut self, plan: &Plan) {
         let inverse = plan.inverse(&solution()).unwrap();
         for object in &inverse.objects {
@@ -190,11 +190,11 @@ impl Site {
         Ok(())
     }
 
-    /// Returns all that is there and recorded, but for which uids things have.
+    /// Returns all objects and entries, without their UIDs.
     pub(crate) fn shape(&self) -> (Vec<Value>, Vec<Value>) {
         let entries = self.inventory.entries.iter();
         let mut entries: Vec<Value> = entries
-            .map(|it| json!({ "part": it.part, "object": it.reference().to_string(), "inputs": it.inputs }))
+            .map(|entry| json!({ "part": entry.part, "object": entry.reference().to_string(), "inputs": entry.inputs }))
             .collect();
         entries.sort_by_key(ToString::to_string);
         (self.objects.values().map(content).collect(), entries)
@@ -239,7 +239,7 @@ fn claim<'a>(solution: &'a SolutionName, deployed: &'a BTreeSet<Namespace>) -> C
     }
 }
 
-/// Returns an object of the namespace `prod`, or of the whole cluster, with these labels.
+/// Returns an object of the namespace `prod`, or a cluster-scoped one, with these labels.
 pub(crate) fn object((kind, name): (usize, &str), labels: &Value, content: u8) -> Object {
     let (api_version, kind, is_namespaced) = KINDS[kind];
     let mut object = json!({
@@ -260,7 +260,7 @@ pub(crate) fn object((kind, name): (usize, &str), labels: &Value, content: u8) -
     Object::new(object).unwrap()
 }
 
-/// Returns an object that a part wants; the operator does where there is none.
+/// Returns a desired object of a part, or of the operator if there is none.
 pub(crate) fn desired(what: (usize, &str), part: Option<&str>, content: u8) -> DesiredObject {
     let mut labels = json!({ v::SOLUTION: "shop" });
     if part.is_none() || !KINDS[what.0].2 {
@@ -278,8 +278,8 @@ pub(crate) fn desired(what: (usize, &str), part: Option<&str>, content: u8) -> D
     }
 }
 
-/// Brings objects into the order that a plan expects: the operator's first, then part by part, each part's by stage.
+/// Sorts objects as a plan expects them: the operator's first, then those of each part, sorted by stage.
 pub(crate) fn in_order(mut objects: Vec<DesiredObject>) -> Vec<DesiredObject> {
-    objects.sort_by_key(|it| (it.part.clone(), it.stage));
+    objects.sort_by_key(|object| (object.part.clone(), object.stage));
     objects
 }

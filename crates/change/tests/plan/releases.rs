@@ -1,5 +1,5 @@
-//! Whatever a change of releases was interrupted at, running it again leads to where it would have led; and what once came up
-//! is never uninstalled to get there.
+//! After an interruption at any write, running a change of releases again gives the same result as an uninterrupted
+//! run. A release that once became ready is never uninstalled on the way.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +15,14 @@ use proptest::collection::btree_map;
 use proptest::prelude::*;
 use schemas::{Digest, Namespace, SolutionName};
 
-/// The content of each release that goes into Helm.
+/// The digest of the inputs of each release.
 type Version = BTreeMap<usize, u8>;
 
-/// The reason why a version is not there: the site was stopped before a write.
+/// The reason why a version is not deployed: the site was interrupted before a write.
 #[derive(Debug, PartialEq, Eq)]
 struct Stopped;
 
-/// A revision, as Helm has stored it.
+/// A revision that Helm has stored.
 #[derive(Clone, Debug)]
 struct Revision {
     number: u32,
@@ -30,14 +30,14 @@ struct Revision {
     inputs: Digest,
 }
 
-/// The revisions that Helm has stored, and the inventory that is recorded of them.
+/// The revisions that Helm has stored, and their inventory.
 #[derive(Clone, Debug, Default)]
 struct Site {
     stored: BTreeMap<String, Vec<Revision>>,
     inventory: Inventory,
-    /// The releases that were uninstalled after they had come up.
+    /// The releases that were uninstalled after they had become ready.
     lost: BTreeSet<String>,
-    /// The number of writes after which it stops, if there is one.
+    /// The number of writes before an interruption, if there is one.
     limit: Option<usize>,
 }
 
@@ -73,29 +73,31 @@ impl Site {
     fn stands(&self, entry: &ReleaseEntry) -> Option<Stands> {
         let revisions = self.stored.get(entry.name.as_str())?;
         let newest = revisions.last()?;
-        let whole = revisions.iter().filter(|it| it.status == Deployed);
+        let whole = revisions
+            .iter()
+            .filter(|revision| revision.status == Deployed);
         Some(Stands {
             revision: newest.number,
             status: newest.status,
-            deployed: whole.map(|it| it.number).max(),
+            deployed: whole.map(|revision| revision.number).max(),
             is_ours: true,
         })
     }
 
-    /// Returns what becomes of a release.
+    /// Returns the change of a release.
     fn change(&self, mut entry: ReleaseEntry) -> ReleaseChange {
         let known = self.inventory.release(&entry.namespace, &entry.name);
         let (strategy, stands) = (schemas::Strategy::Managed, self.stands(&entry));
         let step = ReleaseStep::decide(strategy, Adopt::Refuse, &entry, known, stands).unwrap();
-        let revision = stands.map(|it| it.revision);
+        let revision = stands.map(|stands| stands.revision);
         if step == ReleaseStep::Keep {
             entry.revision = revision;
         }
-        let deployed = stands.and_then(|it| it.deployed);
+        let deployed = stands.and_then(|stands| stands.deployed);
         ReleaseChange {
             step,
             revision,
-            back: deployed.or(known.and_then(|it| it.revision)),
+            back: deployed.or(known.and_then(|known| known.revision)),
             sent: entry.inputs,
             entry,
         }
@@ -103,10 +105,14 @@ impl Site {
 
     fn plan(&self, version: &Version) -> Plan {
         let entries = version.iter().map(|(name, content)| entry(*name, *content));
-        let changes: Vec<ReleaseChange> = entries.map(|it| self.change(it)).collect();
+        let changes: Vec<ReleaseChange> = entries.map(|entry| self.change(entry)).collect();
         let before = self.inventory.releases.iter().rev();
-        let is_wanted = |it: &&ReleaseEntry| changes.iter().any(|new| new.entry.name == it.name);
-        let departing = before.filter(|it| !is_wanted(it)).cloned().collect();
+        let is_wanted =
+            |release: &&ReleaseEntry| changes.iter().any(|new| new.entry.name == release.name);
+        let departing = before
+            .filter(|release| !is_wanted(release))
+            .cloned()
+            .collect();
         let solution: SolutionName = "shop".parse().unwrap();
         let deployed = BTreeSet::<Namespace>::new();
         let policy = Policy {
@@ -131,7 +137,7 @@ impl Site {
         plan.unwrap().with_releases(changes, departing, [])
     }
 
-    /// Brings a version, as far as it comes.
+    /// Deploys a version, up to an interruption.
     fn deploy(&mut self, version: &Version) -> Result<(), Stopped> {
         let plan = self.plan(version);
         if plan.keeps_all() {
@@ -172,7 +178,7 @@ impl Site {
         Ok(())
     }
 
-    /// Takes back what a plan has brought so far.
+    /// Rolls back the changes that a plan has made so far.
     fn take_back(&mut self, plan: &Plan) -> Result<(), Stopped> {
         for returning in plan.inverse(&"shop".parse().unwrap()).unwrap().releases {
             match returning.revision {
@@ -183,7 +189,7 @@ impl Site {
         Ok(())
     }
 
-    /// Stores a revision as Helm does: before it does anything, and once all of it is done.
+    /// Stores a revision as Helm does: with a pending status first, and again when the operation is complete.
     fn store(
         &mut self,
         entry: &ReleaseEntry,
@@ -192,7 +198,7 @@ impl Site {
     ) -> Result<u32, Stopped> {
         self.write()?;
         let revisions = self.stored.entry(entry.name.to_string()).or_default();
-        let number = revisions.last().map_or(0, |it| it.number) + 1;
+        let number = revisions.last().map_or(0, |revision| revision.number) + 1;
         revisions.push(Revision {
             number,
             status: pending,
@@ -209,7 +215,11 @@ impl Site {
 
     fn roll_back(&mut self, entry: &ReleaseEntry, to: u32) -> Result<(), Stopped> {
         let revisions = &self.stored[entry.name.as_str()];
-        let inputs = revisions.iter().find(|it| it.number == to).unwrap().inputs;
+        let inputs = revisions
+            .iter()
+            .find(|revision| revision.number == to)
+            .unwrap()
+            .inputs;
         self.store(entry, PendingRollback, inputs).map(drop)
     }
 
@@ -217,7 +227,7 @@ impl Site {
         let Some(revisions) = self.stored.get(entry.name.as_str()) else {
             return Ok(());
         };
-        if revisions.iter().any(|it| it.status == Deployed) {
+        if revisions.iter().any(|revision| revision.status == Deployed) {
             self.lost.insert(entry.name.to_string());
         }
         self.write()?;
@@ -228,7 +238,7 @@ impl Site {
         Ok(())
     }
 
-    /// Returns what runs of each release: none of one that is not whole.
+    /// Returns the running inputs of each release, or `None` if its newest revision is incomplete.
     fn runs(&self) -> BTreeMap<&str, Option<Digest>> {
         let runs = self.stored.iter().map(|(name, revisions)| {
             let newest = revisions.last().unwrap();
@@ -259,7 +269,7 @@ proptest! {
 
         site.limit = Some(stops_after.0);
         let mut ended = site.deploy(&second);
-        if ended.is_err() && !plan.departing.iter().any(|it| site.lost.contains(it.name.as_str())) {
+        if ended.is_err() && !plan.departing.iter().any(|release| site.lost.contains(release.name.as_str())) {
             let mut back = site.clone();
             back.limit = None;
             back.take_back(&plan).unwrap();

@@ -1,4 +1,4 @@
-//! The plans that situations lead to, table by table.
+//! Plans for given situations, compared as tables.
 
 use change::{Action, DesiredObject, Plan, Stage, Step, vocabulary as v};
 use deployer::Object;
@@ -14,30 +14,36 @@ const DEPLOYMENT: usize = 4;
 const JOB: usize = 5;
 const WEBHOOK: usize = 6;
 
-/// Returns a plan in words: each step on a line.
+/// Returns a plan as text, one line for each step.
 fn words(plan: &Plan) -> Vec<String> {
     let words = |step: &Step| match step {
         Step::Stop(former) => {
-            let names: Vec<String> = former.iter().map(|it| it.reference().to_string()).collect();
+            let names: Vec<String> = former
+                .iter()
+                .map(|object| object.reference().to_string())
+                .collect();
             format!("stop {}", names.join(", "))
         }
         Step::Release(name) => format!("release {name}"),
         Step::Bring(_, changes) => {
-            let words = changes.iter().map(|it| {
-                let action = match it.action {
+            let words = changes.iter().map(|change| {
+                let action = match change.action {
                     Action::Create => "create",
                     Action::Update(_) => "update",
                     Action::Replace(_) => "replace",
                 };
-                format!("{action} {}", it.object().reference())
+                format!("{action} {}", change.object().reference())
             });
             words.collect::<Vec<_>>().join(", ")
         }
     };
     let stale = plan.stale.iter();
-    let stale = stale.map(|it| format!("remove {}", it.reference()));
-    let left = plan.left.iter().map(|it| format!("leave {it}"));
-    let obstacles = plan.obstacles.iter().map(|it| format!("no: {it}"));
+    let stale = stale.map(|object| format!("remove {}", object.reference()));
+    let left = plan.left.iter().map(|object| format!("leave {object}"));
+    let obstacles = plan
+        .obstacles
+        .iter()
+        .map(|obstacle| format!("no: {obstacle}"));
     let steps = plan.steps.iter().map(words);
     steps.chain(stale).chain(left).chain(obstacles).collect()
 }
@@ -83,9 +89,9 @@ fn what_is_no_longer_wanted_goes_but_for_data() {
         desired((CONFIG, "anew"), Some("one"), 0),
     ];
     let mut site = deployed(&before);
-    // Removed by hand, and made anew by somebody.
+    // One was deleted by an administrator, the other one recreated by another actor.
     site.objects
-        .retain(|it, _| !["gone", "anew"].contains(&it.name.as_str()));
+        .retain(|reference, _| !["gone", "anew"].contains(&reference.name.as_str()));
     site.put(&object(
         (CONFIG, "anew"),
         &json!({ v::SOLUTION: "shop" }),
@@ -94,14 +100,14 @@ fn what_is_no_longer_wanted_goes_but_for_data() {
     let plan = site.plan(&[desired((CONFIG, "a"), Some("two"), 1)]);
     let expected = [
         "update ConfigMap prod/a",
-        // Nothing may refuse what follows.
+        // Webhooks are deleted first, so that they cannot reject the rest.
         "remove ValidatingWebhookConfiguration w",
         "remove Service prod/a",
         "leave ConfigMap prod/anew",
     ];
     assert_eq!(words(&plan), expected);
     let entries = plan.inventory.entries.iter();
-    let entries: Vec<String> = entries.map(|it| it.reference().to_string()).collect();
+    let entries: Vec<String> = entries.map(|entry| entry.reference().to_string()).collect();
     assert_eq!(
         entries,
         ["ConfigMap prod/a", "PersistentVolumeClaim prod/a"]
@@ -204,8 +210,8 @@ fn the_way_back_puts_back_what_was_there_and_removes_what_was_not() {
         desired((WEBHOOK, "w"), Some("one"), 0),
     ]);
     let mut site = deployed(&before);
-    site.objects.retain(|it, _| it.name != "gone");
-    // Of the whole cluster, and so ours by its labels; it was there before.
+    site.objects.retain(|reference, _| reference.name != "gone");
+    // A cluster-scoped object is recognized by its labels. This one existed before the change.
     let taken_over = desired((WEBHOOK, "there"), Some("one"), 0);
     site.put(&taken_over.object);
     let after = in_order(vec![
@@ -217,13 +223,16 @@ fn the_way_back_puts_back_what_was_there_and_removes_what_was_not() {
     ]);
     let inverse = site.plan(&after).inverse(&"shop".parse().unwrap()).unwrap();
     let names = |all: Vec<String>| all.join(", ");
-    let objects = inverse.objects.iter().map(|it| it.reference().to_string());
+    let objects = inverse
+        .objects
+        .iter()
+        .map(|object| object.reference().to_string());
     let back = "ConfigMap prod/a, Deployment prod/b, ValidatingWebhookConfiguration w";
     assert_eq!(names(objects.collect()), back);
     assert_eq!(inverse.objects[0].as_value()["spec"]["content"], 0);
     let brought = inverse.brought.entries.iter();
-    let brought = brought.map(|it| it.reference().to_string());
-    // A claim keeps what was written into it.
+    let brought = brought.map(|entry| entry.reference().to_string());
+    // A volume claim keeps its data.
     assert_eq!(names(brought.collect()), "Service prod/new, Job prod/j");
     let awaited = inverse.awaited.iter().map(ToString::to_string);
     assert_eq!(names(awaited.collect()), "Deployment prod/b");
@@ -298,7 +307,7 @@ fn what_a_release_brings_from_now_on_does_not_go_and_comes_back_with_the_rest() 
 
 #[test]
 fn a_stage_tells_what_is_brought_together() {
-    let objects = [(CONFIG, "a"), (SERVICE, "b")].map(|it| desired(it, Some("one"), 0));
+    let objects = [(CONFIG, "a"), (SERVICE, "b")].map(|object| desired(object, Some("one"), 0));
     let plan = Site::default().plan(&in_order(objects.to_vec()));
     assert!(matches!(&plan.steps[..], [Step::Bring(Stage::Data, changes)] if changes.len() == 2));
 }
