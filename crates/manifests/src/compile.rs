@@ -1,8 +1,9 @@
-//! Makes objects fit for any site: every position of an image becomes `$(image:NAME)`, and every namespace of the
-//! release's own that may be another at a site becomes `$(namespace:NAME)`. What is left that looks like either is
-//! remarked, with its place.
+//! Compilation of a release's objects for any site (docs/reference/format-manifests.md). Each image becomes
+//! `$(image:NAME)`. Each of the release's own namespaces that a site may map to another name becomes
+//! `$(namespace:NAME)`. Text that may be an image or namespace, but is ambiguous, is left unchanged and reported as a
+//! [`Remark`] with its position.
 //!
-//! Definitions of custom resources are not compiled: they are the cluster's, not an environment's.
+//! CustomResourceDefinitions are not compiled, because they belong to the cluster and not to an environment.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -16,46 +17,46 @@ use crate::namespace::{self, NamespaceHint, Unclear};
 use crate::reference::{EXAMPLE, Hint};
 use crate::{limits, template};
 
-/// The images, namespaces and paths that a set's objects are compiled with.
+/// The images, namespaces and pod template paths for the compilation of a set's objects.
 #[derive(Debug)]
 pub struct Compiler<'a> {
     /// The Solution's images.
     pub images: &'a KnownImages,
     /// The release's own namespaces that may have another name at a site.
     pub namespaces: &'a [Namespace],
-    /// The paths where kinds of others have pod templates.
+    /// The paths of pod templates in custom resources.
     pub templates: &'a [PodTemplatePath],
 }
 
-/// A remark on something in an object that compiling did not settle.
+/// A report about text that compilation left unresolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remark {
-    /// The place in the object, as a JSON pointer (RFC 6901) that may be shown.
+    /// The position in the object, as a JSON pointer (RFC 6901) that is safe to show.
     pub path: String,
-    /// The matter that is not settled.
+    /// The unresolved text.
     pub what: CompileQuestion,
-    /// The reason why a text is taken for the name of an image, if that is the matter.
+    /// The evidence that the text is an image, if the remark is about an image.
     pub mention: Option<Mention>,
 }
 
-/// A matter that compiling did not settle.
+/// A text that compilation left unresolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CompileQuestion {
-    /// A container's image that the Solution does not have.
+    /// The image of a container, which the Solution does not contain.
     Missing(ImageReference),
-    /// A text that names an image which the Solution does not have.
+    /// Another text with an image that the Solution does not contain.
     Mentioned(ImageReference),
-    /// A repository of an image without its tag: the placeholder that may be meant, or the repository as it is where no
-    /// image is carried.
+    /// A repository without a tag: the placeholder that may be intended, or the repository itself if no images are
+    /// known.
     Repository(String),
-    /// A text that may name a namespace of the release's own, which only its author can tell.
+    /// A text that may be one of the release's own namespaces, which only its author can decide.
     Namespace(Unclear),
-    /// A placeholder that cannot be understood.
+    /// An invalid placeholder.
     Placeholder(placeholder::PlaceholderError),
 }
 
 impl Compiler<'_> {
-    /// Compiles an object.
+    /// Compiles an object in place, and returns its unresolved texts.
     pub fn compile(&self, object: &mut Value) -> Vec<Remark> {
         let mut walk = TextWalk {
             compiler: self,
@@ -72,17 +73,17 @@ impl Compiler<'_> {
     }
 }
 
-/// The hints that the name beside a text gives about it.
+/// The hints that the name of a field, flag or variable gives about its text.
 #[derive(Clone, Copy)]
 struct ContextHints {
     hint: Hint,
     said: NamespaceHint,
-    /// Whether it is in a selector of namespaces.
+    /// True for a text in a selector of namespaces.
     selects: bool,
 }
 
 impl ContextHints {
-    /// Returns the hints of a field's name. Names are compiled themselves, and the name of a placeholder says nothing.
+    /// Returns the hints of a field's name. Names are compiled too, and the name within a placeholder is not a hint.
     fn of(name: &str) -> Self {
         let name = if name.contains("$(") { "" } else { name };
         Self {
@@ -92,7 +93,7 @@ impl ContextHints {
         }
     }
 
-    /// Returns the hints of the name of a variable about its value.
+    /// Returns the hints that the name of a variable gives about its value.
     fn of_variable(name: &str) -> Self {
         let of_field = Self::of(name);
         let said = match of_field.said {
@@ -102,7 +103,7 @@ impl ContextHints {
         Self { said, ..of_field }
     }
 
-    /// Returns what is said of the namespaces in a text.
+    /// Returns the hint about namespaces in the text.
     fn said(self) -> NamespaceHint {
         match (self.said, self.hint) {
             (NamespaceHint::Nothing, Hint::Image | Hint::Named) => NamespaceHint::Other,
@@ -114,18 +115,18 @@ impl ContextHints {
     }
 }
 
-/// A walk through the texts of an object.
+/// A traversal of the texts of an object.
 struct TextWalk<'a> {
     compiler: &'a Compiler<'a>,
-    /// The JSON pointers of containers' images.
+    /// The JSON pointers of the images of containers.
     images: BTreeSet<String>,
-    /// The place of the walk, as a JSON pointer.
+    /// The current position, as a JSON pointer.
     pointer: String,
     remarks: Vec<Remark>,
 }
 
 impl TextWalk<'_> {
-    /// All fields but those in which no placeholder has a meaning.
+    /// Compiles all fields of an object, except those in which placeholders are not allowed.
     fn object(&mut self, fields: &mut Map<String, Value>) {
         for (key, value) in fields {
             match (key.as_str(), value) {
@@ -143,7 +144,7 @@ impl TextWalk<'_> {
         }
     }
 
-    /// Does something one step further down.
+    /// Calls `act` with a position one step deeper.
     fn at(&mut self, step: &str, act: impl FnOnce(&mut Self)) {
         let length = self.pointer.len();
         self.pointer.push('/');
@@ -153,7 +154,8 @@ impl TextWalk<'_> {
         self.pointer.truncate(length);
     }
 
-    /// What documents settings and is never read has no images, and must not be changed.
+    /// Compiles a field. An example that documents settings and is never read is skipped: it contains no images, and
+    /// must not be changed.
     fn field(&mut self, key: &str, value: &mut Value, about: ContextHints) {
         if key == EXAMPLE {
             return;
@@ -172,7 +174,7 @@ impl TextWalk<'_> {
                 let mut is_told = false;
                 let mut of_flag = Hint::None;
                 for (index, item) in items.iter_mut().enumerate() {
-                    // An argument may be the value of the flag before it.
+                    // An argument may be the value of the flag that precedes it.
                     let said = if is_told {
                         NamespaceHint::Namespace
                     } else {
@@ -191,7 +193,7 @@ impl TextWalk<'_> {
             }
             Value::Object(fields) => {
                 let text = |key: &str| fields.get(key).and_then(Value::as_str);
-                // A variable is told by its own name, and what a selector expects by its label.
+                // The name of a variable describes its `value`; the label of a selector describes its `values`.
                 let [name, label] = [text("name"), text("key")];
                 let of_value = name.map(ContextHints::of_variable);
                 let of_values = label.map(ContextHints::of);
@@ -210,7 +212,7 @@ impl TextWalk<'_> {
         }
     }
 
-    /// Returns the text that is to stand in a text's place, if it changes.
+    /// Returns the compiled text, if it differs.
     fn text(&mut self, text: &str, about: ContextHints) -> Option<String> {
         let pieces = match placeholder::pieces(text) {
             Ok(pieces) => pieces,
@@ -225,7 +227,7 @@ impl TextWalk<'_> {
         let mut compiled = String::with_capacity(text.len());
         let mut end = 0;
         for (range, piece) in pieces {
-            // A `$` that makes a literal of what follows is in no piece.
+            // A `$` that escapes a literal is not part of any piece.
             compiled.push_str(&text[end..range.start]);
             end = range.end;
             let written = &text[range];
@@ -238,7 +240,7 @@ impl TextWalk<'_> {
         (compiled != text).then_some(compiled)
     }
 
-    /// A text without placeholders, with those of its images.
+    /// Replaces the images in a text without placeholders.
     fn images(&mut self, text: &str, hint: Hint) -> String {
         let rewritten = image::rewrite(text, hint, self.compiler.images);
         for (reference, mention) in rewritten.unknown {
@@ -254,7 +256,7 @@ impl TextWalk<'_> {
         rewritten.text
     }
 
-    /// A text with placeholders of its namespaces.
+    /// Replaces the namespaces in a text.
     fn namespaces(&mut self, text: String, said: NamespaceHint) -> String {
         let Ok(pieces) = placeholder::pieces(&text) else {
             return text;
@@ -283,12 +285,12 @@ impl TextWalk<'_> {
     }
 }
 
-/// A flag whose value is the next argument, and a namespace.
+/// Checks whether an argument is a flag whose value, the next argument, is a namespace.
 fn is_flag_of_namespace(argument: &str) -> bool {
     argument.starts_with('-') && namespace::is_word(argument) && namespace::is_named(argument)
 }
 
-/// Returns where placeholders and literals are written.
+/// Returns the ranges of placeholders and escaped literals.
 fn apart(pieces: &[(Range<usize>, PlaceholderPiece<'_>)]) -> Vec<Range<usize>> {
     let mut end = 0;
     let mut apart = Vec::new();
@@ -298,7 +300,9 @@ fn apart(pieces: &[(Range<usize>, PlaceholderPiece<'_>)]) -> Vec<Range<usize>> {
         match piece {
             PlaceholderPiece::Placeholder(_) => apart.push(range.clone()),
             PlaceholderPiece::Text(written) if is_literal => {
-                let closed = written.find(')').map(|it| range.start + it + 1);
+                let closed = written
+                    .find(')')
+                    .map(|parenthesis| range.start + parenthesis + 1);
                 apart.push(range.start..closed.unwrap_or(range.end));
             }
             PlaceholderPiece::Text(_) => {}
@@ -323,7 +327,11 @@ mod tests {
         ]
         .map(|(place, reference)| (place.parse().unwrap(), reference.parse().unwrap()))
         .to_vec();
-        let known = KnownImages::new(images.iter().map(|(place, it)| (place.clone(), it)));
+        let known = KnownImages::new(
+            images
+                .iter()
+                .map(|(place, reference)| (place.clone(), reference)),
+        );
         let templates = [PodTemplatePath {
             group: "example.test".to_owned(),
             kind: "Runner".to_owned(),
@@ -335,7 +343,7 @@ mod tests {
             templates: &templates,
         };
         let remarks = compiler.compile(object).into_iter();
-        remarks.map(|it| (it.path, it.what)).collect()
+        remarks.map(|remark| (remark.path, remark.what)).collect()
     }
 
     fn reference(text: &str) -> ImageReference {
@@ -406,7 +414,7 @@ mod tests {
                 "schemes": "docker://quay.io/org/db:16 oci://nginx:1.27",
             },
         });
-        // Another tag of an image that the Solution has.
+        // Another tag of one of the Solution's images.
         let other = CompileQuestion::Mentioned(reference("docker.io/library/nginx:1.28"));
         let nginx = "/data/short".to_owned();
         assert_eq!(compile(&mut map), [(nginx, other)]);
@@ -420,7 +428,7 @@ mod tests {
         assert_eq!(map["data"]["schemes"], schemes);
     }
 
-    /// In the shapes of cert-manager, Kyverno, the Prometheus operator and ingress-nginx.
+    /// Examples follow cert-manager, Kyverno, the Prometheus operator and ingress-nginx.
     #[test]
     fn namespaces_are_compiled_where_releases_have_them() {
         let mut object = json!({
@@ -520,7 +528,7 @@ mod tests {
         assert_eq!(object, before);
     }
 
-    /// Names of variables are compiled too, and are called something with `namespace` then.
+    /// Names of variables are compiled too, and contain the word `namespace` afterwards.
     #[test]
     fn what_a_placeholder_is_called_says_nothing() {
         let mut object = json!({"env": [{"name": "web.org-system.svc", "value": "org-system"}], "args": ["-web.org-system.svc", "org-system"]});
@@ -587,7 +595,7 @@ mod tests {
         assert_eq!(object, before);
     }
 
-    /// The keys of an object may be as long as itself, and are part of the place of each remark.
+    /// Keys can be as long as the object itself, and occur in the position of each remark.
     #[test]
     fn remarks_are_bounded_in_number_and_length() {
         let mut object = json!({"data": {"k".repeat(10_000): vec!["a.test/b:1"; 5_000]}});

@@ -1,61 +1,65 @@
-//! Definitions of custom resources, read where they are documents: an archive's, a release's, a cluster's.
+//! CustomResourceDefinitions as documents, regardless of their source: an archive, a release or a cluster.
+//! [`Definition`] gives access to their fields without validation.
 
 use serde_json::Value;
 
 use crate::document::{list, text};
 
-/// Whether a document is a definition of a custom resource, of the kind that clusters take. A kind of this name in another
-/// group is somebody's own.
+/// Checks whether a document is a CustomResourceDefinition of `apiextensions.k8s.io/v1`. A kind with this name in
+/// another group is unrelated.
 #[must_use]
 pub fn is_definition(document: &Value) -> bool {
     text(document, "/apiVersion") == "apiextensions.k8s.io/v1"
         && text(document, "/kind") == "CustomResourceDefinition"
 }
 
-/// A document that is known to be a definition of a custom resource. What it lacks is empty.
+/// A document that is known to be a CustomResourceDefinition. Missing fields read as empty.
 #[derive(Clone, Copy, Debug)]
 pub struct Definition<'a>(pub &'a Value);
 
 impl<'a> Definition<'a> {
-    /// Returns the API group that it adds a kind to.
+    /// Returns the API group of the defined kind.
     #[must_use]
     pub fn group(self) -> &'a str {
         text(self.0, "/spec/group")
     }
 
-    /// Returns the kind.
+    /// Returns the defined kind.
     #[must_use]
     pub fn kind(self) -> &'a str {
         text(self.0, "/spec/names/kind")
     }
 
-    /// Returns what URLs and rules call the kind.
+    /// Returns the plural name of the kind, as in URLs and RBAC rules.
     #[must_use]
     pub fn plural(self) -> &'a str {
         text(self.0, "/spec/names/plural")
     }
 
-    /// Returns all that the kind is called.
+    /// Returns all names of the kind.
     #[must_use]
     pub fn names(self) -> &'a Value {
         &self.0["spec"]["names"]
     }
 
-    /// Whether its objects belong to the whole cluster.
+    /// Returns true if the kind is cluster-scoped.
     #[must_use]
     pub fn is_cluster_scoped(self) -> bool {
         text(self.0, "/spec/scope") == "Cluster"
     }
 
-    /// Returns the versions that it lists.
+    /// Returns the versions of the kind, including those that are not served.
     #[must_use]
     pub fn versions(self) -> &'a [Value] {
         list(self.0, "/spec/versions")
     }
 
-    /// Returns the names of those that clients can use.
+    /// Returns the names of the served versions.
     pub fn served(self) -> impl Iterator<Item = &'a str> {
-        let served = self.versions().iter().filter(|it| it["served"] == true);
+        let served = self
+            .versions()
+            .iter()
+            .filter(|version| version["served"] == true);
         served.filter_map(|version| version["name"].as_str())
     }
 }

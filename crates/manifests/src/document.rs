@@ -1,8 +1,13 @@
-//! The documents of files as Kubernetes objects, each with the place where it stands.
+//! The documents of manifest files as Kubernetes objects, each with its position. [`parse`] stops at the first error,
+//! [`parse_all`] reports all of them.
 //!
-//! Known attacks and where they stop: alias bombs, depth and size of one document: the YAML budgets of `schemas`; very
-//! many documents or files: counted here; much text by aliases over many documents: weighed here; two objects of one
-//! name: refused here unless they are equal; names that are paths: never used as file names before they are checked.
+//! Known attacks, and their defences:
+//!
+//! - Alias bombs, deep nesting and oversized documents: the YAML limits of `schemas`.
+//! - Too many documents or files: limits in this module.
+//! - Too much text from aliases across many documents: a total over all documents in this module.
+//! - Two objects with the same name: rejected in this module, unless they are equal.
+//! - Names that are paths: never used as file names without a check.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,51 +19,51 @@ use serde_json::Value;
 use crate::error::{DocumentPlace, ManifestsError};
 use crate::{ManifestFile, limits, shown};
 
-/// An object.
+/// An object in a manifest file.
 #[derive(Clone, Debug)]
 pub struct ManifestObject<'a> {
-    /// The place where it stands.
+    /// The position of the object.
     pub place: DocumentPlace,
-    /// The text of the object, when it has one of its own.
+    /// The source text of the object, if the object does not share it with others.
     pub text: Option<&'a str>,
     /// The content of the object.
     pub value: Value,
 }
 
 impl ManifestObject<'_> {
-    /// Returns its kind; empty where it has none.
+    /// Returns the kind, or an empty text if it is missing.
     #[must_use]
     pub fn kind(&self) -> &str {
         text(&self.value, "/kind")
     }
 
-    /// Returns its API group; empty for the core group.
+    /// Returns the API group; empty for the core group.
     #[must_use]
     pub fn group(&self) -> &str {
         let api_version = text(&self.value, "/apiVersion");
         api_version.split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// Returns its name; empty where it has none.
+    /// Returns the name, or an empty text if it is missing.
     #[must_use]
     pub fn name(&self) -> &str {
         text(&self.value, "/metadata/name")
     }
 
-    /// The namespace that it names; empty where it names none.
+    /// Returns the namespace, or an empty text if none is given.
     #[must_use]
     pub fn namespace(&self) -> &str {
         text(&self.value, "/metadata/namespace")
     }
 
-    /// Returns the kind and name, for people.
+    /// Returns the kind and name for messages.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} `{}`", shown(self.kind()), shown(self.name()))
     }
 }
 
-/// The text at a JSON pointer, or an empty one.
+/// Returns the text at a JSON pointer, or an empty text.
 #[must_use]
 pub fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
     value
@@ -67,7 +72,7 @@ pub fn text<'a>(value: &'a Value, pointer: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// The list at a JSON pointer, or an empty one.
+/// Returns the list at a JSON pointer, or an empty list.
 #[must_use]
 pub fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
     value
@@ -76,36 +81,41 @@ pub fn list<'a>(value: &'a Value, pointer: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// The objects that the files hold.
+/// The objects of manifest files.
 #[derive(Debug, Default)]
 pub struct ManifestObjects<'a> {
-    /// The objects, in order; of several equal ones of one name the first.
+    /// The objects in file order. Of equal objects with the same name, only the first is kept.
     pub all: Vec<ManifestObject<'a>>,
-    /// Documents without a kind, which are no objects.
+    /// The documents without a kind, which are not objects.
     pub kindless: Vec<(DocumentPlace, Value)>,
-    /// Objects that are left out since another is the same.
+    /// The objects that are left out because an equal one precedes them.
     pub repeated: Vec<Repeated>,
     cost: DocumentCost,
 }
 
-/// An object that occurs twice, equal both times.
+/// An object that occurs twice with the same content.
 #[derive(Clone, Debug)]
 pub struct Repeated {
-    /// The place that it is taken from.
+    /// The position of the kept object.
     pub one: DocumentPlace,
-    /// The place where it stands again.
+    /// The position of the repeated object.
     pub other: DocumentPlace,
     /// The kind and name of the object.
     pub what: String,
 }
 
-/// Reads the objects of all files, in order.
+/// Reads the objects of all files in order.
+///
+/// # Errors
+///
+/// Fails with the first error that [`parse_all`] finds.
 pub fn parse(files: &[ManifestFile]) -> Result<ManifestObjects<'_>, ManifestsError> {
     let (objects, errors) = parse_all(files);
     errors.into_iter().next().map_or(Ok(objects), Err)
 }
 
-/// Reads the objects of all files, in order, as far as they can be read, and says what cannot.
+/// Reads the objects of all files in order, and returns them with the errors of all documents that cannot be read, up
+/// to [`limits::ERRORS`].
 #[must_use]
 pub fn parse_all(files: &[ManifestFile]) -> (ManifestObjects<'_>, Vec<ManifestsError>) {
     let mut objects = ManifestObjects::default();
@@ -124,7 +134,7 @@ pub fn parse_all(files: &[ManifestFile]) -> (ManifestObjects<'_>, Vec<ManifestsE
                 line: part.line,
             };
             let read = objects.read(&place, part);
-            // More would only be more of it.
+            // All further documents would exceed the limit as well.
             let is_full = matches!(read, Err(ManifestsError::Weight { .. }));
             errors.extend(read.err());
             if is_full || errors.len() >= limits::ERRORS {
@@ -153,10 +163,11 @@ impl<'a> ManifestObjects<'a> {
         Ok(())
     }
 
-    /// Takes a document, or the items of a list of objects.
+    /// Adds a document, or each item if it is a list of objects.
     fn take(&mut self, place: &DocumentPlace, text: Option<&'a str>, mut value: Value) {
         let kind = self::text(&value, "/kind");
         let items = value.get("items").is_some_and(Value::is_array);
+        // A custom kind may end in `List` too. Only one with `items` is a list of objects.
         if kind.ends_with("List") && items {
             let Some(Value::Array(items)) = value.get_mut("items").map(Value::take) else {
                 return;
@@ -182,7 +193,7 @@ impl<'a> ManifestObjects<'a> {
         }
     }
 
-    /// Keeps one of several objects of one name, and says which of these are different.
+    /// Keeps one of multiple equal objects with the same name, and returns an error for each one that differs.
     fn drop_repeated(&mut self) -> Vec<ManifestsError> {
         let mut different = Vec::new();
         let mut seen: BTreeMap<[String; 4], usize> = BTreeMap::new();
@@ -225,7 +236,8 @@ impl<'a> ManifestObjects<'a> {
     }
 }
 
-/// The text of a document that can stand in a file of its own: nothing of it is on the line of its marker.
+/// Returns the text of a document if it can be the content of a separate file, which means that no content is on the
+/// line of the document marker.
 fn own_text(text: &str) -> Option<&str> {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let first = first.trim();

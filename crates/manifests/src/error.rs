@@ -1,4 +1,4 @@
-//! Errors of reading manifests, each of which says which file and document; and of patching their objects.
+//! Errors of reading manifests, each with its file and document, and of patching objects.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use schemas::yaml::{StreamError, YamlError};
 
 use crate::limits;
 
-/// The place where an object stands.
+/// The position of an object in the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DocumentPlace {
     pub(crate) file: Arc<str>,
@@ -17,13 +17,13 @@ pub struct DocumentPlace {
 }
 
 impl DocumentPlace {
-    /// The file, as it may be shown.
+    /// Returns the name of the file, which is safe to show.
     #[must_use]
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The line on which the text of the document begins, from 1.
+    /// Returns the first line of the document's text, counted from 1.
     #[must_use]
     pub fn line(&self) -> usize {
         self.line
@@ -47,15 +47,15 @@ pub enum ManifestsError {
     /// A file cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A directory with more than is read.
+    /// The directory exceeds a limit, or contains no manifests.
     #[error("`{directory}` contains {what}; pass the directory or file of one release")]
     Directory {
         /// The directory.
         directory: String,
-        /// The words for what is too much, or missing.
+        /// The description of the excess or of the missing files.
         what: String,
     },
-    /// The directory is a chart, whose templates are no manifests yet.
+    /// The directory is a Helm chart, whose templates are not YAML.
     #[error(
         "`{0}` is a Helm chart, whose templates are not YAML yet; render it with `helm template NAME {0} --include-crds > release.yaml` and pass that file"
     )]
@@ -65,7 +65,7 @@ pub enum ManifestsError {
         "`{0}` is packed (a chart's `.tgz`, or an archive), and its manifests are inside; render a chart with `helm template NAME {0} --include-crds > release.yaml`, unpack anything else, and pass the resulting file or directory"
     )]
     Packed(String),
-    /// A file is too large, or not text.
+    /// The file is too large, or not text.
     #[error("`{file}` cannot be split into documents; pass the rendered manifests of one release")]
     Stream {
         /// The file.
@@ -73,25 +73,25 @@ pub enum ManifestsError {
         /// The reason.
         source: StreamError,
     },
-    /// A document is not YAML.
+    /// A document is not valid YAML.
     #[error(
         "{place} is not valid YAML; correct it, or render the release again if it is a template"
     )]
     Yaml {
-        /// The place where it stands.
+        /// The position of the document.
         place: DocumentPlace,
         /// The reason, with line and column.
         source: YamlError,
     },
-    /// The files hold more than may be kept in memory.
+    /// The files contain more than may be kept in memory.
     #[error("{place}: from here on the release has more than {what}; pass only part of it")]
     Weight {
-        /// The document with which it is too much.
+        /// The first document beyond the limit.
         place: DocumentPlace,
-        /// The limit.
+        /// The limit that is exceeded.
         what: String,
     },
-    /// Two different objects of one name.
+    /// Two different objects have the same name.
     #[error("{one} and {other} both define {what}, differently; pass one release only")]
     Twice {
         /// The first document.
@@ -104,7 +104,7 @@ pub enum ManifestsError {
 }
 
 impl ManifestsError {
-    /// Refuses more of something than may be kept in memory.
+    /// Returns an error if a count exceeds its limit.
     pub fn check(place: &DocumentPlace, count: usize, most: usize, what: &str) -> Result<(), Self> {
         if count <= most {
             return Ok(());
@@ -119,30 +119,30 @@ impl ManifestsError {
 /// The reason why a patch cannot be applied.
 #[derive(Debug, thiserror::Error)]
 pub enum PatchError {
-    /// The patch has no `patch`, or beside it one of the former `merge` and `json`.
+    /// The patch has no `patch` field, or has it together with one of the former fields `merge` and `json`.
     #[error("must have `patch`, and no other field than `target`")]
     Form,
-    /// The text of the patch cannot be read.
+    /// The text of the patch is not valid YAML.
     #[error("`patch` is not valid YAML")]
     Text(#[source] YamlError),
     /// The patch is neither a map nor a list.
     #[error("`patch` is neither a map nor a list of operations")]
     Kind,
-    /// The patch says nowhere which objects it changes.
+    /// The patch does not define which objects it changes.
     #[error(
         "has no `target`, and does not name an object by `apiVersion`, `kind` and `metadata.name`"
     )]
     Target,
-    /// A text of the target that is no regular expression, or a large one.
+    /// A text of the target is not a regular expression, or a too large one.
     #[error("`{0}` is not a usable regular expression")]
     Expression(String),
-    /// A selector that cannot be read.
+    /// A selector is invalid.
     #[error("`{0}` is not a label selector")]
     Selector(String),
     /// The patch would remove the object itself.
     #[error("removes its target: a patch can only change objects")]
     Removes,
-    /// The object does not allow what a strategic merge patch says.
+    /// The object does not allow a strategic merge patch.
     #[error("does not fit {object}: {why}")]
     Strategic {
         /// The kind and name of the object.
@@ -150,28 +150,28 @@ pub enum PatchError {
         /// The reason.
         why: String,
     },
-    /// No object is its target.
+    /// No object matches the target.
     #[error("no object matches its target, {0}")]
     NoTarget(String),
-    /// The list is no list of operations.
+    /// The list is not a list of JSON Patch operations.
     #[error("is not a JSON Patch (RFC 6902)")]
     Operations(#[source] serde_json::Error),
-    /// An operation that the object does not allow.
+    /// The object does not allow an operation.
     #[error("does not fit {object}")]
     Unfit {
         /// The kind and name of the object.
         object: String,
-        /// The operation, and the reason.
+        /// The operation and the reason.
         source: json_patch::PatchError,
     },
-    /// Operations that bring more than any object holds.
+    /// The operations add more than an object may contain.
     #[error(
         "adds more than {values} values or {text} bytes of text to {0}",
         values = limits::OBJECT_VALUES,
         text = limits::OBJECT_TEXT
     )]
     Brought(String),
-    /// The object that is left is more than is kept in memory.
+    /// The patched object would exceed the limits of an object.
     #[error(
         "makes {0} larger than {values} values or {text} bytes of text, or deeper than {depth} levels",
         values = limits::OBJECT_VALUES,
@@ -179,7 +179,7 @@ pub enum PatchError {
         depth = schemas::limits::YAML_DEPTH
     )]
     Large(String),
-    /// The object would be another one afterwards.
+    /// The patch would change the identity of the object.
     #[error(
         "changes the identity of {0}: a patch cannot change apiVersion, kind, metadata.name and metadata.namespace"
     )]

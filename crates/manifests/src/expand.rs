@@ -1,5 +1,5 @@
-//! Replaces the placeholders of an object by what they stand for in one environment. Nothing else is looked at, and what
-//! a placeholder is replaced by is not looked at again.
+//! Expansion of placeholders: replaces each placeholder of a compiled object by its value in one environment. Only
+//! placeholders are replaced, and their values are not expanded again, so that a parameter cannot inject a placeholder.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use serde_json::{Map, Value};
 /// The address from which nodes pull an image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
-    /// The host and port.
+    /// The host and port of the registry.
     pub registry: String,
-    /// The path that follows the registry.
+    /// The path after the registry.
     pub path: String,
-    /// The tag, which programs read versions from.
+    /// The tag. The digest defines the content, but programs read versions from tags.
     pub tag: String,
-    /// The digest that is pulled.
+    /// The digest of the image.
     pub digest: Digest,
 }
 
@@ -41,33 +41,33 @@ impl Address {
     }
 }
 
-/// The values that placeholders stand for in one environment.
+/// The values of placeholders in one environment.
 #[derive(Clone, Debug, Default)]
 pub struct Expansion {
-    /// The Solution's images.
+    /// The addresses of the Solution's images.
     pub images: BTreeMap<ImagePlace, Address>,
-    /// The environment's namespace for each of the release's own.
+    /// The environment's namespace for each of the release's own namespaces.
     pub namespaces: BTreeMap<Namespace, Namespace>,
-    /// The Solution's name.
+    /// The name of the Solution.
     pub name: String,
     /// The version of the Solution.
     pub version: String,
-    /// The environment.
+    /// The name of the environment.
     pub environment: String,
-    /// The values of its parameters.
+    /// The values of the parameters.
     pub parameters: BTreeMap<ParameterName, Value>,
 }
 
-/// The reason why a placeholder stands for nothing.
+/// The reason why a placeholder has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolveError {
-    /// The placeholder cannot be understood.
+    /// The placeholder is invalid.
     #[error(transparent)]
     Grammar(#[from] PlaceholderError),
-    /// No image, or several, are meant.
+    /// The placeholder matches no image, or more than one.
     #[error("`{0}` does not name exactly one image of the Solution")]
     Image(String),
-    /// The release has no such namespace.
+    /// The release does not have the namespace.
     #[error("`{0}` is not a namespace of the release")]
     Namespace(Namespace),
     /// The parameter does not exist, or has no value.
@@ -76,17 +76,18 @@ pub enum ResolveError {
 }
 
 impl Expansion {
-    /// Replaces every placeholder of an object.
+    /// Replaces all placeholders of an object.
     pub fn expand(&self, object: &mut Value) -> Result<(), ResolveError> {
         placeholder::change_texts(object, &mut |text| self.text(text).map(Some))
     }
 
-    /// Replaces every placeholder in the values of a chart.
+    /// Replaces all placeholders in the values of a chart.
     pub fn expand_values(
         &self,
         values: Map<String, Value>,
     ) -> Result<Map<String, Value>, ResolveError> {
-        // Values are no object: none of their fields is special.
+        // Values are not an object, so none of their fields (such as `status` or `kind`) is exempt. Wrapping them in a
+        // field makes the traversal treat all of them alike.
         const AROUND: &str = "values";
         let mut around = Value::from_iter([(AROUND, Value::Object(values))]);
         self.expand(&mut around)?;
@@ -96,7 +97,8 @@ impl Expansion {
         }
     }
 
-    /// A text's value: that of its parameter, with its type, if it is one placeholder alone.
+    /// Returns the expanded text. A text that consists of one parameter's placeholder becomes the value of the
+    /// parameter, with its type.
     fn text(&self, text: &str) -> Result<Value, ResolveError> {
         let pieces = placeholder::split(text)?;
         if let [PlaceholderPiece::Placeholder(Placeholder::Parameter(name))] = pieces.as_slice() {
@@ -145,13 +147,14 @@ impl Expansion {
             let address = self.images.get(&place(tag.clone()));
             return address.ok_or_else(unknown);
         }
-        // No tag is less than this one, so that nothing of other names is looked at.
+        // `0` is the smallest tag, so that the range starts at the first image with this name.
         let first = place("0".parse().map_err(|_| unknown())?);
         let named = self.images.range(first..);
         let named: Vec<_> = named
             .take_while(|(place, _)| place.name == choice.name)
             .collect();
-        // Signatures and other referrers count only where there is nothing else (docs/reference/format-referrers.md).
+        // Signatures and other referrers count only if the name has no other image
+        // (docs/reference/format-referrers.md).
         let mut meant = named
             .iter()
             .filter(|(place, _)| named.len() == 1 || place.tag.subject().is_none());

@@ -1,4 +1,5 @@
-//! The images of a Solution, as the texts of manifests name them.
+//! The images of a Solution as manifests refer to them. [`KnownImages`] maps references to placeholders, and `rewrite`
+//! replaces the references in a text.
 
 use std::collections::BTreeMap;
 
@@ -8,33 +9,33 @@ use crate::reference::{
     Hint, KnownNames, host, is_pinned, is_reference, named_tokens, normal, repository, tokens,
 };
 
-/// The images of a Solution, by the references that manifests know them by.
+/// The images of a Solution, by their references in manifests.
 #[derive(Debug, Default)]
 pub struct KnownImages {
-    /// The placeholder for each reference in its complete form.
+    /// The placeholder of each complete reference.
     of: BTreeMap<String, String>,
-    /// The placeholder for each repository with its registry.
+    /// The placeholder of each repository with its registry.
     repositories: BTreeMap<String, String>,
-    /// The placeholder for each path, wherever it is pulled from.
+    /// The repository of each path without a registry.
     anywhere: BTreeMap<String, String>,
-    /// The names that are known to be images where nothing else says it.
+    /// The names that are images even in texts without any other evidence.
     names: KnownNames,
 }
 
 /// The registry of repositories that are written without one.
 const DEFAULT: &str = "docker.io/";
 
-/// The image that a reference in a text names.
+/// The image that a reference in a text denotes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReferencedImage {
-    /// An image of the Solution: its placeholder.
+    /// An image of the Solution, as its placeholder.
     Known(String),
-    /// An image that the Solution does not have.
+    /// An image that the Solution does not contain.
     Unknown(ImageReference),
 }
 
 impl KnownImages {
-    /// The images with their references. Those without one cannot be named by a manifest.
+    /// Creates the mapping for these images. An image without a reference cannot occur in a manifest.
     pub fn new<'a>(
         images: impl IntoIterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
     ) -> Self {
@@ -62,7 +63,8 @@ impl KnownImages {
         known
     }
 
-    /// Knows no images, but names that images are known by. A repository that stands without a tag is told as it is.
+    /// Creates a mapping without images, which reports the repositories of `names` that occur without a tag as
+    /// themselves.
     #[must_use]
     pub fn by_names(names: &KnownNames) -> Self {
         let pairs = |complete: &str| (complete.to_owned(), complete.to_owned());
@@ -86,7 +88,8 @@ impl KnownImages {
         })
     }
 
-    /// The placeholder to propose for a repository that a text names without a tag, or with one that a program fills in.
+    /// Returns the placeholder to propose for a repository that is written without a tag, or with a tag that a program
+    /// fills in.
     pub(crate) fn repository(&self, written: &str) -> Option<&str> {
         let (repository, _) = written
             .rsplit_once(':')
@@ -100,16 +103,16 @@ impl KnownImages {
     }
 }
 
-/// The reason why a token is taken for the name of an image.
+/// The evidence that a token is the name of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Mention {
-    /// It is the image of a container or of an image volume.
+    /// The token is the image of a container or image volume.
     Container,
-    /// The name of its field, variable or flag says image.
+    /// The name of its field, variable or flag contains `image`.
     Name,
-    /// It has a registry, and a tag or a digest.
+    /// The token has a registry, and a tag or digest.
     Address,
-    /// It has a tag or a digest, and its repository is known to be one of images.
+    /// The token has a tag or digest, and its repository is a known one.
     Known,
 }
 
@@ -124,17 +127,17 @@ impl Mention {
     }
 }
 
-/// A text with a placeholder for every reference of a known image, and what it names besides.
+/// A text with its known references replaced by placeholders, and the remaining references.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct ImageRewrite {
     pub(crate) text: String,
-    /// References of images that the Solution does not have.
+    /// The references of images that the Solution does not contain, with the evidence.
     pub(crate) unknown: Vec<(ImageReference, Mention)>,
-    /// Placeholders that may be meant where a repository stands without its tag.
+    /// The placeholders that may be intended where a repository occurs without its tag.
     pub(crate) repositories: Vec<String>,
 }
 
-/// Rewrites what stands outside of placeholders.
+/// Rewrites a text outside of placeholders.
 pub(crate) fn rewrite(text: &str, hint: Hint, images: &KnownImages) -> ImageRewrite {
     let mut rewritten = ImageRewrite {
         text: String::with_capacity(text.len()),
@@ -144,7 +147,7 @@ pub(crate) fn rewrite(text: &str, hint: Hint, images: &KnownImages) -> ImageRewr
     for (range, hint) in named_tokens(text, hint) {
         let token = &text[range.clone()];
         let said = is_reference(token, hint) || (hint != Hint::Reported && images.names.has(token));
-        // One that the Solution has is told by itself, though it names no registry.
+        // A reference of one of the Solution's images is sufficient evidence, even without a registry.
         if !said && !is_pinned(token) {
             continue;
         }

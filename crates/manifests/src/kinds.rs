@@ -1,5 +1,5 @@
-//! Kinds of objects, where definitions of custom resources come with them: whether their objects belong to the whole
-//! cluster, and how URLs and rules name them.
+//! Kinds of objects in a release that may define custom resources: their scope, and their plural names in URLs and RBAC
+//! rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,12 @@ use serde_json::Value;
 use crate::definition::Definition;
 use crate::document::text;
 
-/// The kinds of some definitions, and Kubernetes' own. Of other kinds only a cluster can tell; they count as belonging to a
-/// namespace.
+/// The kinds of Kubernetes and of a group of CustomResourceDefinitions. Any other kind counts as namespaced, since only
+/// a cluster knows its scope.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectKinds(
-    /// The kinds by group and kind, so that an archive full of both is looked through once.
+    /// The defined kinds by group and kind. Without this index, an archive with many definitions and many objects would
+    /// take quadratic time.
     BTreeMap<String, BTreeMap<String, Defined>>,
 );
 
@@ -23,7 +24,7 @@ struct Defined {
 }
 
 impl ObjectKinds {
-    /// Returns the kinds with those that these definitions define.
+    /// Creates the kinds of these CustomResourceDefinitions.
     pub fn new<'a>(definitions: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut kinds = Self::default();
         for definition in definitions.into_iter().map(Definition) {
@@ -42,13 +43,13 @@ impl ObjectKinds {
         self.0.get(group)?.get(kind)
     }
 
-    /// Whether one of the definitions defines a kind.
+    /// Checks whether one of the CustomResourceDefinitions defines a kind.
     #[must_use]
     pub fn defines(&self, group: &str, kind: &str) -> bool {
         self.find(group, kind).is_some()
     }
 
-    /// Whether an object belongs to the whole cluster.
+    /// Checks whether an object is cluster-scoped.
     #[must_use]
     pub fn is_cluster_scoped(&self, object: &Value) -> bool {
         let api_version = text(object, "/apiVersion");
@@ -59,15 +60,16 @@ impl ObjectKinds {
             || schemas::is_cluster_scoped(group, &plural(kind))
     }
 
-    /// The resource of a kind, as URLs and rules name it: that of one of the definitions, else as Kubernetes names its own.
+    /// Returns the plural name of a kind, as in URLs and RBAC rules: from its CustomResourceDefinition, or by the
+    /// naming convention of Kubernetes.
     #[must_use]
     pub fn resource(&self, group: &str, kind: &str) -> String {
         let defined = self.find(group, kind);
         defined.map_or_else(|| plural(kind), |defined| defined.plural.clone())
     }
 
-    /// Whether an object is outside of these namespaces: its name, and what refers to it, cannot be made anew for each
-    /// site. The namespaces themselves are not.
+    /// Checks whether an object is outside of these namespaces, so that its name cannot differ between sites. The
+    /// namespaces themselves are not outside.
     #[must_use]
     pub fn reaches_out(&self, object: &Value, own: &BTreeSet<&str>) -> bool {
         if text(object, "/apiVersion") == "v1" && text(object, "/kind") == "Namespace" {
@@ -79,6 +81,7 @@ impl ObjectKinds {
     }
 }
 
+/// Returns the plural of a kind by the convention of Kubernetes' own kinds.
 fn plural(kind: &str) -> String {
     let kind = kind.to_lowercase();
     let vowel = |text: &str| text.ends_with(['a', 'e', 'i', 'o', 'u']);
@@ -158,7 +161,7 @@ mod tests {
         }
     }
 
-    /// Looked through for each object, the definitions would take minutes.
+    /// A linear search in the definitions for each object would take minutes.
     #[test]
     fn many_objects_of_many_kinds_take_no_longer_than_both() {
         let definition = |number: usize| {

@@ -1,11 +1,11 @@
-//! Kubernetes manifests as they are published: read from files, taken apart into objects, patched, compiled so that
-//! they fit any site, and expanded for one.
+//! Published Kubernetes manifests: reads them from files, splits them into objects, patches them, compiles them for any
+//! site, and expands them for one environment.
 //!
-//! This crate knows the places in objects where images and namespaces stand, and the placeholders that take these
-//! places. It must not know archives, clusters, the network, the terminal, the environment or the clock.
+//! This crate knows the positions of images and namespaces in objects, and the placeholders that replace them. It must
+//! not know archives, clusters, the network, the terminal, the environment or the clock.
 //!
-//! Open `document.rs` first, which is what everything is read into; then `compile.rs`, and `expand.rs` for the way
-//! back.
+//! Open `document.rs` first, which defines the parsed objects, then `compile.rs`, and `expand.rs` for the reverse
+//! direction. The format of compiled objects is in docs/reference/format-manifests.md.
 
 mod compile;
 mod definition;
@@ -45,7 +45,8 @@ pub use rendered::{
 pub use served::{DiscoveredKind, served_by_kubernetes};
 pub use template::pod_specs;
 
-/// A text of a manifest as it may be shown: one line, short, without what Markdown or a terminal would obey.
+/// Returns a text of a manifest in a form that is safe to show: shortened to one line, without control characters of a
+/// terminal or backticks of Markdown.
 #[must_use]
 pub fn shown(text: &str) -> String {
     schemas::printable_within(text, limits::SHOWN).replace('`', "'")

@@ -1,4 +1,5 @@
-//! The images that documents name, whatever is carried of them.
+//! The images that documents refer to, independently of the images that the Solution packages. These functions find
+//! images in objects, in pods, and in the default values of CustomResourceDefinitions.
 
 use schemas::ImageReference;
 use serde_json::Value;
@@ -8,8 +9,8 @@ use crate::image::KnownImages;
 use crate::reference::{Hint, KnownNames, PROVIDED, is_reference, named_tokens, normal};
 use crate::template;
 
-/// The images that an object names, in their complete form, and the known repositories that stand in it without a tag:
-/// what compiling it finds where no image is carried.
+/// Returns the images that an object refers to in their complete form, and the known repositories that occur without a
+/// tag. The search is the same as for compilation.
 #[must_use]
 pub fn named_images(object: &Value, names: &KnownImages) -> Vec<Remark> {
     let compiler = Compiler {
@@ -29,14 +30,14 @@ pub fn named_images(object: &Value, names: &KnownImages) -> Vec<Remark> {
     remarks
 }
 
-/// The images of an object's pods, as they are written, if its kind is one of Kubernetes' own.
+/// Returns the images of an object's pods as they are written. Only Kubernetes' own kinds are known to have pods.
 pub fn pod_images(object: &Value) -> impl Iterator<Item = &str> {
     let pointers = template::images(object, &[]).into_iter();
     let images = pointers.filter_map(|pointer| object.pointer(&pointer)?.as_str());
     images.filter(|image| *image != PROVIDED)
 }
 
-/// Every image among the default values of a definition of custom resources, in its complete form.
+/// Returns the images in the default values of a CustomResourceDefinition, in their complete form.
 #[must_use]
 pub fn default_images(definition: &Value, names: &KnownNames) -> Vec<ImageReference> {
     let mut images = Vec::new();
@@ -48,7 +49,7 @@ pub fn default_images(definition: &Value, names: &KnownNames) -> Vec<ImageRefere
     images
 }
 
-/// Gives every text among the default values of a schema, with what the name of its property says of it.
+/// Calls `visit` with each text in the default values of a schema, and with the hint of its property's name.
 pub fn default_texts<'a>(schema: &'a Value, visit: &mut impl FnMut(&'a str, Hint)) {
     let mut open = vec![(schema, Hint::None, false)];
     while let Some((value, hint, default)) = open.pop() {
@@ -88,14 +89,16 @@ mod tests {
             known.add(name);
         }
         let remarks = named_images(object, &KnownImages::by_names(&known)).into_iter();
-        let what = |it| match it {
+        let what = |question| match question {
             CompileQuestion::Missing(image) | CompileQuestion::Mentioned(image) => {
                 image.to_string()
             }
             CompileQuestion::Repository(repository) => format!("{repository} without a tag"),
             other => panic!("{other:?}"),
         };
-        remarks.map(|it| (what(it.what), it.path)).collect()
+        remarks
+            .map(|remark| (what(remark.what), remark.path))
+            .collect()
     }
 
     #[test]
@@ -116,11 +119,11 @@ mod tests {
         ];
         assert_eq!(
             found(&object, &[]),
-            expected.map(|(it, path)| (it.to_owned(), path.to_owned()))
+            expected.map(|(image, path)| (image.to_owned(), path.to_owned()))
         );
     }
 
-    /// In the shapes of consul, Jenkins and others that configure what starts pods.
+    /// Examples follow consul, Jenkins and other programs that configure the pods that they start.
     #[test]
     fn known_names_are_images_in_any_text() {
         let object = json!({
@@ -153,12 +156,12 @@ mod tests {
         ];
         let mut found = found(&object, &names);
         found.sort_by(|a, b| a.1.cmp(&b.1));
-        let mut expected = expected.map(|(it, path)| (it.to_owned(), path.to_owned()));
+        let mut expected = expected.map(|(image, path)| (image.to_owned(), path.to_owned()));
         expected.sort_by(|a, b| a.1.cmp(&b.1));
         assert_eq!(found, expected);
     }
 
-    /// In the shapes of knative, of what reports to OpenTelemetry, and of gateways of istio.
+    /// Examples follow knative, programs that report to OpenTelemetry, and gateways of Istio.
     #[test]
     fn examples_reports_and_what_a_webhook_replaces_name_no_image() {
         let config = json!({

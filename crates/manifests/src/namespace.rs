@@ -1,49 +1,50 @@
-//! Names of namespaces in texts: which of them are told apart from other words, and which are not.
+//! Namespaces in texts: decides for each occurrence of a namespace's name whether it is the namespace, may be the
+//! namespace, or is another word.
 //!
-//! A text is read as words (letters, digits, `-`, `_`, `.`) with what stands between them; placeholders and literals are
-//! words that nothing is read from. One that is made of a word leaves what stands around it, so that compiling again
-//! finds nothing more. The work is linear: each word is looked at once, with its neighbours.
+//! A text is split into words (letters, digits, `-`, `_`, `.`) and the separators between them. Placeholders and
+//! literals count as words without content. Replacing a word leaves its context unchanged, so that a second compilation
+//! finds nothing new. The work is linear: each word is inspected once, with its neighbours.
 
 use std::ops::Range;
 
 use schemas::Namespace;
 
-/// A text with a placeholder for each clear mention of a namespace.
+/// A text with a placeholder for each unambiguous namespace, and the ambiguous occurrences.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct NamespaceRewrite {
     pub(crate) text: String,
     pub(crate) unclear: Vec<Unclear>,
 }
 
-/// A text that may be a namespace, or another word.
+/// A text that may be a namespace or another word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unclear {
     /// The namespace.
     pub namespace: Namespace,
-    /// The text that is written.
+    /// The original text.
     pub written: String,
-    /// The text with the placeholder that may be meant.
+    /// The text with the placeholder that may be intended.
     pub meant: String,
 }
 
-/// The statement of the name beside a text about the namespaces in it.
+/// The hint that the name of a field or variable gives about namespaces in its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NamespaceHint {
-    /// The text is a namespace, or a list of them.
+    /// The text is a namespace or a list of namespaces.
     Namespace,
     /// The text is an object, as `NAMESPACE/NAME`.
     Object,
-    /// The text is a variable or what a selector of namespaces selects by, and may be one.
+    /// The text is the value of a variable or a condition in a namespace selector, and may be a namespace.
     Anything,
-    /// The text is about images or objects, whose names may look like namespaces.
+    /// The text is about images or objects, whose names may equal namespaces.
     Other,
-    /// The name says nothing.
+    /// The name gives no hint.
     Nothing,
 }
 
 /// The label with the name of a namespace, which Kubernetes sets.
 const LABEL: &str = "kubernetes.io/metadata.name";
-/// Annotations whose value is an object of another namespace, as `NAMESPACE/NAME`.
+/// The annotations whose value is an object of another namespace, as `NAMESPACE/NAME`.
 const OBJECTS: [&str; 6] = [
     "cert-manager.io/inject-ca-from",
     "cert-manager.io/inject-ca-from-secret",
@@ -52,11 +53,11 @@ const OBJECTS: [&str; 6] = [
     "nginx.ingress.kubernetes.io/auth-tls-secret",
     "nginx.ingress.kubernetes.io/proxy-ssl-secret",
 ];
-/// The last word of a flag or variable whose value is no namespace, whatever it is.
+/// The last word of flags and variables whose value is never a namespace.
 const OTHERS: [&str; 6] = ["class", "id", "label", "name", "selector", "user"];
 
 impl NamespaceHint {
-    /// Returns what the name of a field says.
+    /// Returns the hint of a field's name.
     pub(crate) fn by_field(name: &str) -> Self {
         if is_named(name) {
             Self::Namespace
@@ -67,7 +68,7 @@ impl NamespaceHint {
         }
     }
 
-    /// Returns what the name of a variable says that is not named as a namespace is.
+    /// Returns the hint of a variable's name that does not contain `namespace`.
     pub(crate) fn by_variable(name: &str) -> Self {
         if says_otherwise(name) {
             Self::Other
@@ -77,21 +78,21 @@ impl NamespaceHint {
     }
 }
 
-/// Whether the name of a field, variable or flag says that its value is a namespace's name.
+/// Checks whether the name of a field, variable or flag states that its value is a namespace.
 pub(crate) fn is_named(name: &str) -> bool {
     let lower = name.to_ascii_lowercase();
     let last = lower.rsplit(['-', '_', '.']).next();
     lower.contains("namespace") || lower == "matchnames" || last == Some("ns") || name == LABEL
 }
 
-/// Whether a flag or variable says that its value is something else than a namespace.
+/// Checks whether the name of a flag or variable states that its value is not a namespace.
 fn says_otherwise(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let last = name.rsplit(['-', '_', '.']).next().unwrap_or_default();
     !is_named(&name) && (name.contains("image") || OTHERS.contains(&last))
 }
 
-/// Rewrites the mentions of namespaces in a text of which `apart` are placeholders and literals.
+/// Replaces the namespaces in a text. `apart` are the ranges of placeholders and literals.
 pub(crate) fn rewrite(
     text: &str,
     apart: &[Range<usize>],
@@ -125,11 +126,11 @@ pub(crate) fn rewrite(
 /// A word of a text.
 struct Word<'a> {
     range: Range<usize>,
-    /// The text of the word; nothing if it is apart.
+    /// The text of the word; empty for a placeholder or literal.
     text: &'a str,
 }
 
-/// Whether a text is one word.
+/// Checks whether a text is a single word.
 pub(crate) fn is_word(text: &str) -> bool {
     text.chars().all(is_of_word)
 }
@@ -138,7 +139,7 @@ fn is_of_word(c: char) -> bool {
     c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// The words of a text. Nothing but dashes and dots is no word.
+/// Splits a text into words. A sequence of dashes and dots alone is not a word.
 fn words<'a>(text: &'a str, apart: &[Range<usize>]) -> Vec<Word<'a>> {
     let mut words = Vec::new();
     let mut position = 0;
@@ -164,39 +165,39 @@ fn words<'a>(text: &'a str, apart: &[Range<usize>]) -> Vec<Word<'a>> {
     words
 }
 
-/// Whether what stands before says that a word is a namespace.
+/// The evidence in the preceding text that a word is a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Governed {
-    /// The text itself is one, by its name.
+    /// The name of the whole text.
     ByName,
-    /// A field, flag or list in the text.
+    /// A field, flag or list within the text.
     Within,
     No,
 }
 
-/// A walk through the words of a text.
+/// A traversal of the words of a text.
 struct WordScan<'a> {
     text: &'a str,
     namespaces: &'a [Namespace],
     said: NamespaceHint,
     governed: Governed,
-    /// Whether it is in a list in brackets.
+    /// True within a list in brackets.
     bracketed: bool,
-    /// The length of the text that is written.
+    /// The length of the input that has been written to the output.
     done: usize,
     rewritten: NamespaceRewrite,
 }
 
-/// A word with what stands around it.
+/// A word with its surrounding text.
 struct WordContext<'a> {
     first: bool,
     previous: &'a str,
-    /// The word before is the label that Kubernetes gives to namespaces.
+    /// True if the preceding word is the label that Kubernetes sets on namespaces.
     label: bool,
     before: &'a str,
     after: &'a str,
     next: Option<&'a Word<'a>>,
-    /// The text behind the next word.
+    /// The text after the next word.
     beyond: &'a str,
 }
 
@@ -205,23 +206,24 @@ impl<'a> WordContext<'a> {
         let word = &words[index].range;
         let previous = index.checked_sub(1).map(|index| &words[index]);
         let next = words.get(index + 1);
-        let start = |index: usize| words.get(index).map_or(text.len(), |it| it.range.start);
+        let start = |index: usize| words.get(index).map_or(text.len(), |word| word.range.start);
         let is_label = |word: &Word<'_>| {
             let domain = LABEL.strip_suffix(word.text);
-            !word.text.is_empty() && domain.is_some_and(|it| text[..word.range.start].ends_with(it))
+            !word.text.is_empty()
+                && domain.is_some_and(|domain| text[..word.range.start].ends_with(domain))
         };
         Self {
             first: previous.is_none(),
             previous: previous.map_or("", |word| word.text),
             label: previous.is_some_and(is_label),
-            before: &text[previous.map_or(0, |it| it.range.end)..word.start],
+            before: &text[previous.map_or(0, |word| word.range.end)..word.start],
             after: &text[word.end..start(index + 1)],
             next,
             beyond: next.map_or("", |next| &text[next.range.end..start(index + 2)]),
         }
     }
 
-    /// Whether it is in a list, and nothing but quotes between it and the list's marks.
+    /// Checks whether the word is an element of a list, separated only by quotes from the delimiters of the list.
     fn is_listed(&self) -> bool {
         let quotes = ['"', '\'', '\\'];
         let before = self.before.trim_end_matches(quotes);
@@ -229,7 +231,7 @@ impl<'a> WordContext<'a> {
         before.ends_with([',', '[']) && after.starts_with([',', ']'])
     }
 
-    /// The first part of `NAMESPACE/NAME`, which ends with the word that it returns.
+    /// Returns the word after this one if both are an object, as `NAMESPACE/NAME`.
     fn as_object(&self) -> Option<&Word<'a>> {
         let begins = match core(self.before).as_str() {
             "" => self.first,
@@ -253,7 +255,10 @@ impl WordScan<'_> {
             return;
         }
         let namespaces = self.namespaces;
-        let Some(namespace) = namespaces.iter().find(|it| it.as_str() == word.text) else {
+        let Some(namespace) = namespaces
+            .iter()
+            .find(|namespace| namespace.as_str() == word.text)
+        else {
             return;
         };
         if self.is_clear(&around) {
@@ -263,7 +268,7 @@ impl WordScan<'_> {
         }
     }
 
-    /// Finds out whether a word is a namespace by what stands before it.
+    /// Updates the evidence for the next words from the text before the current one.
     fn govern(&mut self, around: &WordContext<'_>) {
         let when = |holds: bool| {
             if holds {
@@ -296,13 +301,13 @@ impl WordScan<'_> {
         };
     }
 
-    /// Whether a word can only be meant as the namespace that has this name.
+    /// Checks whether a word can only be the namespace with this name.
     fn is_clear(&self, around: &WordContext<'_>) -> bool {
         let is_key = core(around.after).starts_with(['=', ':']);
         let is_path = around.after.starts_with('/');
         let blanks = around.after.starts_with(' ') || around.before.ends_with(' ');
         let listed = around.before.contains([',', '|', ';']);
-        // What is in a field of namespaces may be prose all the same.
+        // The text of a namespace field can still be prose.
         let is_prose = self.governed == Governed::ByName && blanks && !listed;
         let governed = self.governed != Governed::No && !is_key && !is_path && !is_prose;
         let of_account =
@@ -313,7 +318,7 @@ impl WordScan<'_> {
         governed || of_account || of_api || (of_object && is_path)
     }
 
-    /// Whether a word may be meant as the namespace that has this name: the end of what says so.
+    /// Returns the end of the ambiguous text if the word may be the namespace with this name.
     fn unclear(&self, word: &Word<'_>, around: &WordContext<'_>) -> Option<usize> {
         if self.said == NamespaceHint::Other {
             return None;
@@ -327,7 +332,7 @@ impl WordScan<'_> {
         of_object.or(is_one.then_some(word.range.end))
     }
 
-    /// The DNS names of Services and their pods: `NAME.NAMESPACE.svc`.
+    /// Replaces the namespace in the DNS names of Services and their pods: `NAME.NAMESPACE.svc`.
     fn dns(&mut self, word: &Word<'_>, around: &WordContext<'_>) {
         let labels: Vec<&str> = word.text.split('.').collect();
         let namespaces = self.namespaces;
@@ -336,10 +341,13 @@ impl WordScan<'_> {
             let range = start..start + label.len();
             start = range.end + 1;
             let before = index.checked_sub(1).map(|before| labels[before]);
-            let Some(namespace) = namespaces.iter().find(|it| it.as_str() == *label) else {
+            let Some(namespace) = namespaces
+                .iter()
+                .find(|namespace| namespace.as_str() == *label)
+            else {
                 continue;
             };
-            // The API server's own Service, wherever the release is.
+            // `kubernetes.default` is the API server's Service, independent of the release's namespaces.
             if (before, *label) == (Some("kubernetes"), "default") {
                 continue;
             }
@@ -361,7 +369,7 @@ impl WordScan<'_> {
         self.done = range.end;
     }
 
-    /// Notes what may mean a namespace, whose name stands at `name`.
+    /// Records an ambiguous text. `name` is the range of the namespace's name in it.
     fn doubt(&mut self, range: Range<usize>, name: Range<usize>, namespace: &Namespace) {
         let written = &self.text[range.clone()];
         let (before, after) = (
@@ -373,9 +381,9 @@ impl WordScan<'_> {
             written: written.to_owned(),
             meant: format!("{before}{}{after}", placeholder(namespace)),
         };
-        // Once for each namespace is enough to say where.
+        // One remark for each namespace in a text is enough to find all of them.
         let known = &mut self.rewritten.unclear;
-        if known.iter().all(|it| it.namespace != *namespace) {
+        if known.iter().all(|unclear| unclear.namespace != *namespace) {
             known.push(unclear);
         }
     }
@@ -385,7 +393,7 @@ fn placeholder(namespace: &Namespace) -> String {
     format!("$(namespace:{namespace})")
 }
 
-/// Returns what stands between two words without blanks and quotes.
+/// Returns the text between two words without white space and quotes.
 fn core(between: &str) -> String {
     let is_idle = |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | '`');
     between.chars().filter(|c| !is_idle(*c)).collect()
@@ -397,10 +405,10 @@ mod tests {
 
     const PLACEHOLDER: &str = "$(namespace:app)";
 
-    /// The text, with `@` for the placeholder of the namespace `app`, and what may be meant in it.
+    /// Returns the text with `@` for the placeholder of the namespace `app`, and the first ambiguous text.
     fn rewritten(text: &str, said: NamespaceHint) -> (String, String) {
         let found = rewrite(text, &[], &["app".parse().unwrap()], said);
-        let meant = found.unclear.first().map(|it| it.meant.clone());
+        let meant = found.unclear.first().map(|unclear| unclear.meant.clone());
         let short = |text: &str| text.replace(PLACEHOLDER, "@");
         (short(&found.text), short(&meant.unwrap_or_default()))
     }
@@ -567,7 +575,7 @@ mod tests {
         );
     }
 
-    /// Texts of all words and marks that mean something, each with every other.
+    /// All combinations of the words and separators that have a meaning.
     #[test]
     fn what_was_rewritten_is_rewritten_no_further() {
         let words = [

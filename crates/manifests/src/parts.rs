@@ -1,5 +1,6 @@
-//! Images whose references are split over fields: registry, name and tag, which a program joins when it runs. They are in
-//! custom resources, and in the YAML or JSON that a text of an object holds.
+//! Images whose references are split over fields for registry, name and tag, and joined by a program at run time. Such
+//! fields occur in custom resources, and in YAML or JSON embedded in the texts of an object. [`image_parts`] finds
+//! them, so that an image that the archive lacks can be reported.
 
 use std::rc::Rc;
 
@@ -10,35 +11,36 @@ use serde_json::{Map, Value};
 use crate::reference::{EXAMPLE, Hint, PROVIDED, host, is_pinned};
 use crate::{is_definition, limits};
 
-/// An image that fields name in parts.
+/// An image whose reference is split over fields.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ImageParts {
-    /// The place in the object, as a JSON pointer that may be shown. Of YAML or JSON in a text it is the text's place.
+    /// The position in the object, as a JSON pointer that is safe to show. For embedded YAML or JSON, this is the
+    /// position of the text.
     pub path: String,
-    /// The reference, as far as the fields give it.
+    /// The joined reference, as far as the fields contain it.
     pub written: String,
-    /// The fields that give it, as paths from the root of the object or of the YAML or JSON in the text.
+    /// The fields, as paths from the root of the object or of the embedded document.
     pub fields: Vec<String>,
 }
 
 impl ImageParts {
-    /// Whether the fields give a tag or a digest.
+    /// Checks whether the fields contain a tag or digest.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         is_pinned(&self.written)
     }
 }
 
-/// Fields that name a registry, perhaps with the beginning of a path.
+/// The fields with a registry, which may include the beginning of the path.
 const REGISTRIES: [&str; 3] = ["registry", "hub", "imageRegistry"];
-/// Fields that name a tag.
+/// The fields with a tag.
 const TAGS: [&str; 2] = ["tag", "imageTag"];
-/// Fields that name the tag of an image that the field around them names.
+/// The fields with the tag of an image that is named by the enclosing field.
 const VERSIONS: [&str; 3] = ["tag", "imageTag", "version"];
-/// Fields that show that the mapping with them is an image.
+/// The fields that show that the enclosing mapping is an image.
 const BESIDE: [&str; 4] = ["registry", "tag", "digest", "pullPolicy"];
 
-/// The images that an object names in parts, whether anything else names them or not.
+/// Returns the images in parts of an object, including those that another text also contains.
 #[must_use]
 pub fn image_parts(object: &Value) -> Vec<ImageParts> {
     let mut found = Vec::new();
@@ -57,7 +59,7 @@ pub fn image_parts(object: &Value) -> Vec<ImageParts> {
     found
 }
 
-/// Finds the same in all texts of a value.
+/// Finds images in parts in all texts of a value.
 fn in_texts(value: &Value, path: &mut String, found: &mut Vec<ImageParts>) {
     let length = path.len();
     match value {
@@ -84,7 +86,7 @@ fn step(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// Appends a step to a path, of which no more is kept than is shown.
+/// Appends a step to a path. A path that exceeds the displayed length is not extended further.
 fn append(path: &mut String, separator: char, step: &str) {
     if path.chars().nth(limits::POINTER).is_some() {
         return;
@@ -95,8 +97,9 @@ fn append(path: &mut String, separator: char, step: &str) {
     path.extend(step.chars().take(limits::POINTER + 1));
 }
 
-/// Finds the same in the YAML or JSON that a text holds, if it does.
+/// Finds images in parts in embedded YAML or JSON.
 fn in_text(text: &str, path: &str, found: &mut Vec<ImageParts>) {
+    // These tests avoid parsing most texts. `mage` is in `image` as well as in `webImage`.
     let is_one = text.contains('\n') || text.starts_with('{');
     if !is_one || !(text.contains("mage") || text.contains("repository")) {
         return;
@@ -106,7 +109,7 @@ fn in_text(text: &str, path: &str, found: &mut Vec<ImageParts>) {
         Err(_) => yaml::go::embedded(text).unwrap_or_default(),
     };
     for document in documents {
-        // Charts have what is common to all their parts below this name.
+        // Helm charts keep the values that all subcharts share in this field.
         let scope = match &document["global"] {
             Value::Object(global) => Scope::default().within(global, "global"),
             _ => Scope::default(),
@@ -117,8 +120,8 @@ fn in_text(text: &str, path: &str, found: &mut Vec<ImageParts>) {
     }
 }
 
-/// The reference that a mapping is, in parts, and the fields that give it. `is_image` is whether the name of the mapping says
-/// that it is about an image.
+/// Returns the reference that the fields of a mapping form, and these fields. `is_image` states that the name of the
+/// mapping contains `image`.
 #[must_use]
 pub fn reference_in_parts(
     fields: &Map<String, Value>,
@@ -126,18 +129,18 @@ pub fn reference_in_parts(
 ) -> Option<(String, Vec<&'static str>)> {
     let of_name = || {
         let mut beside = BESIDE.iter().chain(&VERSIONS);
-        let is_whole = is_image && beside.any(|it| fields.contains_key(*it));
+        let is_whole = is_image && beside.any(|field| fields.contains_key(*field));
         is_whole.then_some("name")
     };
     let is_repository = fields.contains_key("repository")
-        && (is_image || BESIDE.iter().any(|it| fields.contains_key(*it)));
+        && (is_image || BESIDE.iter().any(|field| fields.contains_key(*field)));
     let name = is_repository.then_some("repository").or_else(of_name)?;
-    // A registry that stands elsewhere may be joined to a path that begins with a slash.
+    // A registry from an enclosing mapping may be joined to a path that begins with a slash.
     let repository = text(fields, name)?.trim_start_matches('/').to_owned();
     let mut used = vec![name];
     let registry = REGISTRIES
         .into_iter()
-        .find_map(|it| Some((it, text(fields, it)?)));
+        .find_map(|field| Some((field, text(fields, field)?)));
     let repository =
         match registry.filter(|_| host(&repository).is_none() || fields.contains_key("registry")) {
             Some((field, registry)) => {
@@ -155,20 +158,24 @@ pub fn reference_in_parts(
         is_pinned(&pinned).then_some(("digest", pinned))
     };
     let Some((field, pinned)) = pinned.or_else(by_digest) else {
-        used.extend(VERSIONS.into_iter().filter(|it| fields.contains_key(*it)));
+        used.extend(
+            VERSIONS
+                .into_iter()
+                .filter(|field| fields.contains_key(*field)),
+        );
         return Some((repository, used));
     };
     used.push(field);
     Some((pinned, used))
 }
 
-/// A field's text, unless it is empty or too long for a part of a reference.
+/// Returns the text of a field, unless it is empty or too long for a reference.
 fn text<'a>(fields: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
     let may_be_part = |text: &&str| (1..=IMAGE_REFERENCE).contains(&text.len());
     fields.get(key)?.as_str().filter(may_be_part)
 }
 
-/// A field's text or number.
+/// Returns the text or number of a field.
 fn scalar(fields: &Map<String, Value>, key: &str) -> Option<String> {
     match fields.get(key)? {
         Value::Number(number) => Some(number.to_string()),
@@ -176,7 +183,7 @@ fn scalar(fields: &Map<String, Value>, key: &str) -> Option<String> {
     }
 }
 
-/// The parts of references that the mappings around a field have, each with its path.
+/// The registry and tag of the enclosing mappings, each with its path.
 #[derive(Clone, Default)]
 struct Scope {
     registry: Option<Rc<(String, String)>>,
@@ -184,7 +191,7 @@ struct Scope {
 }
 
 impl Scope {
-    /// The scope within a mapping, whose own fields count first.
+    /// Returns the scope within a mapping, whose own fields take precedence.
     fn within(&self, fields: &Map<String, Value>, path: &str) -> Self {
         let own = |keys: &[&str]| {
             keys.iter()
@@ -203,13 +210,13 @@ fn joined(path: &str, key: &str) -> String {
     joined
 }
 
-/// A walk through a document.
+/// A traversal of a document.
 struct PartsWalk<'a> {
-    /// The place of the text that the document is in.
+    /// The position of the text that contains the document.
     place: &'a str,
-    /// Whether the document is in a text. Outside of texts, whole references in fields are found without this walk.
+    /// True for an embedded document. Outside of texts, compilation finds the complete references in fields.
     is_text: bool,
-    /// The path of the mapping.
+    /// The path of the current mapping.
     path: String,
     found: &'a mut Vec<ImageParts>,
 }
@@ -263,7 +270,7 @@ impl<'a> PartsWalk<'a> {
         }
     }
 
-    /// The image whose name is in a field, with its registry and tag in others.
+    /// Adds the image in a field whose registry and tag are in other fields.
     fn name(&mut self, fields: &Map<String, Value>, key: &str, name: &str, scope: &Scope) {
         let is_image = Hint::of(key).says_image() && key.to_lowercase().ends_with("image");
         if !is_image
@@ -278,7 +285,7 @@ impl<'a> PartsWalk<'a> {
         if name.contains('/') {
             let tag = VERSIONS
                 .into_iter()
-                .find_map(|it| Some((it, scalar(fields, it)?)));
+                .find_map(|field| Some((field, scalar(fields, field)?)));
             match tag.filter(|_| key == "image") {
                 Some((of_tag, tag)) => {
                     let fields = vec![field, joined(&self.path, of_tag)];
@@ -295,7 +302,7 @@ impl<'a> PartsWalk<'a> {
             Some((path, registry)) => (format!("{}/", registry.trim_end_matches('/')), Some(path)),
             None => (String::new(), None),
         };
-        let own_tag = TAGS.iter().any(|it| scalar(fields, it).is_some());
+        let own_tag = TAGS.iter().any(|field| scalar(fields, field).is_some());
         if used.is_none() && (key != "image" || !own_tag) {
             return;
         }
@@ -331,7 +338,7 @@ mod tests {
 
     use super::*;
 
-    /// Each reference, with the fields that give it.
+    /// Returns each reference with its fields.
     fn found(object: &Value) -> Vec<(String, String)> {
         let mut found: Vec<_> = image_parts(object)
             .into_iter()
@@ -365,7 +372,7 @@ mod tests {
         assert_eq!(part.fields[0].chars().count(), limits::POINTER + 1);
     }
 
-    /// In the shape of the values that the injector of a service mesh reads.
+    /// The example follows the values that the sidecar injector of a service mesh reads.
     #[test]
     fn a_name_is_joined_with_the_registry_and_the_tag_of_the_mappings_around_it() {
         let text = json!({
@@ -389,7 +396,7 @@ mod tests {
         );
     }
 
-    /// In the shape of the configuration of another service mesh.
+    /// The example follows the configuration of another service mesh.
     #[test]
     fn a_mapping_with_name_and_version_is_an_image_if_it_is_called_so() {
         let text = "

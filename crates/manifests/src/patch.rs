@@ -1,9 +1,11 @@
-//! Patches of objects in the form of kustomize, each with a target: strategic merge patches for Kubernetes' own kinds, JSON
-//! merge patches (RFC 7396) for others, and JSON Patches (RFC 6902).
+//! Patches in the format of kustomize, each with a target: strategic merge patches for Kubernetes' own kinds, JSON
+//! merge patches (RFC 7396) for custom resources, and JSON Patches (RFC 6902).
 //!
-//! Known attacks and where they stop: `copy` operations that double an object again and again, or nest it in itself:
-//! what an operation brings is weighed before it does, and all of it together is bounded, so that an object is weighed as a
-//! whole only once; objects that become others: a patch never changes what an object is.
+//! Known attacks, and their defences:
+//!
+//! - `copy` operations that repeatedly double an object, or nest it in itself: the content that an operation adds is
+//!   measured before the operation, and the total is limited. The whole object is therefore measured only once.
+//! - Patches that turn an object into another one: a patch cannot change the identity of an object.
 
 use json_patch::{Patch as Operations, PatchOperation};
 use schemas::yaml;
@@ -15,7 +17,7 @@ use crate::error::PatchError;
 use crate::target::{Target, Texts};
 use crate::{limits, shown, strategic};
 
-/// Applies a patch to every object that is its target.
+/// Applies a patch to all objects that match its target.
 pub fn patch(objects: &mut [ManifestObject<'_>], patch: &Patch) -> Result<(), PatchError> {
     let patch = CheckedPatch::new(patch)?;
     let mut any = false;
@@ -23,7 +25,7 @@ pub fn patch(objects: &mut [ManifestObject<'_>], patch: &Patch) -> Result<(), Pa
         if patch.is_for(&object.value) {
             any = true;
             patch.apply(&mut object.value)?;
-            // The text that it was read from says something else now.
+            // The source text no longer matches the object.
             object.text = None;
         }
     }
@@ -33,7 +35,7 @@ pub fn patch(objects: &mut [ManifestObject<'_>], patch: &Patch) -> Result<(), Pa
     Err(patch.no_target())
 }
 
-/// A patch that can be applied to something.
+/// A patch that has been parsed and has a target.
 #[derive(Clone, Debug)]
 pub struct CheckedPatch {
     target: Target,
@@ -41,9 +43,10 @@ pub struct CheckedPatch {
 }
 
 impl CheckedPatch {
-    /// Reads the texts of a patch.
+    /// Parses the texts of a patch.
     pub fn new(patch: &Patch) -> Result<Self, PatchError> {
         let method = PatchMethod::of(patch)?;
+        // In the former fields `merge` and `json`, the texts of a target are literal.
         let texts = match method {
             _ if patch.patch.is_some() => Texts::Expressions,
             _ => Texts::Plain,
@@ -57,25 +60,25 @@ impl CheckedPatch {
         Ok(Self { target, method })
     }
 
-    /// Whether an object is its target.
+    /// Checks whether an object matches the target.
     #[must_use]
     pub fn is_for(&self, object: &Value) -> bool {
         self.target.is_for(object)
     }
 
-    /// Whether an object would be its target in another namespace.
+    /// Checks whether an object matches the target, ignoring its namespace.
     #[must_use]
     pub fn is_for_anywhere(&self, object: &Value) -> bool {
         self.target.is_for_anywhere(object)
     }
 
-    /// Returns the error that no object is its target.
+    /// Returns the error for a target that matches no object.
     #[must_use]
     pub fn no_target(&self) -> PatchError {
         PatchError::NoTarget(self.target.described())
     }
 
-    /// Applies it to an object.
+    /// Applies the patch to an object.
     pub fn apply(&self, value: &mut Value) -> Result<(), PatchError> {
         let before = identity(value);
         let [kind, name] = ["/kind", "/metadata/name"].map(|pointer| shown(text(value, pointer)));
@@ -93,10 +96,10 @@ impl CheckedPatch {
     }
 }
 
-/// The change that a patch makes to an object.
+/// The change that a patch makes.
 #[derive(Clone, Debug)]
 enum PatchMethod {
-    /// The former form.
+    /// A JSON merge patch in the former `merge` field.
     Merge(Value),
     Tree(Map<String, Value>),
     Operations(Vec<PatchOperation>),
@@ -118,7 +121,11 @@ impl PatchMethod {
     fn read(patch: Value) -> Result<Self, PatchError> {
         match patch {
             Value::Array(_) => Self::operations(patch),
-            Value::Object(tree) if tree.get("$patch").is_some_and(|it| it == "delete") => {
+            Value::Object(tree)
+                if tree
+                    .get("$patch")
+                    .is_some_and(|directive| directive == "delete") =>
+            {
                 Err(PatchError::Removes)
             }
             Value::Object(tree) => Ok(Self::Tree(tree)),
@@ -132,7 +139,7 @@ impl PatchMethod {
         Ok(Self::Operations(operations))
     }
 
-    /// Returns the object that a patch names itself.
+    /// Returns the object that the patch itself identifies, if it has no target.
     fn named(&self) -> Option<PatchTarget> {
         let Self::Tree(tree) = self else {
             return None;
@@ -153,7 +160,7 @@ impl PatchMethod {
     }
 }
 
-/// Merges a map into an object. What it calls itself by is no change.
+/// Merges a map into an object. The fields that identify the object are not changes.
 fn merge_tree(value: &mut Value, tree: &Map<String, Value>, title: &str) -> Result<(), PatchError> {
     let mut tree = tree.clone();
     for field in ["apiVersion", "kind"] {
@@ -166,6 +173,7 @@ fn merge_tree(value: &mut Value, tree: &Map<String, Value>, title: &str) -> Resu
     }
     let api_version = text(value, "/apiVersion");
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    // Custom resources have no merge keys, so kustomize applies a JSON merge patch to them.
     if !is_kubernetes_group(group) {
         json_patch::merge(value, &Value::Object(tree));
         return Ok(());
@@ -176,8 +184,8 @@ fn merge_tree(value: &mut Value, tree: &Map<String, Value>, title: &str) -> Resu
     })
 }
 
-/// Applies operations one by one. All that they bring is weighed, and no more than that: no object is larger in between than
-/// it was and what was brought to it.
+/// Applies operations one by one. The total of all added content is limited, so that the object never exceeds its
+/// original size plus this limit.
 fn operate(
     value: &mut Value,
     operations: &[PatchOperation],
@@ -203,13 +211,17 @@ fn operate(
     Ok(())
 }
 
-/// Returns what an operation puts into an object, and below how many levels.
+/// Returns the value that an operation adds, and its depth in the object.
 fn brings<'a>(value: &'a Value, operation: &'a PatchOperation) -> Option<(&'a Value, usize)> {
     let (part, path) = match operation {
-        PatchOperation::Add(it) => (Some(&it.value), &it.path),
-        PatchOperation::Replace(it) => (Some(&it.value), &it.path),
-        PatchOperation::Move(it) => (value.pointer(it.from.as_str()), &it.path),
-        PatchOperation::Copy(it) => (value.pointer(it.from.as_str()), &it.path),
+        PatchOperation::Add(operation) => (Some(&operation.value), &operation.path),
+        PatchOperation::Replace(operation) => (Some(&operation.value), &operation.path),
+        PatchOperation::Move(operation) => {
+            (value.pointer(operation.from.as_str()), &operation.path)
+        }
+        PatchOperation::Copy(operation) => {
+            (value.pointer(operation.from.as_str()), &operation.path)
+        }
         PatchOperation::Remove(_) | PatchOperation::Test(_) => return None,
     };
     part.map(|part| (part, path.count()))
@@ -238,7 +250,7 @@ fn is_small(cost: &DocumentCost) -> bool {
     cost.values <= limits::OBJECT_VALUES && cost.text <= limits::OBJECT_TEXT
 }
 
-/// Returns the levels of lists and maps.
+/// Returns the number of nested levels of lists and maps.
 fn depth(value: &Value) -> usize {
     let mut deepest = 0;
     let mut open = vec![(value, 1)];
@@ -432,7 +444,7 @@ mod tests {
         }
     }
 
-    /// Returns what operations make of an object with so many values in a list, or why they cannot.
+    /// Returns the result of operations on an object with a list of `large` values.
     fn operated(large: usize, operations: &[Value]) -> Result<Value, String> {
         let mut object = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"},
@@ -446,7 +458,7 @@ mod tests {
         patched.map(|()| object).map_err(|error| error.to_string())
     }
 
-    /// Weighed after each operation, the object would take hours.
+    /// Measuring the object after each operation would take hours.
     #[test]
     fn many_operations_on_a_large_object_take_no_longer_than_both() {
         let replace = |number| json!({"op": "replace", "path": "/count", "value": number});

@@ -1,5 +1,5 @@
-//! Files of manifests: one file, or those of a directory that hold manifests. Links are followed only to files of the
-//! same directory.
+//! Manifest files: one file, or the YAML and JSON files of a directory. Symbolic links are followed only to files of
+//! the same directory.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,27 +11,27 @@ use crate::{limits, shown};
 /// A file with manifests.
 #[derive(Clone, Debug)]
 pub struct ManifestFile {
-    /// The name of the file, for messages.
+    /// The name of the file for messages.
     pub name: String,
     /// The bytes of the file.
     pub bytes: Vec<u8>,
 }
 
-/// The files that were read, and those that were passed over.
+/// The files that were read, and those that were skipped.
 #[derive(Debug)]
 pub struct ManifestFiles {
-    /// The name for people: the file's or directory's.
+    /// The name of the file or directory for messages.
     pub name: String,
-    /// The files, in the order of their paths.
+    /// The files in the order of their paths.
     pub files: Vec<ManifestFile>,
-    /// The files that were passed over.
+    /// The skipped files.
     pub passed_over: Vec<PassedOver>,
 }
 
-/// A file of a directory that is not read.
+/// A file of a directory that is skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PassedOver {
-    /// The path below the directory, as it may be shown.
+    /// The path below the directory, which is safe to show.
     pub file: String,
     /// The reason.
     pub why: &'static str,
@@ -80,7 +80,7 @@ pub fn read(path: &Path) -> Result<ManifestFiles, ManifestsError> {
     Ok(read)
 }
 
-/// Whether these are the bytes of a compressed file (gzip, zstd, xz), of a zip or of a tar.
+/// Checks whether a file is compressed (gzip, zstd, xz), a zip or a tar.
 fn is_packed(bytes: &[u8]) -> bool {
     const BEGINNINGS: [&[u8]; 4] = [
         b"\x1f\x8b",
@@ -88,14 +88,14 @@ fn is_packed(bytes: &[u8]) -> bool {
         b"\xfd7zXZ\0",
         b"PK\x03\x04",
     ];
-    // POSIX.1-1988 (ustar): the magic of a header, behind name, mode, owner, size, time, checksum and link.
+    // The magic of a ustar header (POSIX.1-1988) follows name, mode, owner, size, time, checksum and link name.
     let tar = bytes.get(257..262) == Some(b"ustar");
     tar || BEGINNINGS
         .iter()
         .any(|beginning| bytes.starts_with(beginning))
 }
 
-/// The files with manifests below a directory, sorted by path.
+/// Returns the manifest files below a directory, sorted by path.
 fn paths(
     root: &Path,
     passed_over: &mut Vec<PassedOver>,
@@ -141,13 +141,13 @@ fn paths(
     Ok(found)
 }
 
-/// The path of a file below a directory.
+/// Returns the path of a file below a directory.
 fn below(root: &Path, path: &Path) -> String {
     let path = path.strip_prefix(root).unwrap_or(path);
     path.to_string_lossy().into_owned()
 }
 
-/// Returns why a file of the directory is not read.
+/// Returns the reason to skip a file of the directory.
 fn why_not(path: &Path, root: &Path, link: bool) -> Option<&'static str> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let extension = path.extension().and_then(OsStr::to_str);

@@ -1,38 +1,39 @@
-//! References of images in texts: where they stand, how they are told from other texts, and their complete form.
+//! Image references in texts: their positions, the evidence that distinguishes them from other texts, and their
+//! complete form. A [`Hint`] states what the name of a field, flag or variable says about its value.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use schemas::ImageReference;
 
-/// The registry that container engines mean when a reference names none.
+/// The registry that container engines use for a reference without one.
 const DEFAULT_REGISTRY: &str = "docker.io";
-/// The characters that stand around references in arguments, variables and files.
+/// The characters around references in arguments, variables and files.
 const SEPARATORS: &[char] = &[',', '=', ';', '"', '\'', '(', ')', '[', ']', '{', '}', '|'];
 
-/// The prefixes of references that name how they are pulled.
+/// The schemes of references, which define how images are pulled.
 const SCHEMES: [&str; 2] = ["docker://", "oci://"];
 
 /// The image of a container that an admission webhook replaces, as service meshes write it.
 pub(crate) const PROVIDED: &str = "auto";
-/// The key of a ConfigMap under which programs of a common origin document their settings, and that they never read. Some
-/// refuse a ConfigMap in which it was changed.
+/// The key of a ConfigMap with documented example settings. It is a convention of knative, whose programs never read
+/// it, and some of them reject a ConfigMap in which it was changed.
 pub const EXAMPLE: &str = "_example";
 
-/// The way in which a text is known to be about images.
+/// The hint that a name gives about its text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// The text is a reference: `image` of a container, `RELATED_IMAGE_*`.
     Image,
-    /// The name of the text says so: `--web-image`, `DEFAULT_IMAGE`.
+    /// The name contains `image`: `--web-image`, `DEFAULT_IMAGE`.
     Named,
-    /// The name says that a program reports the text and starts nothing by it: `OTEL_RESOURCE_ATTRIBUTES`.
+    /// The name shows that a program only reports the text and does not start it: `OTEL_RESOURCE_ATTRIBUTES`.
     Reported,
-    /// No name says so: only what names registry and tag or digest counts.
+    /// The name gives no hint. Only a text with a registry and a tag or digest counts.
     None,
 }
 
-/// Words that say, behind `image`, that it is a part of a reference, or how one is pulled.
+/// The words after `image` that denote a part of a reference or a setting for pulling.
 const OTHERS: [&str; 12] = [
     "policies",
     "policy",
@@ -48,20 +49,20 @@ const OTHERS: [&str; 12] = [
     "secrets",
 ];
 
-/// The end of the names of fields that name an image: `image`, `sidecarImage`.
+/// The end of the names of fields with an image: `image`, `sidecarImage`.
 const IMAGE: &str = "mage";
 
-/// The characters around names and values in YAML and JSON.
+/// The quotes around names and values in YAML and JSON.
 const QUOTES: [char; 2] = ['"', '\''];
 
-/// The word that says, before `image`, that a program adds the tag.
+/// The word before `image` for references to which a program adds the tag.
 const BASE: &str = "base";
 
-/// Words that say that a text is for telemetry.
+/// The words that denote telemetry.
 const TELEMETRY: [&str; 2] = ["otel", "telemetry"];
 
 impl Hint {
-    /// Returns what the name of a variable, flag or field says about its value.
+    /// Returns the hint of the name of a variable, flag or field.
     #[must_use]
     pub fn of(name: &str) -> Self {
         if name.to_lowercase().starts_with("related_image_") {
@@ -76,7 +77,7 @@ impl Hint {
                 Self::None
             };
         };
-        // Words may be run together: `imagepullsecrets`, `baseimage`.
+        // Words may be joined: `imagepullsecrets`, `baseimage`.
         let is_other = |word: &String| {
             let word = word.trim_start_matches("image");
             OTHERS.contains(&word.trim_start_matches("pull"))
@@ -89,7 +90,7 @@ impl Hint {
         }
     }
 
-    /// Returns what an argument says about the one after it: it may be a flag, and that its value.
+    /// Returns the hint of an argument about the next one, which is its value if the argument is a flag.
     #[must_use]
     pub fn after(argument: &str) -> Self {
         if argument.starts_with('-') && !argument.contains(['=', ' ']) {
@@ -99,13 +100,13 @@ impl Hint {
         }
     }
 
-    /// Whether it says that the text is about images.
+    /// Returns true if the text is about images.
     #[must_use]
     pub fn says_image(self) -> bool {
         matches!(self, Self::Image | Self::Named)
     }
 
-    /// Returns this hint, unless it says nothing.
+    /// Returns this hint, or the other one if this is [`Hint::None`].
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         match self {
@@ -115,7 +116,7 @@ impl Hint {
     }
 }
 
-/// The words of a name, as `SOME_NAME`, `some-name`, `some.name` and `someName` write them.
+/// Splits a name into words: `SOME_NAME`, `some-name`, `some.name`, `someName`.
 fn words(name: &str) -> impl Iterator<Item = &str> {
     let parts = name.split(|c: char| !c.is_alphanumeric());
     parts.flat_map(|part| {
@@ -135,18 +136,18 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Names of images that are known from elsewhere: from values, from lists, from other images. What such a name stands in
-/// need not say that it is about images.
+/// Names of images that are known from values, lists or other images. A text that equals such a name is an image even
+/// if nothing else shows it.
 #[derive(Clone, Debug, Default)]
 pub struct KnownNames {
     /// The registry and repository of each name.
     repositories: BTreeSet<String>,
-    /// The references with the tags that they are known with.
+    /// The complete references that were added with a tag or digest.
     references: BTreeSet<String>,
 }
 
 impl KnownNames {
-    /// Adds what a reference names, with a tag or without; what is none adds nothing.
+    /// Adds a reference with or without a tag. A text that is not a reference is ignored.
     pub fn add(&mut self, written: &str) {
         let Some(reference) = normal(written) else {
             return;
@@ -157,19 +158,19 @@ impl KnownNames {
         }
     }
 
-    /// Adds those of another.
+    /// Adds all names of another collection.
     pub fn extend(&mut self, other: Self) {
         self.repositories.extend(other.repositories);
         self.references.extend(other.references);
     }
 
-    /// Returns the registry and repository of each.
+    /// Returns the registry and repository of each name.
     pub fn repositories(&self) -> impl Iterator<Item = &str> {
         self.repositories.iter().map(String::as_str)
     }
 
-    /// Whether a token names one of them with a tag or a digest. Without a registry it may be something else that is
-    /// written so, a host with its port or a role (`redis:6379`, `web/redis:6379`, `redis:admin`).
+    /// Checks whether a token is a known name with a tag or digest. Without a registry, the token may be a host with a
+    /// port or a role that is written in the same way (`redis:6379`, `web/redis:6379`, `redis:admin`).
     #[must_use]
     pub fn has(&self, token: &str) -> bool {
         if !is_pinned(token) {
@@ -187,8 +188,8 @@ impl KnownNames {
     }
 }
 
-/// Whether what stands behind the colon of a token can only be a tag. Behind a path, a number of two digits is more often
-/// a version than a port.
+/// Checks whether the text after the colon of a token can only be a tag. After a path, a number of at most two digits
+/// is more likely a version than a port.
 fn is_no_other(tag: &str, token: &str) -> bool {
     let is_path = token.contains('/');
     let is_number = tag.bytes().all(|byte| byte.is_ascii_digit());
@@ -199,7 +200,7 @@ fn is_no_other(tag: &str, token: &str) -> bool {
     }
 }
 
-/// Returns where references stand in a text.
+/// Returns the positions of references in a text.
 #[must_use]
 pub fn references(text: &str, hint: Hint) -> Vec<Range<usize>> {
     named_tokens(text, hint)
@@ -208,7 +209,8 @@ pub fn references(text: &str, hint: Hint) -> Vec<Range<usize>> {
         .collect()
 }
 
-/// The tokens of a text, each with what is said about it: by the flag before it, else about the text.
+/// Splits a text into tokens, each with its hint: of the whole text, of the preceding flag, or of the field in the
+/// text.
 pub(crate) fn named_tokens(
     text: &str,
     about: Hint,
@@ -222,7 +224,7 @@ pub(crate) fn named_tokens(
             .next_if_eq(&range)
             .map_or(Hint::None, |_| Hint::Named);
         let hint = about.or(said).or(of_field);
-        // Quotes, lines that go on, and the items of a list stand between a flag and its value.
+        // Quotes, continued lines and the dashes of lists may separate a flag from its value.
         if !matches!(token, "" | "\\" | "-") {
             said = Hint::after(token);
         }
@@ -230,19 +232,19 @@ pub(crate) fn named_tokens(
     })
 }
 
-/// Finds the values of fields that name an image with a tag or a digest, in a text that may hold YAML or JSON. The text
-/// need not be one document: YAML is also in texts of YAML, and in templates that a program fills in.
+/// Finds the values of image fields with a tag or digest in a text that may contain YAML or JSON. The text is not
+/// parsed, because YAML also occurs within texts of YAML and in templates that a program fills in.
 fn image_fields(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let ends = text.match_indices(IMAGE).map(|(at, word)| at + word.len());
     ends.filter_map(|end| image_field(text, end))
 }
 
-/// The value of a field whose name ends here. A value that a template completes is none.
+/// Returns the value of the field whose name ends at `end`. A value that is completed by a template is not a reference.
 fn image_field(text: &str, end: usize) -> Option<Range<usize>> {
     let (before, rest) = text.split_at(end);
     let quote = rest.chars().next().filter(|c| QUOTES.contains(c));
     let rest = rest[quote.map_or(0, char::len_utf8)..].trim_start_matches(' ');
-    // What follows is done for a name with its colon alone, and so once for each byte of the text.
+    // The work below is done only for names with a colon, so that each byte of the text is inspected once.
     let rest = rest.strip_prefix(':')?;
     let name = before.rfind(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '.'));
     let name = name.map_or(0, |at| {
@@ -252,7 +254,7 @@ fn image_field(text: &str, end: usize) -> Option<Range<usize>> {
     let value = rest.trim_start_matches(' ');
     let is_field = match quote {
         Some(quote) => before.ends_with(quote),
-        // Words of a sentence are no field: that is the first of its line.
+        // A field without quotes is the first word of its line. Other words with a colon are prose.
         None if value.len() < rest.len() => {
             let before = before.trim_end_matches([' ', '-']);
             before.is_empty() || before.ends_with('\n')
@@ -278,21 +280,21 @@ fn image_field(text: &str, end: usize) -> Option<Range<usize>> {
     (is_whole && is_pinned(&text[start..end])).then_some(start..end)
 }
 
-/// Returns what stands between white space and separators, without the scheme of a reference.
+/// Returns the tokens between white space and separators, without the scheme of a reference.
 pub(crate) fn tokens(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut begin = 0;
     let tokens = text.split(|c: char| c.is_whitespace() || SEPARATORS.contains(&c));
     tokens.map(move |token| {
         let scheme = SCHEMES.iter().find(|scheme| token.starts_with(**scheme));
-        let range = begin + scheme.map_or(0, |it| it.len())..begin + token.len();
-        // Every separator in the list has one byte; white space may have more.
+        let range = begin + scheme.map_or(0, |scheme| scheme.len())..begin + token.len();
+        // Every listed separator has one byte, but white space may have more.
         let separator = text[range.end..].chars().next().map_or(0, char::len_utf8);
         begin = range.end + separator;
         range
     })
 }
 
-/// Whether a token is a reference, as far as the hint says.
+/// Checks whether a token is a reference, given its hint.
 pub(crate) fn is_reference(token: &str, hint: Hint) -> bool {
     match hint {
         Hint::Image => token != PROVIDED && token.parse::<ImageReference>().is_ok(),
@@ -305,20 +307,20 @@ pub(crate) fn is_reference(token: &str, hint: Hint) -> bool {
     }
 }
 
-/// Whether a token may be a reference with a tag or a digest; with neither it is any word.
+/// Checks whether a token is a reference with a tag or digest. Without either, any word has the form of a reference.
 pub(crate) fn is_pinned(token: &str) -> bool {
     let reference = token.parse::<ImageReference>();
     reference.is_ok_and(|reference| reference.tag().is_some() || token.contains('@'))
 }
 
-/// The registry's host, as container engines tell it from a path.
+/// Returns the host of the registry, by the rule with which container engines distinguish it from a path.
 #[must_use]
 pub fn host(reference: &str) -> Option<&str> {
     let (first, _) = reference.split_once('/')?;
     (first.contains(['.', ':']) || first == "localhost").then_some(first)
 }
 
-/// A reference with registry and tag or digest, as container engines complete it.
+/// Returns the complete form of a reference, with registry and tag or digest, as container engines complete it.
 #[must_use]
 pub fn normal(written: &str) -> Option<ImageReference> {
     written.parse::<ImageReference>().ok()?;
@@ -326,6 +328,7 @@ pub fn normal(written: &str) -> Option<ImageReference> {
         Some(host) => (host, &written[host.len() + 1..]),
         None => (DEFAULT_REGISTRY, written),
     };
+    // Docker Hub has multiple host names for one registry.
     let host = match host {
         "index.docker.io" | "registry-1.docker.io" => DEFAULT_REGISTRY,
         host => host,
@@ -339,7 +342,7 @@ pub fn normal(written: &str) -> Option<ImageReference> {
     format!("{host}/{library}{path}{tag}").parse().ok()
 }
 
-/// Returns the repository without its registry, and what follows it.
+/// Returns the repository without its registry, tag and digest.
 #[must_use]
 pub fn path(reference: &ImageReference) -> &str {
     let text = reference.as_str();
@@ -352,7 +355,7 @@ pub fn path(reference: &ImageReference) -> &str {
     &name[..colon]
 }
 
-/// Returns the registry and repository of a reference in its complete form.
+/// Returns the registry and repository of a complete reference.
 #[must_use]
 pub fn repository(reference: &ImageReference) -> String {
     let host = host(reference.as_str()).unwrap_or_default();
@@ -392,7 +395,7 @@ mod tests {
         }
     }
 
-    /// In the shapes of longhorn and consul.
+    /// Examples follow longhorn and consul.
     #[test]
     fn the_flag_before_a_reference_names_it() {
         let found = |text: &'static str, hint| {
@@ -430,13 +433,13 @@ mod tests {
             ("org/agent:v1-jdk21", true),
             ("org/agent:17", true),
             (&format!("org/agent@sha256:{}", "5".repeat(64)), true),
-            // Without a tag, nobody can tell which one.
+            // Without a tag, the image is ambiguous.
             ("org/agent", false),
             // Another repository.
             ("org/agents:v1", false),
             ("quay.io/org/agent:v1", false),
             ("org/web:v1", false),
-            // A Service of a namespace with its port, unless that is the known tag.
+            // A Service of a namespace with its port, unless this is the known tag.
             ("org/agent:50000", false),
             ("redis:6379", false),
             ("redis:7", true),
@@ -449,7 +452,8 @@ mod tests {
         }
     }
 
-    /// In the shape of the template that an injector reads: YAML in YAML, which is none before it is filled in.
+    /// The example follows the template of a sidecar injector: YAML within YAML, which is invalid until it is filled
+    /// in.
     #[test]
     fn a_field_that_says_image_names_one_in_any_text() {
         let found = |text: &'static str| {
@@ -477,7 +481,7 @@ mod tests {
                 "{\"a\":{\"image\":\"busybox:1.28\"},\n\"image\" : \"a:1\", \"image\": \"b:2\"}",
                 &["busybox:1.28", "a:1", "b:2"],
             ),
-            // What a template fills in, what has no tag, and words of a sentence.
+            // A template placeholder, a reference without a tag, and prose.
             (
                 "image: org/a:{{ .Tag }}\nimage: {{ .Hub }}/a:1\nimage: \"{{ .Image }}\"\n",
                 &[],
@@ -497,14 +501,15 @@ mod tests {
         assert!(references("image: a:1", Hint::Reported).is_empty());
     }
 
-    /// A megabyte of text is read once, whatever stands in it.
+    /// A megabyte of text takes one pass, regardless of its content.
     #[test]
     fn long_texts_are_read_in_one_pass() {
         let mut names = KnownNames::default();
         names.add("org/agent");
         let text = "--image \\ - - \"org/agent:v1\"\n".repeat(40_000);
         assert_eq!(references(&text, Hint::None).len(), 40_000);
-        let tokens = named_tokens(&text, Hint::None).filter(|it| names.has(&text[it.0.clone()]));
+        let tokens =
+            named_tokens(&text, Hint::None).filter(|token| names.has(&text[token.0.clone()]));
         assert_eq!(tokens.count(), 40_000);
         for text in ["image:", "image: ", "- - image", "'image':", "image: a:1 "] {
             assert!(references(&text.repeat(50_000), Hint::None).len() <= 1);

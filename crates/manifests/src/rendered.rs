@@ -1,7 +1,7 @@
-//! Documents that `helm` writes when it renders a chart, or stores of a release, each with the file it comes from.
+//! Documents that `helm` renders from a chart, or stores in a release, each with its template file.
 //!
-//! Known attacks and where they stop: very much text or very many documents, alias bombs, nesting: the budgets of
-//! `schemas::yaml`; much by aliases over many documents: weighed here.
+//! Known attacks, and their defences: too much text, too many documents, alias bombs and deep nesting are limited by
+//! `schemas::yaml`. Too much content from aliases across many documents is limited in this module.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::{limits, shown};
 /// An object of a rendering.
 #[derive(Clone, Debug)]
 pub struct RenderedObject {
-    /// The file of the chart that it comes from, as it may be shown.
+    /// The template file of the object, which is safe to show.
     pub file: Arc<str>,
     /// The content of the object.
     pub value: Value,
@@ -25,21 +25,21 @@ pub struct RenderedObject {
 /// The reason why a rendering cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum RenderedError {
-    /// The stream is too large, or not text.
+    /// The rendering is too large, or not text.
     #[error("cannot be split into documents")]
     Stream(#[from] StreamError),
-    /// A file renders to what is not YAML, or to too much of it.
+    /// A template renders to invalid YAML, or to too much content.
     #[error("`{file}` renders to invalid YAML")]
     Yaml {
-        /// The file of the chart.
+        /// The template file.
         file: Arc<str>,
-        /// The reason, with line and column of the rendering.
+        /// The reason, with line and column in the rendering.
         source: YamlError,
     },
 }
 
 impl RenderedError {
-    /// Returns the line of the rendering, where it is known.
+    /// Returns the line in the rendering, if it is known.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         match self {
@@ -57,13 +57,13 @@ impl RenderedError {
 /// A line of a rendering.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderedLine {
-    /// The file of the chart that it comes from, as Helm names it.
+    /// The template file of the line, as Helm names it.
     pub file: String,
-    /// The text of the line, without blanks around it.
+    /// The trimmed text of the line.
     pub text: String,
 }
 
-/// Returns this line of a rendering, unless it is before the first file.
+/// Returns a line of a rendering by its number from 1. Returns `None` before the first template file.
 #[must_use]
 pub fn rendered_line(rendering: &[u8], number: usize) -> Option<RenderedLine> {
     let rendering = String::from_utf8_lossy(rendering);
@@ -80,10 +80,11 @@ pub fn rendered_line(rendering: &[u8], number: usize) -> Option<RenderedLine> {
     None
 }
 
-/// The start of the comment in which Helm names the file of a document.
+/// The beginning of the comment in which Helm names the template file of a document.
 const SOURCE: &str = "# Source: ";
 
-/// The objects of a rendering, in order; lists of objects are taken apart, and documents without content left out.
+/// Returns the objects of a rendering in order. Lists of objects are split into their items, and empty documents are
+/// left out.
 pub fn rendered(rendering: &[u8]) -> Result<Vec<RenderedObject>, RenderedError> {
     let mut objects = Vec::new();
     let mut cost = DocumentCost::default();
@@ -116,19 +117,19 @@ pub fn rendered(rendering: &[u8]) -> Result<Vec<RenderedObject>, RenderedError> 
     Ok(objects)
 }
 
-/// The objects that are not the same in another rendering.
+/// Returns the objects that another rendering does not contain in the same form.
 #[must_use]
 pub fn differing<'a>(
     objects: &'a [RenderedObject],
     other: &[RenderedObject],
 ) -> Vec<&'a RenderedObject> {
-    let written = |it: &RenderedObject| (Arc::clone(&it.file), it.value.to_string());
+    let written = |object: &RenderedObject| (Arc::clone(&object.file), object.value.to_string());
     let other: BTreeSet<_> = other.iter().map(written).collect();
-    let differs = |it: &&RenderedObject| !other.contains(&written(it));
+    let differs = |object: &&RenderedObject| !other.contains(&written(object));
     objects.iter().filter(differs).collect()
 }
 
-/// The file that Helm names in a comment before each document.
+/// Returns the template file that Helm names in a comment before each document.
 fn source(text: &str) -> &str {
     let mut lines = text.lines().map(|line| line.strip_prefix(SOURCE));
     lines.find_map(|file| file).unwrap_or("a template")

@@ -1,9 +1,9 @@
-//! The kinds that an API server of Kubernetes serves by itself, version by version, for who has no server to ask: stable
-//! ones, and those betas that were served without being asked for.
+//! The built-in kinds that the API server of each Kubernetes version serves by default, for renderings without a
+//! cluster. The list contains the stable kinds, and the betas that were enabled by default.
 //!
-//! From `k8s.io/api`: the `APILifecycleIntroduced` and `APILifecycleRemoved` of each type, with what
-//! `api/discovery/aggregated_v2.json` of Kubernetes 1.36.2 has. A beta that came with 1.24 or later is off unless an
-//! administrator turns it on (KEP-3136), unless an older beta of the same API was served.
+//! Sources: `APILifecycleIntroduced` and `APILifecycleRemoved` of each type in `k8s.io/api`, and
+//! `api/discovery/aggregated_v2.json` of Kubernetes 1.36.2. Betas since 1.24 are disabled by default (KEP-3136), unless
+//! an older beta of the same API was enabled.
 
 use std::ops::Range;
 
@@ -24,7 +24,7 @@ const fn served(minors: Range<u32>, api_version: &'static str, kinds: &'static s
     }
 }
 
-/// The end of the range of what is still served.
+/// The end of the range for kinds that are still served.
 const STILL: u32 = u32::MAX;
 
 const SERVED: &[Served] = &[
@@ -138,22 +138,22 @@ const SERVED: &[Served] = &[
     served(0..27, "storage.k8s.io/v1beta1", "CSIStorageCapacity"),
 ];
 
-/// A kind in an API version, as discovery tells of it.
+/// A kind in an API version, as API discovery reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiscoveredKind {
     /// The API version, `v1` or `GROUP/VERSION`.
     pub api_version: String,
     /// The kind.
     pub kind: String,
-    /// Its name in URLs.
+    /// The plural name of the kind in URLs.
     pub plural: String,
-    /// Whether its objects lie in namespaces.
+    /// True if the kind is namespaced.
     pub namespaced: bool,
 }
 
 impl DiscoveredKind {
-    /// Returns a kind, named in URLs as Kubernetes names its own; one that is not Kubernetes' own counts as one of
-    /// namespaces.
+    /// Creates a kind with the plural name that follows the convention of Kubernetes. A custom kind counts as
+    /// namespaced.
     #[must_use]
     pub fn new(api_version: &str, kind: &str) -> Self {
         let (group, _) = api_version.split_once('/').unwrap_or(("", api_version));
@@ -167,13 +167,15 @@ impl DiscoveredKind {
     }
 }
 
-/// Returns the kinds that Kubernetes of a minor version, `36` for 1.36, serves by itself.
+/// Returns the kinds that a minor version of Kubernetes serves by default, with `36` for 1.36.
 #[must_use]
 pub fn served_by_kubernetes(minor: u32) -> Vec<DiscoveredKind> {
-    let served = SERVED.iter().filter(|it| it.minors.contains(&minor));
-    let kinds = served.flat_map(|it| {
-        let kinds = it.kinds.split_whitespace();
-        kinds.map(|kind| DiscoveredKind::new(it.api_version, kind))
+    let served = SERVED
+        .iter()
+        .filter(|served| served.minors.contains(&minor));
+    let kinds = served.flat_map(|served| {
+        let kinds = served.kinds.split_whitespace();
+        kinds.map(|kind| DiscoveredKind::new(served.api_version, kind))
     });
     kinds.collect()
 }
@@ -186,7 +188,7 @@ mod tests {
     fn versions_come_and_go_with_kubernetes() {
         let has = |minor: u32, api_version: &str, kind: &str| {
             let mut kinds = served_by_kubernetes(minor).into_iter();
-            kinds.any(|it| it.api_version == api_version && it.kind == kind)
+            kinds.any(|served| served.api_version == api_version && served.kind == kind)
         };
         assert!(has(24, "policy/v1beta1", "PodDisruptionBudget"));
         assert!(!has(25, "policy/v1beta1", "PodDisruptionBudget"));

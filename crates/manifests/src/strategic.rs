@@ -1,19 +1,20 @@
-//! Strategic merge patches, as Kubernetes and kustomize have them: maps are merged, a null removes, and of the lists that
-//! Kubernetes merges, the elements with the same key are. All other lists are replaced.
+//! Strategic merge patches of Kubernetes and kustomize. Maps are merged, and a null value removes a field. In the lists
+//! for which Kubernetes defines merge keys, elements with equal keys are merged. All other lists are replaced.
 
 use serde_json::{Map, Value};
 
-/// The key that says what becomes of what stands there: `merge`, `replace` or `delete`.
+/// The key of the directive in a patch: `merge`, `replace` or `delete`.
 const DIRECTIVE: &str = "$patch";
 
-/// A field by which elements of a list are the same, and what it is where it is left out.
+/// A field of a merge key, and its default value.
 type Key = (&'static str, Option<&'static str>);
 
 const CONTAINER_PORT: [Key; 2] = [("containerPort", None), ("protocol", Some("TCP"))];
 const SERVICE_PORT: [Key; 2] = [("port", None), ("protocol", Some("TCP"))];
 
-/// The lists that are merged: the field that they stand in, and what the same elements have in common.
-/// (`x-kubernetes-patch-merge-key` in Kubernetes' `OpenAPI`; of ports with the protocol, as for `apply`.)
+/// The merged lists: the name of the field, and the merge key of its elements. The keys are
+/// `x-kubernetes-patch-merge-key` in the `OpenAPI` document of Kubernetes. The keys of ports include the protocol, as
+/// in server-side apply.
 const LISTS: [(&str, &[Key]); 17] = [
     ("containers", &[("name", None)]),
     ("env", &[("name", None)]),
@@ -34,7 +35,7 @@ const LISTS: [(&str, &[Key]); 17] = [
     ("webhooks", &[("name", None)]),
 ];
 
-/// Merges a patch into an object of one of Kubernetes' own kinds; an error is the reason why it cannot be.
+/// Merges a patch into an object of one of Kubernetes' own kinds. The error is the reason why the patch does not fit.
 pub(crate) fn merge(object: &mut Value, patch: &Map<String, Value>) -> Result<(), String> {
     match object {
         Value::Object(fields) => merge_map(fields, patch, "").map(drop),
@@ -42,14 +43,14 @@ pub(crate) fn merge(object: &mut Value, patch: &Map<String, Value>) -> Result<()
     }
 }
 
-/// What is left of what was patched.
+/// The state of a value after a patch.
 #[derive(PartialEq)]
 enum Left {
     Something,
     Nothing,
 }
 
-/// Merges a map into one that stands in the field `of`.
+/// Merges a patch into the map in the field `of`.
 fn merge_map(
     map: &mut Map<String, Value>,
     patch: &Map<String, Value>,
@@ -90,7 +91,7 @@ fn merge_map(
     Ok(Left::Something)
 }
 
-/// Returns what a patch brings where nothing of its kind stands.
+/// Returns the value that a patch creates in a field that does not exist.
 fn made(change: &Value, of: &str, field: &str) -> Result<Value, String> {
     match change {
         Value::Object(change) => {
@@ -107,16 +108,21 @@ fn made(change: &Value, of: &str, field: &str) -> Result<Value, String> {
     }
 }
 
-/// Merges a list into the one in `field` of what stands in the field `of`.
+/// Merges a patch into the list in `field` of a map in the field `of`.
 fn merge_list(list: &mut Vec<Value>, patch: &[Value], of: &str, field: &str) -> Result<(), String> {
-    let says_so = |it: &&Value| {
-        let map = it.as_object();
+    // An element with nothing but this directive replaces the whole list by the other elements.
+    let says_so = |element: &&Value| {
+        let map = element.as_object();
         map.is_some_and(|map| map.len() == 1 && map.get(DIRECTIVE) == Some(&"replace".into()))
     };
-    let is_replaced = patch.iter().any(|it| says_so(&it));
+    let is_replaced = patch.iter().any(|element| says_so(&element));
     let keys = keys_of(of, field).filter(|_| !is_replaced);
     let Some(keys) = keys else {
-        *list = patch.iter().filter(|it| !says_so(it)).cloned().collect();
+        *list = patch
+            .iter()
+            .filter(|element| !says_so(element))
+            .cloned()
+            .collect();
         return Ok(());
     };
     for change in patch {
@@ -124,10 +130,10 @@ fn merge_list(list: &mut Vec<Value>, patch: &[Value], of: &str, field: &str) -> 
             let names: Vec<&str> = keys.iter().map(|(name, _)| *name).collect();
             return Err(format!("an element of `{field}` has no `{}`", names[0]));
         };
-        let is_same = |it: &Value| key_of(it, keys).as_ref() == Some(&wanted);
+        let is_same = |element: &Value| key_of(element, keys).as_ref() == Some(&wanted);
         let position = list.iter().position(is_same);
         match (directive(map)?, position) {
-            (Directive::Delete, _) => list.retain(|it| !is_same(it)),
+            (Directive::Delete, _) => list.retain(|element| !is_same(element)),
             (Directive::Replace, Some(at)) => list[at] = Value::Object(without_directive(map)),
             (Directive::Replace, None) => list.push(Value::Object(without_directive(map))),
             (Directive::Merge, Some(at)) => {
@@ -141,7 +147,8 @@ fn merge_list(list: &mut Vec<Value>, patch: &[Value], of: &str, field: &str) -> 
     Ok(())
 }
 
-/// The keys of the list in `field` of what stands in the field `of`; none of a list that is replaced as a whole.
+/// Returns the merge key of the list in `field` of a map in the field `of`, or `None` if the list is replaced as a
+/// whole.
 fn keys_of(of: &str, field: &str) -> Option<&'static [Key]> {
     match (of, field) {
         ("containers" | "initContainers" | "ephemeralContainers", "ports") => Some(&CONTAINER_PORT),
@@ -155,7 +162,7 @@ fn keys_of(of: &str, field: &str) -> Option<&'static [Key]> {
     }
 }
 
-/// Returns what an element has in common with those that are the same; nothing of one that lacks it.
+/// Returns the values of an element's merge key, or `None` if a field is missing.
 fn key_of(element: &Value, keys: &[Key]) -> Option<Vec<Value>> {
     let value = |(name, default): &Key| {
         let given = element.get(name).cloned();
@@ -197,19 +204,20 @@ mod tests {
         merge(&mut object, patch.as_object().unwrap()).map(|()| object)
     }
 
-    /// A pod template with these containers.
+    /// Returns a pod template with these containers.
     fn pod(containers: &Value) -> Value {
         json!({ "spec": { "template": { "spec": { "containers": containers } } } })
     }
 
-    /// What patches make of objects, with what that shows.
+    /// Checks the results of patches, each with the property that it shows.
     fn check(cases: impl IntoIterator<Item = (&'static str, Value, Value, Value)>) {
         for (what, before, patch, after) in cases {
             assert_eq!(merged(&before, &patch).as_ref(), Ok(&after), "{what}");
         }
     }
 
-    // The cases of Kubernetes' documents on updating objects in place, and of kustomize's on patches.
+    // The cases are from the Kubernetes documentation on updating objects in place, and from the kustomize
+    // documentation on patches.
 
     #[test]
     fn containers_are_merged_by_their_names() {

@@ -1,8 +1,7 @@
-//! Targets of patches, as kustomize has them: each text is a regular expression for the whole of what it is compared with,
-//! and labels and annotations are selected as Kubernetes does.
+//! Targets of patches, as in kustomize: each text is a regular expression that must match the whole value, and labels
+//! and annotations are selected with the syntax of Kubernetes.
 //!
-//! Known attacks and where they stop: expressions that take for ever: they are matched in linear time, and a large one is
-//! refused.
+//! Known attacks, and their defences: matching takes linear time, and a large expression is rejected.
 
 use regex::{Regex, RegexBuilder};
 use schemas::PatchTarget;
@@ -12,7 +11,7 @@ use crate::document::text;
 use crate::error::PatchError;
 use crate::limits;
 
-/// A target whose texts were read.
+/// A parsed target.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     said: PatchTarget,
@@ -43,19 +42,19 @@ impl Target {
         })
     }
 
-    /// Whether an object is one of those that are meant.
+    /// Checks whether an object matches the target.
     pub(crate) fn is_for(&self, object: &Value) -> bool {
         let namespace = text(object, "/metadata/namespace");
         self.is_for_anywhere(object) && fits(self.namespace.as_ref(), namespace)
     }
 
-    /// Whether it would be in another namespace.
+    /// Checks whether an object matches the target, ignoring its namespace.
     pub(crate) fn is_for_anywhere(&self, object: &Value) -> bool {
         let api_version = text(object, "/apiVersion");
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         let has_all = |pointer: &str, wanted: &[Requirement]| {
             let marks = object.pointer(pointer);
-            wanted.iter().all(|it| it.is_met(marks))
+            wanted.iter().all(|requirement| requirement.is_met(marks))
         };
         fits(self.kind.as_ref(), text(object, "/kind"))
             && fits(self.group.as_ref(), group)
@@ -65,7 +64,7 @@ impl Target {
             && has_all("/metadata/annotations", &self.annotations)
     }
 
-    /// Names the objects, as far as the target says them.
+    /// Describes the matching objects for messages.
     pub(crate) fn described(&self) -> String {
         let said = &self.said;
         let kind = said.kind.as_deref().unwrap_or("object of any kind");
@@ -87,18 +86,18 @@ impl Target {
     }
 }
 
-/// How the texts of a target are meant.
+/// The interpretation of a target's texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Texts {
     /// As regular expressions.
     Expressions,
-    /// As they are.
+    /// As literal values.
     Plain,
 }
 
 #[derive(Clone, Debug)]
 enum Pattern {
-    /// Almost every target names one thing, and there may be many objects.
+    /// A literal value. Almost every target is literal, and comparing it is faster than matching an expression.
     Plain(String),
     Expression(Regex),
 }
@@ -109,6 +108,7 @@ impl Pattern {
         if texts == Texts::Plain || text.bytes().all(is_plain) {
             return Ok(Self::Plain(text.to_owned()));
         }
+        // The group extends the anchors to all alternatives of the expression.
         let mut builder = RegexBuilder::new(&format!("^(?:{text})$"));
         let built = builder.size_limit(limits::EXPRESSION_SIZE).build();
         built
@@ -124,7 +124,7 @@ fn fits(wanted: Option<&Pattern>, is: &str) -> bool {
     })
 }
 
-/// What a selector demands of one label or annotation.
+/// The condition of a selector for one label or annotation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
     key: String,
@@ -140,12 +140,13 @@ enum Demand {
 }
 
 impl Requirement {
-    /// Whether labels or annotations are as it demands. What is missing is also not one of some values.
+    /// Checks whether labels or annotations fulfil the condition. As in Kubernetes, `notin` also matches a missing key.
     fn is_met(&self, marks: Option<&Value>) -> bool {
         let value = marks
-            .and_then(|it| it.get(&self.key))
+            .and_then(|marks| marks.get(&self.key))
             .and_then(Value::as_str);
-        let is_in = |values: &[String]| value.is_some_and(|it| values.iter().any(|one| one == it));
+        let is_in =
+            |values: &[String]| value.is_some_and(|value| values.iter().any(|one| one == value));
         match &self.demand {
             Demand::Exists => value.is_some(),
             Demand::IsMissing => value.is_none(),
@@ -177,13 +178,18 @@ impl Requirement {
     }
 }
 
-/// The values of `(a, b)`.
+/// Returns the values of a list, as `(a, b)`.
 fn values_of(text: &str) -> Option<Vec<String>> {
     let inner = text.trim().strip_prefix('(')?.strip_suffix(')')?;
-    Some(inner.split(',').map(|it| it.trim().to_owned()).collect())
+    Some(
+        inner
+            .split(',')
+            .map(|value| value.trim().to_owned())
+            .collect(),
+    )
 }
 
-/// Reads a selector: what it demands, between commas that are in no brackets.
+/// Parses a selector: conditions separated by commas outside of parentheses.
 fn requirements(selector: Option<&str>) -> Result<Vec<Requirement>, PatchError> {
     let selector = selector.unwrap_or_default().trim();
     if selector.is_empty() {
@@ -194,7 +200,9 @@ fn requirements(selector: Option<&str>) -> Result<Vec<Requirement>, PatchError> 
         is_open = (is_open || c == '(') && c != ')';
         c == ',' && !is_open
     });
-    let read: Option<Vec<Requirement>> = parts.map(|it| Requirement::read(it.trim())).collect();
+    let read: Option<Vec<Requirement>> = parts
+        .map(|requirement| Requirement::read(requirement.trim()))
+        .collect();
     read.ok_or_else(|| PatchError::Selector(crate::shown(selector)))
 }
 

@@ -1,11 +1,11 @@
-//! Paths at which objects have pod templates, and pods the names of images.
+//! The positions of pod templates in objects, and of images in pods.
 
 use schemas::PodTemplatePath;
 use serde_json::Value;
 
 use crate::document::{list, text};
 
-/// The pods of Kubernetes' own kinds: API group, kind, and the JSON pointer to the pod's specification.
+/// The pods in Kubernetes' own kinds: API group, kind, and the JSON pointer of the pod's specification.
 const PODS: [(&str, &str, &str); 9] = [
     ("", "Pod", "/spec"),
     ("", "PodTemplate", "/template/spec"),
@@ -18,7 +18,8 @@ const PODS: [(&str, &str, &str); 9] = [
     ("batch", "CronJob", "/spec/jobTemplate/spec/template/spec"),
 ];
 
-/// The JSON pointers to the specifications of pods in an object; `others` says where other kinds have templates.
+/// Returns the JSON pointers of pod specifications in an object. `others` are the paths of pod templates in custom
+/// resources.
 fn pods<'a>(
     object: &Value,
     others: &'a [PodTemplatePath],
@@ -33,18 +34,18 @@ fn pods<'a>(
     let own = PODS.into_iter().filter(is_own);
     let others = others
         .iter()
-        .filter(move |it| it.group == group && it.kind == kind);
+        .filter(move |path| path.group == group && path.kind == kind);
     own.map(|(_, _, pointer)| pointer.to_owned())
-        .chain(others.map(|it| format!("{}/spec", it.path)))
+        .chain(others.map(|path| format!("{}/spec", path.path)))
 }
 
-/// The JSON pointers to the specifications of pods in an object of one of Kubernetes' own kinds.
+/// Returns the JSON pointers of pod specifications in an object of Kubernetes' own kinds.
 #[must_use]
 pub fn pod_specs(object: &Value) -> Vec<String> {
     pods(object, &[]).collect()
 }
 
-/// The JSON pointers to the images of an object's containers and image volumes.
+/// Returns the JSON pointers of images of an object's containers and image volumes.
 pub(crate) fn images(object: &Value, others: &[PodTemplatePath]) -> Vec<String> {
     let mut images = Vec::new();
     for pod in pods(object, others) {
