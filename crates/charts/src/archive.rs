@@ -1,10 +1,13 @@
-//! The archive of a chart: one gzip member, in it one tar, in that plain files below one directory.
+//! The archive of a chart: one gzip member that contains one tar, whose plain files are all below one directory.
 //!
-//! Known attacks and where they stop: bombs, also in archives within archives: one [`Budget`] for all of them, asked
-//! before anything is unpacked further; a second gzip member or bytes behind the end, which some readers see and others
-//! do not: refused; links, devices, sparse files: refused; names that lead out, occur twice or are spelt in a way that
-//! systems read differently: refused; sizes that lie: extensions that change a size are refused, and what a header says
-//! must be there.
+//! Known attacks, and their defences:
+//!
+//! - Decompression bombs, also in nested archives: one [`Budget`] for all of them, checked before more data is
+//!   unpacked.
+//! - A second gzip member or bytes after the end, which only some readers see: rejected.
+//! - Links, devices and sparse files: rejected.
+//! - Names that lead out of the directory, occur twice, or are interpreted differently by other systems: rejected.
+//! - Wrong sizes: extensions that change a size are rejected, and the content must have the size in its header.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -14,7 +17,7 @@ use flate2::bufread::GzDecoder;
 use crate::error::{ArchiveProblem, ChartProblem};
 use crate::limits;
 
-/// The amount that may still be unpacked, of a chart and of those in it.
+/// The data that may still be unpacked from a chart and its nested charts.
 #[derive(Debug)]
 pub(crate) struct Budget {
     bytes: u64,
@@ -40,14 +43,14 @@ impl Budget {
     }
 }
 
-/// A file of a chart, by its path below the chart's own directory.
+/// A file of a chart, with its path below the directory of the chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ArchivedFile {
     pub(crate) path: String,
     pub(crate) bytes: Vec<u8>,
 }
 
-/// The directory that all files lie in, and the files.
+/// Unpacks an archive into the name of its directory and its files.
 pub(crate) fn unpack(
     bytes: &[u8],
     budget: &mut Budget,
@@ -71,11 +74,12 @@ pub(crate) fn unpack(
     Ok((reader.directory.unwrap_or_default(), reader.files))
 }
 
-/// The one member that there may be.
+/// Decompresses the only gzip member.
 fn gunzip(bytes: &[u8], budget: &mut Budget) -> Result<Vec<u8>, ChartProblem> {
     let mut decoder = GzDecoder::new(bytes);
     let mut tar = Vec::new();
     let mut limited = (&mut decoder).take(budget.bytes + 1);
+    // One byte more than the budget shows that the content exceeds it.
     let read = limited.read_to_end(&mut tar);
     read.map_err(|_| ArchiveProblem::Gzip)?;
     let left = budget.bytes.checked_sub(tar.len() as u64);
@@ -92,7 +96,7 @@ fn gunzip(bytes: &[u8], budget: &mut Budget) -> Result<Vec<u8>, ChartProblem> {
 
 const BLOCK: usize = 512;
 
-/// A header of a tar (POSIX.1-2024, pax, "ustar Interchange Format").
+/// A tar header with its content (POSIX.1-2024, pax, "ustar Interchange Format").
 struct Header<'a> {
     block: &'a [u8],
     kind: u8,
@@ -109,7 +113,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The next header with what belongs to it; none at the end mark, behind which is nothing.
+    /// Returns the next header, or `None` at the end mark, after which only zeros may follow.
     fn header(&mut self) -> Result<Option<Header<'a>>, ArchiveProblem> {
         let start = self.at;
         let block = self.tar.get(start..start + BLOCK);
@@ -139,19 +143,20 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    /// Takes an entry; what it gives is the long name of the next one.
+    /// Processes an entry, and returns the long name that it defines for the next entry.
     fn entry(
         &mut self,
         header: &Header<'_>,
         long: Option<String>,
     ) -> Result<Option<String>, ArchiveProblem> {
         match header.kind {
-            // Of all that follows; what it says of names and sizes is refused.
+            // A global extension applies to all following entries. It must not define names or sizes.
             b'g' if long.is_none() => match extension(header)? {
                 None => Ok(None),
                 Some(_) => Err(ArchiveProblem::Extension("path".to_owned())),
             },
             b'x' if long.is_none() => extension(header),
+            // A GNU long name, which some tools write in place of a pax path.
             b'L' if long.is_none() => {
                 let name = text(header.content.strip_suffix(&[0]).unwrap_or(header.content))?;
                 Ok(Some(name))
@@ -191,7 +196,7 @@ impl<'a> Reader<'a> {
             return Err(ArchiveProblem::FileSize(name.to_owned(), header.size));
         }
         self.names.file(path)?;
-        // Helm leaves out the mark that some editors begin a text with.
+        // Helm removes the byte order mark from each file.
         let bytes = header.content;
         let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
         self.files.push(ArchivedFile {
@@ -202,7 +207,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// An octal number, as Go's reader reads it; what only some readers understand is none.
+/// Parses an octal number as Go's tar reader does. Encodings that only some readers understand are invalid.
 fn number(field: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(field).ok()?;
     let text = text.trim_matches([' ', '\0']);
@@ -216,18 +221,18 @@ fn number(field: &[u8]) -> Option<u64> {
     }
 }
 
-/// The sum of a header's bytes, its own field as spaces.
+/// Returns the sum of a header's bytes, with its checksum field read as spaces.
 fn checksum(block: &[u8]) -> u64 {
     let sum = |bytes: &[u8]| bytes.iter().map(|byte| u64::from(*byte)).sum::<u64>();
     sum(&block[..148]) + 8 * u64::from(b' ') + sum(&block[156..])
 }
 
-/// Whether a header is of POSIX's format, of GNU's, or of the one before both.
+/// Checks whether a header has the format of POSIX, of GNU, or the older format without a magic.
 fn is_known(block: &[u8]) -> bool {
     matches!(&block[257..265], b"ustar\x0000" | b"ustar  \0") || block[257..265] == [0; 8]
 }
 
-/// The name in a header itself.
+/// Returns the name in the header itself, without extensions.
 fn name(block: &[u8]) -> Result<String, ArchiveProblem> {
     let field = |bytes: &[u8]| {
         let end = bytes.iter().position(|byte| *byte == 0);
@@ -252,7 +257,7 @@ fn text(bytes: &[u8]) -> Result<String, ArchiveProblem> {
     Ok(text?.to_owned())
 }
 
-/// The path that a pax extension gives, if it gives one.
+/// Returns the path in a pax extension, if there is one.
 fn extension(header: &Header<'_>) -> Result<Option<String>, ArchiveProblem> {
     let unreadable = || ArchiveProblem::Extension("?".to_owned());
     if header.size > limits::EXTENSION {
@@ -261,6 +266,7 @@ fn extension(header: &Header<'_>) -> Result<Option<String>, ArchiveProblem> {
     let mut rest = std::str::from_utf8(header.content).map_err(|_| unreadable())?;
     let mut path = None;
     while !rest.is_empty() {
+        // A record is `LENGTH KEY=VALUE` with a line feed, and its length includes itself.
         let (length, _) = rest.split_once(' ').ok_or_else(unreadable)?;
         let digits = length.len();
         let whole: usize = length.parse().map_err(|_| unreadable())?;
@@ -275,7 +281,7 @@ fn extension(header: &Header<'_>) -> Result<Option<String>, ArchiveProblem> {
             key if key.starts_with("GNU.sparse") => {
                 return Err(ArchiveProblem::Extension(key.to_owned()));
             }
-            // Times, owners and comments change nothing.
+            // Times, owners and comments have no effect.
             _ => {}
         }
         rest = &rest[whole..];
@@ -283,7 +289,7 @@ fn extension(header: &Header<'_>) -> Result<Option<String>, ArchiveProblem> {
     Ok(path)
 }
 
-/// Whether a path is understood alike by all systems and leads nowhere else.
+/// Checks whether a path has the same meaning on all systems and stays below its directory.
 pub(crate) fn is_plain(path: &str) -> bool {
     let part = |part: &str| !matches!(part, "" | "." | "..") && !part.contains(['\\', ':']);
     path.len() <= limits::PATH
@@ -291,7 +297,8 @@ pub(crate) fn is_plain(path: &str) -> bool {
         && !path.chars().any(schemas::is_unprintable)
 }
 
-/// The paths so far. Each directory is kept once, so that deep paths cost no more than long ones.
+/// The paths of the previous entries. Each directory is stored once, so that deep paths do not cost more than long
+/// ones.
 #[derive(Default)]
 struct Names {
     files: BTreeSet<String>,
@@ -318,7 +325,7 @@ impl Names {
             if self.files.contains(path) {
                 return Err(ArchiveProblem::Both(path.to_owned()));
             }
-            // Those around a known one are known.
+            // The parents of a known directory are known too.
             if !self.directories.insert(path.to_owned()) {
                 break;
             }

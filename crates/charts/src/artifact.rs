@@ -1,5 +1,5 @@
-//! The artifact that registries have of a chart, as `helm push` makes it (its `pkg/registry`), but for the time, which
-//! would make another artifact of the same chart each time.
+//! The OCI artifact of a chart in a registry. It equals the artifact that `helm push` creates (Helm's `pkg/registry`),
+//! except that it has no creation time. The time would give the same chart another digest at each push.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use crate::error::ArtifactProblem;
 use crate::limits;
 use crate::metadata::ChartMetadata;
 
-/// The media type of what says which chart it is.
+/// The media type of the configuration, which contains the chart's metadata.
 pub const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
 /// The media type of the chart's archive.
 pub const CONTENT: &str = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
 
-/// The media type of what says who signed it.
+/// The media type of the provenance file, which contains the signature.
 pub const PROVENANCE: &str = "application/vnd.cncf.helm.chart.provenance.v1.prov";
 
-/// The documents of an artifact; its one layer is the chart's archive, byte for byte.
+/// The documents of an artifact. Its only layer is the unmodified archive of the chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChartArtifact {
-    /// The manifest, of the image specification.
+    /// The image manifest of the OCI image specification.
     pub manifest: Vec<u8>,
     /// The configuration.
     pub config: Vec<u8>,
@@ -54,13 +54,13 @@ fn part(media_type: &'static str, bytes: &[u8]) -> ArtifactDescriptor {
 }
 
 impl ChartArtifact {
-    /// The digest of the manifest, by which the artifact is known.
+    /// Returns the digest of the manifest, which identifies the artifact.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::new(Sha256::digest(&self.manifest).into())
     }
 
-    /// The artifact of the chart with this archive.
+    /// Creates the artifact of a chart and its archive.
     pub(crate) fn new(metadata: &ChartMetadata, archive: &[u8]) -> Self {
         let config = json(metadata);
         let manifest = json(&ArtifactManifest {
@@ -73,7 +73,11 @@ impl ChartArtifact {
     }
 }
 
-/// The chart's archive in an artifact, by its manifest.
+/// Returns the layer with the chart's archive.
+///
+/// # Errors
+///
+/// Fails if the manifest is not a chart's, or does not have exactly one archive within [`limits::ARCHIVE_SIZE`].
 pub fn content(manifest: &[u8]) -> Result<Descriptor, ArtifactProblem> {
     match <[Descriptor; 1]>::try_from(layers(manifest, CONTENT)?) {
         Ok([layer]) if layer.size > limits::ARCHIVE_SIZE => Err(ArtifactProblem::Size(layer.size)),
@@ -82,7 +86,11 @@ pub fn content(manifest: &[u8]) -> Result<Descriptor, ArtifactProblem> {
     }
 }
 
-/// The chart's provenance file in an artifact, by its manifest; none if it has none.
+/// Returns the layer with the chart's provenance file, if there is one.
+///
+/// # Errors
+///
+/// Fails if the manifest is not a chart's, or has multiple or too large provenance files.
 pub fn provenance(manifest: &[u8]) -> Result<Option<Descriptor>, ArtifactProblem> {
     let mut found = layers(manifest, PROVENANCE)?;
     match (found.pop(), found.len()) {
@@ -95,7 +103,7 @@ pub fn provenance(manifest: &[u8]) -> Result<Option<Descriptor>, ArtifactProblem
     }
 }
 
-/// The layers of a type in the artifact of a chart.
+/// Returns the layers of a media type in the artifact of a chart.
 fn layers(manifest: &[u8], media_type: &str) -> Result<Vec<Descriptor>, ArtifactProblem> {
     let manifest = match ImageDocument::from_slice(manifest)? {
         ImageDocument::Manifest(manifest) => manifest,
@@ -109,7 +117,7 @@ fn layers(manifest: &[u8], media_type: &str) -> Result<Vec<Descriptor>, Artifact
     Ok(layers)
 }
 
-/// As Go's encoder writes it, which also escapes what HTML reads.
+/// Serializes like Go's encoder, which also escapes HTML characters.
 fn json(value: &impl Serialize) -> Vec<u8> {
     let text = serde_json::to_string(value).expect("texts and lists have a JSON form");
     let mut escaped = String::with_capacity(text.len());
@@ -132,9 +140,9 @@ fn annotations(metadata: &ChartMetadata) -> BTreeMap<String, String> {
     let people = metadata
         .maintainers
         .iter()
-        .map(|it| match it.email.as_str() {
-            "" => it.name.clone(),
-            email => format!("{} ({email})", it.name),
+        .map(|maintainer| match maintainer.email.as_str() {
+            "" => maintainer.name.clone(),
+            email => format!("{} ({email})", maintainer.name),
         });
     let people: Vec<String> = people.collect();
     let source = metadata.sources.first().cloned().unwrap_or_default();

@@ -1,9 +1,9 @@
-//! What a chart's templates ask for besides their values, by the functions that they name: of Helm itself and of its
-//! library sprig. A word that only looks like one costs a rendering.
+//! The inputs that a chart's templates use besides their values, derived from the functions of Helm and sprig that they
+//! call. A word that is only spelled like a function causes an unnecessary rendering, but no wrong result.
 
 use std::ops::BitOr;
 
-/// Functions whose answer is another one each time.
+/// The functions that return another result at each call.
 const CHANGING: [&str; 20] = [
     "ago",
     "bcrypt",
@@ -27,23 +27,23 @@ const CHANGING: [&str; 20] = [
     "uuidv4",
 ];
 
-/// The things that templates ask for.
+/// The inputs that templates use besides their values.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asks {
-    /// Whether they ask for objects of the cluster.
+    /// True if templates read objects of the cluster.
     pub cluster: bool,
-    /// Whether they ask for values that are others each time: passwords, keys, certificates, the time.
+    /// True if templates generate values that differ in each rendering: passwords, keys, certificates, times.
     pub chance: bool,
 }
 
 impl Asks {
-    /// Returns what a text asks for.
+    /// Returns the inputs that a template's text uses.
     #[must_use]
     pub fn of(text: &[u8]) -> Self {
         let words = text.split(|byte| !byte.is_ascii_alphanumeric());
         words.fold(Self::default(), |asks, word| Self {
             cluster: asks.cluster || word == b"lookup",
-            chance: asks.chance || CHANGING.iter().any(|it| it.as_bytes() == word),
+            chance: asks.chance || CHANGING.iter().any(|function| function.as_bytes() == word),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! A chart with the charts in it, from its archive.
+//! A chart with its subcharts, read and validated from its archive. [`Chart::read`] is the entry point.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,28 +14,29 @@ use crate::metadata::ChartMetadata;
 use crate::values::{ValuesError, read_foreign, read_own_values};
 use crate::{limits, schema, stored};
 
-/// A chart that can be installed without anything from elsewhere.
+/// A chart that can be installed without any other file.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// The chart's own words of itself.
+    /// The content of the chart's `Chart.yaml`.
     pub metadata: ChartMetadata,
-    /// Its name.
+    /// The name of the chart.
     pub name: ChartName,
-    /// Its version.
+    /// The version of the chart.
     pub version: ChartVersion,
     /// The number of [`Self::definition_files`].
     pub definitions: usize,
-    /// The things that its templates ask for, and those of the charts in it.
+    /// The inputs that the templates of the chart and its subcharts use besides their values.
     pub asks: Asks,
-    /// Whether only Helm's readers read all files of it and of the charts in it, and not those of `charts-1.0.0`.
+    /// True if a file of the chart or a subchart can be read only by Helm's own parsers. Such a chart requires
+    /// `charts-1.1.0` instead of `charts-1.0.0` (docs/reference/format-charts.md).
     pub as_helm: bool,
-    /// Something elsewhere that the schema of its values refers to, or that of a chart in it. Helm would fetch it, and so must
-    /// not check values by schemas.
+    /// A remote reference in the schema of the chart's values or of a subchart's values. Helm would fetch it, and must
+    /// therefore not validate values.
     pub remote_schema: Option<String>,
     values: Map<String, Value>,
-    /// The values of the charts in it, those of each below its name.
+    /// The values of the subcharts, each below its name.
     values_within: Map<String, Value>,
-    /// The definitions of the charts in it, by their paths in this one.
+    /// The CustomResourceDefinitions of the subcharts, with their paths in this chart.
     definitions_within: Vec<ArchivedFile>,
     files: Vec<ArchivedFile>,
 }
@@ -43,7 +44,7 @@ pub struct Chart {
 /// A file of a chart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChartFile<'a> {
-    /// Its path in the chart; what lies in another archive in it is below the path of that.
+    /// The path in the chart. A file in a nested archive is below the path of that archive.
     pub path: &'a str,
     /// The content of the file, without a byte order mark.
     pub bytes: &'a [u8],
@@ -56,7 +57,11 @@ impl<'a> From<&'a ArchivedFile> for ChartFile<'a> {
 }
 
 impl Chart {
-    /// Reads a chart's archive, and those in it.
+    /// Reads the archive of a chart, with all subcharts.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the archive is unsafe, exceeds a limit of [`limits`], or is not an installable chart.
     pub fn read(archive: &[u8]) -> Result<Self, ChartError> {
         if archive.len() as u64 > limits::ARCHIVE_SIZE {
             let (size, most) = (archive.len(), limits::ARCHIVE_SIZE);
@@ -71,27 +76,27 @@ impl Chart {
         Ok(chart)
     }
 
-    /// The artifact of it; `archive` is what it was read from.
+    /// Returns the artifact of the chart. `archive` is the archive that it was read from.
     #[must_use]
     pub fn artifact(&self, archive: &[u8]) -> ChartArtifact {
         ChartArtifact::new(&self.metadata, archive)
     }
 
-    /// Bytes that Helm stores of a release with these values, at least; [`limits::RELEASE`] is the most that it can.
+    /// Returns the minimal number of bytes that Helm stores for a release with these values. Helm can store at most
+    /// [`limits::RELEASE`].
     #[must_use]
     pub fn stored_size(&self, given: &Map<String, Value>) -> usize {
         self.release_size(given, "")
     }
 
-    /// As [`Self::stored_size`], with what it renders to.
+    /// Returns the size of [`Self::stored_size`], including the rendered manifest.
     #[must_use]
     pub fn release_size(&self, given: &Map<String, Value>, manifest: &str) -> usize {
         let (metadata, files) = (&self.metadata, &self.files);
         stored::size(metadata, files, &self.values, given, manifest)
     }
 
-    /// The values that apply where nobody gives others: those of the charts in it below their names, this one's over
-    /// them.
+    /// Returns the default values: those of the subcharts below their names, overridden by those of this chart.
     #[must_use]
     pub fn default_values(&self) -> Map<String, Value> {
         let mut values = self.values_within.clone();
@@ -99,25 +104,25 @@ impl Chart {
         values
     }
 
-    /// Its own default values as they are written, with their comments; nothing where it has no such file.
+    /// Returns the text of the chart's `values.yaml` with its comments, or an empty text if it does not exist.
     #[must_use]
     pub fn values_text(&self) -> &str {
         self.text("values.yaml")
     }
 
-    /// The schema of its values as it is written; nothing where it has none.
+    /// Returns the text of the schema of the chart's values, or an empty text if it does not exist.
     pub(crate) fn schema_text(&self) -> &str {
         self.text("values.schema.json")
     }
 
-    /// The texts of its own templates.
+    /// Returns the texts of the chart's own templates.
     pub(crate) fn templates(&self) -> impl Iterator<Item = Cow<'_, str>> {
         let templates = self.files.iter();
         let templates = templates.filter(|file| file.path.starts_with("templates/"));
         templates.map(|file| String::from_utf8_lossy(&file.bytes))
     }
 
-    /// The content of the file with this path; none of files in archives in it.
+    /// Returns the content of a file. Files in nested archives are not available.
     #[must_use]
     pub fn file(&self, path: &str) -> Option<&[u8]> {
         let mut files = self.files.iter();
@@ -126,23 +131,24 @@ impl Chart {
     }
 
     fn text(&self, path: &str) -> &str {
-        // It was read as YAML or JSON, which is UTF-8.
+        // These files were parsed as YAML or JSON, which is UTF-8.
         let text = self.file(path).map(str::from_utf8);
         text.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// The files that Helm takes for definitions of custom resources: those in `crds/`, and behind them those of the
-    /// charts in it, whatever values turn off.
+    /// Returns the files that Helm installs as CustomResourceDefinitions: those in `crds/`, followed by those of the
+    /// subcharts, including subcharts that the values disable.
     pub fn definition_files(&self) -> impl Iterator<Item = ChartFile<'_>> {
-        let own = self.files.iter().filter(|it| is_definition(&it.path));
+        let own = self.files.iter().filter(|file| is_definition(&file.path));
         own.chain(&self.definitions_within).map(ChartFile::from)
     }
 
-    /// Its default values and its definitions, which are all that is kept of a chart at this path of another.
+    /// Returns the default values and CustomResourceDefinitions, which are all that a parent chart keeps of a subchart
+    /// at this path.
     fn into_kept(mut self, path: &str) -> (Map<String, Value>, impl Iterator<Item = ArchivedFile>) {
         merge_values(&mut self.values_within, &self.values);
         let own = self.files.into_iter();
-        let own = own.filter(|it| is_definition(&it.path));
+        let own = own.filter(|file| is_definition(&file.path));
         let files = own
             .chain(self.definitions_within)
             .map(move |file| ArchivedFile {
@@ -195,7 +201,7 @@ fn read_files(
     let mut present = BTreeSet::new();
     let mut values_within = Map::new();
     let mut definitions_within = Vec::new();
-    let own = files.iter().filter(|it| is_rendered(&it.path));
+    let own = files.iter().filter(|file| is_rendered(&file.path));
     let mut asks = own.fold(Asks::default(), |asks, file| asks | Asks::of(&file.bytes));
     for (name, files) in within(&files) {
         let inner = |mut error: ChartError| {
@@ -208,9 +214,14 @@ fn read_files(
         remote_schema = remote_schema.or_else(|| chart.remote_schema.clone());
         let path = format!("charts/{name}");
         let name = chart.metadata.name.clone();
-        // Only the first of several aliases: with all of them, charts in charts could multiply without end.
-        let dependency = metadata.dependencies.iter().find(|it| it.name == name);
-        let alias = dependency.map(|it| &it.alias).filter(|it| !it.is_empty());
+        // Only the first of multiple aliases is used. With all aliases, nested charts could multiply exponentially.
+        let dependency = metadata
+            .dependencies
+            .iter()
+            .find(|dependency| dependency.name == name);
+        let alias = dependency
+            .map(|dependency| &dependency.alias)
+            .filter(|dependency| !dependency.is_empty());
         let below = alias.unwrap_or(&name).clone();
         let (values, definitions) = chart.into_kept(&path);
         values_within.insert(below, values.into());
@@ -218,12 +229,12 @@ fn read_files(
         present.insert(name);
     }
     let mut needed = metadata.dependencies.iter();
-    if let Some(missing) = needed.find(|it| !present.contains(&it.name)) {
+    if let Some(missing) = needed.find(|dependency| !present.contains(&dependency.name)) {
         return Err(ChartProblem::Dependency(missing.name.clone()).into());
     }
-    let own = files.iter().filter(|it| is_definition(&it.path));
+    let own = files.iter().filter(|file| is_definition(&file.path));
     let mut read = own.clone().map(|file| read_foreign(&file.bytes));
-    // What cannot be read at all is found where the definitions are judged.
+    // Files that cannot be read at all are reported by the rules for CustomResourceDefinitions.
     as_helm |= read.any(|read| read.is_ok_and(|read| read.as_helm));
     let own = own.count();
     Ok(Chart {
@@ -241,20 +252,23 @@ fn read_files(
     })
 }
 
-/// Whether Helm takes a chart's file for definitions of custom resources (its `pkg/chart/v2/chart.go`).
+/// Checks whether Helm installs a file as CustomResourceDefinitions (Helm's `pkg/chart/v2/chart.go`).
 fn is_definition(path: &str) -> bool {
     let end = path.rsplit_once('.').map_or("", |(_, end)| end);
     let ends = ["yaml", "yml", "json"];
-    path.starts_with("crds/") && ends.iter().any(|it| it.eq_ignore_ascii_case(end))
+    path.starts_with("crds/")
+        && ends
+            .iter()
+            .any(|extension| extension.eq_ignore_ascii_case(end))
 }
 
-/// Whether a file of a chart is a template, or has what templates take for one.
+/// Checks whether a file is a template, or contains text that templates may render with `tpl`.
 fn is_rendered(path: &str) -> bool {
     path.starts_with("templates/") || path == "values.yaml"
 }
 
-/// Returns the files in `charts/`, by their first name; by Helm's rule, names that begin with `_` or `.` are no charts,
-/// and neither are provenance files.
+/// Returns the files in `charts/`, grouped by the first element of their paths. As in Helm, names that begin with `_`
+/// or `.` and provenance files are not charts.
 fn within(files: &[ArchivedFile]) -> BTreeMap<&str, Vec<&ArchivedFile>> {
     let mut charts: BTreeMap<&str, Vec<&ArchivedFile>> = BTreeMap::new();
     for file in files {
@@ -264,7 +278,8 @@ fn within(files: &[ArchivedFile]) -> BTreeMap<&str, Vec<&ArchivedFile>> {
         let name = below.split('/').next().unwrap_or(below);
         let ends_as = |end: &str| {
             let last = file.path.rsplit('/').next().unwrap_or_default();
-            last.rsplit_once('.').is_some_and(|(_, it)| it == end)
+            last.rsplit_once('.')
+                .is_some_and(|(_, extension)| extension == end)
         };
         if !name.starts_with(['_', '.']) && !ends_as("prov") {
             charts.entry(name).or_default().push(file);
@@ -273,7 +288,7 @@ fn within(files: &[ArchivedFile]) -> BTreeMap<&str, Vec<&ArchivedFile>> {
     charts
 }
 
-/// A chart in `charts/`: an archive, or a directory.
+/// Reads a subchart in `charts/`, which is an archive or a directory.
 fn read_inner(
     name: &str,
     files: &[&ArchivedFile],
@@ -281,7 +296,10 @@ fn read_inner(
     depth: usize,
 ) -> Result<Chart, ChartError> {
     let prefix = format!("charts/{name}/");
-    if name.rsplit_once('.').is_some_and(|(_, it)| it == "tgz") {
+    if name
+        .rsplit_once('.')
+        .is_some_and(|(_, extension)| extension == "tgz")
+    {
         return match files {
             [file] if !file.path.starts_with(&prefix) => read_archive(&file.bytes, budget, depth),
             _ => Err(ChartProblem::from(ArchiveProblem::Path(prefix)).into()),

@@ -1,4 +1,5 @@
-//! Values that somebody gives a chart, compared with those that it names: Helm says nothing of one that no template reads.
+//! The comparison of given values with those that a chart knows. Helm silently ignores values that no template reads,
+//! so that a misspelled name has no effect. [`Chart::unnamed`] finds such values and proposes a similar name.
 
 use std::collections::BTreeSet;
 
@@ -8,28 +9,28 @@ use serde_json::{Map, Value};
 
 use crate::Chart;
 
-/// The names that charts share values by, and turn charts in them on by, whatever they name themselves.
+/// The top-level keys that have a meaning in Helm for every chart.
 const SHARED: [&str; 2] = ["global", "tags"];
-/// Changes of a letter between a name and the one that may have been meant.
+/// The maximal number of edits between a key and a similar one that is proposed.
 const NEAR: usize = 2;
-/// The keywords with which a schema names properties in another place.
+/// The keywords by which a schema may define properties elsewhere.
 const COMBINED: [&str; 6] = ["$ref", "allOf", "anyOf", "oneOf", "if", "$dynamicRef"];
 
-/// A value that a chart names nowhere.
+/// A given value that the chart does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnnamedValue {
-    /// The place of the value.
+    /// The path of the value.
     pub path: ValuePath,
-    /// The key on the way to it that the chart does not name.
+    /// The key in the path that the chart does not know.
     pub key: String,
-    /// What may have been meant: a key beside it, or a place at which the chart has the same key.
+    /// The similar key at the same place, or another place with the same key.
     pub near: Option<String>,
 }
 
 impl Chart {
-    /// Returns the given values at places that the chart names neither in its default values, nor in a comment beside
-    /// them, nor in its schema or templates, and its publisher nowhere in his: at most one for each place. A map in which
-    /// nothing is named takes any.
+    /// Returns the given values at places that neither the chart nor the publisher knows: not in the default values, in
+    /// a comment next to them, in the schema, in a template, or in `published`. Each place is reported once. An empty
+    /// map in the default values accepts any key.
     #[must_use]
     pub fn unnamed(
         &self,
@@ -70,26 +71,26 @@ impl Chart {
         all
     }
 
-    /// Whether a value at this place turns on a chart in it.
+    /// Checks whether a value at this place is the condition of a subchart.
     fn turns_on(&self, keys: &[&str]) -> bool {
         let conditions = self.metadata.dependencies.iter();
-        let mut conditions = conditions.flat_map(|it| it.condition.split(','));
+        let mut conditions = conditions.flat_map(|dependency| dependency.condition.split(','));
         conditions.any(|condition| condition.trim() == keys.join("."))
     }
 
-    /// Whether a template of it reads the value at this place, or one within it.
+    /// Checks whether one of the chart's templates reads the value at this place, or a part of it.
     fn reads(&self, keys: &[&str]) -> bool {
         let read = format!(".Values.{}", keys.join("."));
         self.templates().any(|text| {
             text.match_indices(&read).any(|(at, _)| {
                 let next = text[at + read.len()..].chars().next();
-                !next.is_some_and(|it| it.is_alphanumeric() || it == '_')
+                !next.is_some_and(|c| c.is_alphanumeric() || c == '_')
             })
         })
     }
 }
 
-/// Returns the keys of a path up to the first that the values beside it do not have, and these.
+/// Returns the keys of a path up to the first unknown one, and the known values next to that one.
 fn unknown<'a>(
     path: &'a ValuePath,
     defaults: &'a Map<String, Value>,
@@ -110,9 +111,10 @@ fn unknown<'a>(
     None
 }
 
-/// Returns the place with the fewest keys at which values have this one.
+/// Returns the place with the fewest keys at which the values have this key.
 fn elsewhere(values: &Map<String, Value>, key: &str) -> Option<String> {
-    // Each map with its name and the place of the map around it: whole paths of all would cost many times the values.
+    // Each map is stored with its name and the position of its parent. Complete paths of all maps would take a multiple
+    // of the size of the values.
     let mut all = vec![("", 0, values)];
     let mut at = 0;
     while let Some((_, _, values)) = all.get(at) {
@@ -136,7 +138,7 @@ fn elsewhere(values: &Map<String, Value>, key: &str) -> Option<String> {
     None
 }
 
-/// Whether a schema of values has a property at this place, or takes any there.
+/// Checks whether a schema has a property at this place, or allows any property there.
 fn is_in_schema(schema: &Value, keys: &[&str]) -> bool {
     let Some((key, rest)) = keys.split_first() else {
         return true;
@@ -145,29 +147,30 @@ fn is_in_schema(schema: &Value, keys: &[&str]) -> bool {
         return *schema == Value::Bool(true);
     };
     let properties = fields.get("properties").and_then(Value::as_object);
-    if let Some(property) = properties.and_then(|it| it.get(*key)) {
+    if let Some(property) = properties.and_then(|properties| properties.get(*key)) {
         return is_in_schema(property, rest) || is_open(property);
     }
     let takes_any = fields
         .get("additionalProperties")
-        .is_some_and(|it| *it != Value::Bool(false));
+        .is_some_and(|value| *value != Value::Bool(false));
     takes_any
         || fields.contains_key("patternProperties")
-        || COMBINED.iter().any(|it| fields.contains_key(*it))
+        || COMBINED.iter().any(|keyword| fields.contains_key(*keyword))
 }
 
-/// Whether a schema names no properties at all.
+/// Checks whether a schema defines no properties.
 fn is_open(schema: &Value) -> bool {
     !["properties", "additionalProperties"]
         .iter()
-        .any(|it| schema.get(it).is_some())
+        .any(|keyword| schema.get(keyword).is_some())
 }
 
-/// Those of the places that comments name: examples that are commented out, below what their indent says, and what is
-/// documented by `@param`.
+/// Returns those of the wanted places that comments name: commented-out examples, placed by their indentation, and
+/// `@param` documentation.
 fn commented<'a>(text: &'a str, wanted: &BTreeSet<Vec<&'a str>>) -> BTreeSet<Vec<&'a str>> {
     let mut all = BTreeSet::new();
-    // The keys that are open at a line, with their indents; in a comment also those that are commented out.
+    // The keys that are open at the current line, with their indentation. Within a comment, `within` also contains
+    // commented-out keys.
     let mut open: Vec<(usize, &str)> = Vec::new();
     let mut within: Option<Vec<(usize, &str)>> = None;
     for line in text.lines() {
@@ -182,7 +185,7 @@ fn commented<'a>(text: &'a str, wanted: &BTreeSet<Vec<&'a str>>) -> BTreeSet<Vec
         };
         let comment = comment.trim_start_matches('#');
         let content = comment.trim_start_matches(' ');
-        // The first space belongs to the mark.
+        // The first space belongs to the comment mark.
         let indent = indent + (comment.len() - content.len()).saturating_sub(1);
         if let Some(documented) = content.strip_prefix("@param ") {
             let path = documented.split_whitespace().next().unwrap_or_default();
@@ -197,7 +200,7 @@ fn commented<'a>(text: &'a str, wanted: &BTreeSet<Vec<&'a str>>) -> BTreeSet<Vec
     all
 }
 
-/// Returns the one of these places that has these keys.
+/// Returns the wanted place with these keys.
 fn among<'a>(
     wanted: &BTreeSet<Vec<&'a str>>,
     keys: &(impl Iterator<Item = &'a str> + Clone),
@@ -210,17 +213,17 @@ fn among<'a>(
 
 fn enter<'a>(open: &mut Vec<(usize, &'a str)>, indent: usize, key: &'a str) {
     open.truncate(open.partition_point(|(above, _)| *above < indent));
-    // No value is deeper.
+    // Values are never nested deeper.
     if open.len() < YAML_DEPTH {
         open.push((indent, key));
     }
 }
 
-/// The key with which a line of YAML begins.
+/// Returns the key at the beginning of a line of YAML.
 fn key(line: &str) -> Option<&str> {
     let (key, rest) = line.split_once(':')?;
     let key = key.trim_matches(['"', '\'']);
-    let is_part = |it: char| it.is_alphanumeric() || "._-/".contains(it);
+    let is_part = |c: char| c.is_alphanumeric() || "._-/".contains(c);
     let is_key = !key.is_empty() && key.chars().all(is_part);
     (is_key && (rest.is_empty() || rest.starts_with(' '))).then_some(key)
 }

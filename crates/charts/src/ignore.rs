@@ -1,10 +1,11 @@
-//! `.helmignore`: what of a chart's directory is not of the chart, by Helm's rules (its `pkg/ignore/rules.go`): patterns of
-//! Go's `filepath.Match`, without `**`. Only names count: nothing is looked up.
+//! `.helmignore`: the files of a chart's directory that are not part of the chart. The rules are those of Helm (its
+//! `pkg/ignore/rules.go`): patterns of Go's `filepath.Match`, without `**`. Only paths are matched, and no file is
+//! read.
 
 use crate::error::{ChartError, ChartProblem};
 use crate::limits;
 
-/// The rules of a file, and Helm's own.
+/// The rules of a `.helmignore`, and Helm's built-in rule.
 #[derive(Debug)]
 pub struct IgnoreRules {
     rules: Vec<Rule>,
@@ -13,14 +14,15 @@ pub struct IgnoreRules {
 #[derive(Debug)]
 struct Rule {
     pattern: Vec<char>,
-    /// Only directories.
+    /// True if the rule matches only directories.
     directory: bool,
-    /// The whole path, and not its last name.
+    /// True if the rule matches the whole path, and not only its last element.
     whole: bool,
 }
 
 impl IgnoreRules {
-    /// The rules of a `.helmignore`. Negation is refused: Helm's ignores everything that such a rule does not match.
+    /// Parses a `.helmignore`. Negated rules are rejected, because Helm ignores all files that such a rule does not
+    /// match.
     pub fn new(text: &[u8]) -> Result<Self, ChartError> {
         let refuse =
             |words: String| Err(ChartProblem::Metadata(format!(".helmignore {words}")).into());
@@ -53,21 +55,23 @@ impl IgnoreRules {
         Ok(Self { rules })
     }
 
-    /// Whether a file, or a directory around it, is left out.
+    /// Checks whether a file is ignored, by itself or with a directory that contains it.
     #[must_use]
     pub fn has(&self, path: &str) -> bool {
         let mut around = path.match_indices('/').map(|(at, _)| &path[..at]);
         around.any(|directory| self.has_directory(directory)) || self.any(path, false)
     }
 
-    /// Whether a directory is left out itself.
+    /// Checks whether a rule matches a directory itself.
     #[must_use]
     pub fn has_directory(&self, path: &str) -> bool {
         self.any(path, true)
     }
 
     fn any(&self, path: &str, is_directory: bool) -> bool {
-        self.rules.iter().any(|it| it.matches(path, is_directory))
+        self.rules
+            .iter()
+            .any(|rule| rule.matches(path, is_directory))
     }
 }
 
@@ -82,8 +86,8 @@ impl Rule {
     }
 }
 
-/// Whether a pattern is that of a text. Only the last `*` is ever tried anew, which is enough: what an earlier one took
-/// could only be more. A `*` takes no slash.
+/// Checks whether a pattern matches a text. Only the last `*` is extended after a mismatch. This is sufficient, because
+/// an earlier `*` could only match more text. A `*` does not match a slash.
 fn matches(pattern: &[char], text: &[char]) -> bool {
     let (mut at, mut in_text) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -1,8 +1,9 @@
-//! The index of a repository of charts, `index.yaml`: where one version of one chart is.
+//! The index of a chart repository, `index.yaml`, which contains the address of each version of each chart. [`find`] is
+//! the entry point.
 //!
-//! Indexes of large repositories have some 20 MB, of which one chart is a small part. So the lines of that chart are cut out
-//! ([`versions`]), and only they are read as YAML. Only of an index that is not written in lines, as JSON is not, all is
-//! read, and no more than of one chart.
+//! The indexes of large repositories have about 20 MB, and one chart is a small part of them. Therefore [`versions`]
+//! first extracts the lines of this chart, and only these are parsed as YAML. An index that is not written in lines,
+//! such as JSON, is parsed as a whole with the same limit.
 
 use std::fmt;
 
@@ -14,16 +15,20 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use crate::error::IndexProblem;
 use crate::limits;
 
-/// An entry of an index: one version of a chart.
+/// The entry of one version of a chart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexedVersion {
-    /// The address of its archive, perhaps below the repository's own address.
+    /// The address of the archive, which may be relative to the address of the repository.
     pub url: String,
-    /// The digest of its archive, if it is given.
+    /// The digest of the archive, if the index contains it.
     pub digest: Option<Digest>,
 }
 
-/// Looks for one version of a chart in an index.
+/// Finds one version of a chart in an index.
+///
+/// # Errors
+///
+/// Fails if the index is invalid or exceeds a limit, or if the version is missing, ambiguous or without an address.
 pub fn find(
     index: &[u8],
     name: &ChartName,
@@ -56,7 +61,7 @@ pub fn find(
     };
     let no_address = || IndexProblem::NoAddress(version.clone());
     let hex = entry.digest.filter(|digest| !digest.is_empty());
-    // Helm writes the digits alone.
+    // Helm writes the digits without the algorithm.
     let digest = hex.map(|text| Digest::from_hex(text.strip_prefix("sha256:").unwrap_or(&text)));
     Ok(IndexedVersion {
         url: entry
@@ -68,8 +73,8 @@ pub fn find(
     })
 }
 
-/// Returns what an index that is written in lines lists of one chart, as an index of its own; none of one that is not.
-/// Whoever indents what is below `entries` indents all of it more than the names of charts, or begins it with a hyphen.
+/// Extracts the lines of one chart as a separate index, or returns `None` if the index is not written in lines. All
+/// content of a chart is indented more than the chart's name, or begins with a hyphen.
 fn versions(index: &[u8], name: &str) -> Option<Vec<u8>> {
     let (mut is_inside, mut is_it, mut names) = (false, false, None);
     let mut cut: Option<Vec<u8>> = None;
@@ -98,21 +103,21 @@ fn versions(index: &[u8], name: &str) -> Option<Vec<u8>> {
     cut
 }
 
-/// Whether a line begins with this key, perhaps in quotes.
+/// Checks whether a line begins with a key, which may be quoted.
 fn is_key(line: &[u8], name: &[u8]) -> bool {
-    let quote = line.first().filter(|it| matches!(**it, b'"' | b'\''));
+    let quote = line.first().filter(|byte| matches!(**byte, b'"' | b'\''));
     let quote: &[u8] = quote.map_or(&[], std::slice::from_ref);
     let rest = line.strip_prefix(quote);
-    let rest = rest.and_then(|it| it.strip_prefix(name));
-    let rest = rest.and_then(|it| it.strip_prefix(quote));
-    rest.is_some_and(|it| it.trim_ascii_start().starts_with(b":"))
+    let rest = rest.and_then(|rest| rest.strip_prefix(name));
+    let rest = rest.and_then(|rest| rest.strip_prefix(quote));
+    rest.is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"))
 }
 
-/// The entries that were found of the version that is looked for.
+/// The entries of the wanted version.
 #[derive(Default)]
 struct IndexMatch {
     first: Option<ChartIndexEntry>,
-    /// Whether another entry of the same version says something else.
+    /// True if another entry of the same version has different content.
     differ: bool,
 }
 
@@ -132,7 +137,7 @@ impl IndexMatch {
     }
 }
 
-/// One version of a chart, as far as it is looked at.
+/// The fields that are used of one version of a chart.
 #[derive(PartialEq, Eq, Deserialize)]
 struct ChartIndexEntry {
     #[serde(default)]
@@ -143,11 +148,11 @@ struct ChartIndexEntry {
     digest: Option<String>,
 }
 
-/// The first of a list of texts: Helm asks for no other.
+/// The first text of a list. Helm uses no other address.
 #[derive(Default, PartialEq, Eq)]
 struct First(Option<String>);
 
-/// A map of which only what is called `name` is looked at, as `inside` does it: the index, and the charts in it.
+/// A map of which only the entry `name` is read, with `inside`: the index itself, and its map of charts.
 #[derive(Clone, Copy)]
 struct Only<'a, S> {
     name: &'a str,
@@ -155,7 +160,7 @@ struct Only<'a, S> {
     inside: S,
 }
 
-/// The versions of a chart, of which this one is looked for.
+/// The list of a chart's versions, of which only this one is read.
 #[derive(Clone, Copy)]
 struct Versions<'a>(&'a ChartVersion);
 
@@ -186,7 +191,7 @@ impl<'de, S: DeserializeSeed<'de, Value = IndexMatch> + Copy> Visitor<'de> for O
         Ok(found)
     }
 
-    /// A repository without charts.
+    /// Accepts a repository without charts.
     fn visit_unit<E: Error>(self) -> Result<IndexMatch, E> {
         Ok(IndexMatch::default())
     }
@@ -261,7 +266,7 @@ mod tests {
         looked(index).unwrap_err().to_string()
     }
 
-    /// As `helm repo index` writes it.
+    /// The format of `helm repo index`.
     const INDEX: &str = "apiVersion: v1
 entries:
   other:
@@ -287,7 +292,7 @@ generated: '2026-08-01T10:00:00Z'
         let listed = looked(INDEX).unwrap();
         assert_eq!(listed.url, "https://r.test/web-1.2.3.tgz");
         assert_eq!(listed.digest, Some(Digest::new([0x55; 32])));
-        // As JSON, and without a digest.
+        // JSON, without a digest.
         let json =
             r#"{"entries": {"web": [{"version": "1.2.3", "urls": ["web.tgz"], "digest": ""}]}}"#;
         let listed = looked(json).unwrap();
@@ -330,7 +335,7 @@ generated: '2026-08-01T10:00:00Z'
         assert_eq!(said, "lists version 1.2.3 twice, with different archives");
     }
 
-    /// Forty thousand versions of many charts come to 20 MB.
+    /// Forty thousand versions of many charts take 20 MB.
     #[test]
     fn large_indexes_are_passed_over_and_bombs_are_not_read() {
         let mut index = "entries:\n".to_owned();
@@ -353,7 +358,7 @@ generated: '2026-08-01T10:00:00Z'
             let aliases = vec![format!("*a{}", level - 1); 9].join(", ");
             writeln!(laughs, "a{level}: &a{level} [{aliases}]").unwrap();
         }
-        // It is passed over, too, but where it has to be read.
+        // The bomb is skipped as well, except where its lines have to be parsed.
         assert!(looked(&(laughs.clone() + INDEX)).is_ok());
         let entries = INDEX.replace(
             "digest: 55",

@@ -1,11 +1,10 @@
-//! Helm charts as they are published.
+//! Published Helm charts: their archives, packaging, metadata and values, their artifacts in registries, and the index
+//! of a chart repository. It also computes the size of a release as Helm stores it.
 //!
-//! This crate knows what a chart's archive holds and how one is made of a directory, what a chart says and asks for,
-//! the artifact that registries have of it, the index of a repository of charts, and how large what Helm stores of a
-//! release will be. It must not know files, the network or templates: it is given bytes, and what a chart renders to
-//! only Helm knows.
+//! This crate must not know files, the network or templates. It works on bytes, and leaves rendering to Helm. The
+//! format of charts in an archive is in docs/reference/format-charts.md.
 //!
-//! Open `chart.rs` first; `archive.rs`, below it, is what meets foreign bytes.
+//! Open `chart.rs` first. `archive.rs` is the part that reads untrusted bytes.
 
 mod archive;
 mod artifact;

@@ -1,4 +1,4 @@
-//! `Chart.yaml`: what a chart says of itself, with Helm's own rules (its `pkg/chart/v2/metadata.go`).
+//! `Chart.yaml`, the metadata of a chart, read and validated by the rules of Helm (its `pkg/chart/v2/metadata.go`).
 
 use std::collections::BTreeMap;
 
@@ -10,63 +10,63 @@ use crate::error::ChartProblem;
 use crate::limits;
 use crate::values::AsRead;
 
-/// The fields of `Chart.yaml`. Serialised, they are the configuration of the artifact that `helm push` makes: the order
-/// of fields is Helm's, and what is empty is left out.
+/// The fields of `Chart.yaml`. Serialized, they are the configuration of the artifact that `helm push` creates. The
+/// order of the fields is therefore Helm's, and empty fields are left out.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ChartMetadata {
-    /// The chart's name.
+    /// The name of the chart.
     #[serde(deserialize_with = "scalar")]
     pub name: String,
-    /// The page of the project.
+    /// The home page of the project.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub home: String,
-    /// The addresses of its source.
+    /// The addresses of the source code.
     #[serde(deserialize_with = "scalars", skip_serializing_if = "Vec::is_empty")]
     pub sources: Vec<String>,
-    /// The chart's version.
+    /// The version of the chart.
     #[serde(deserialize_with = "scalar")]
     pub version: String,
-    /// The description of the chart, in a sentence.
+    /// The description of the chart in one sentence.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub description: String,
-    /// Words to find it by.
+    /// The keywords for searches.
     #[serde(deserialize_with = "scalars", skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
     /// The maintainers.
     #[serde(deserialize_with = "or_empty", skip_serializing_if = "Vec::is_empty")]
     pub maintainers: Vec<Maintainer>,
-    /// The address of a picture.
+    /// The address of an icon.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub icon: String,
-    /// `v1` or `v2`.
+    /// The version of the chart format: `v1` or `v2`.
     #[serde(deserialize_with = "scalar")]
     pub api_version: String,
-    /// Not used by charts of their own.
+    /// Not used by top-level charts.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub condition: String,
-    /// Not used by charts of their own.
+    /// Not used by top-level charts.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub tags: String,
-    /// The version of what it installs.
+    /// The version of the installed application.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub app_version: String,
-    /// Whether the chart's authors advise against it.
+    /// True if the authors of the chart deprecated it.
     #[serde(
         deserialize_with = "or_empty",
         skip_serializing_if = "schemas::is_default"
     )]
     pub deprecated: bool,
-    /// Notes that other programs read.
+    /// Annotations for other programs.
     #[serde(deserialize_with = "texts", skip_serializing_if = "BTreeMap::is_empty")]
     pub annotations: BTreeMap<String, String>,
-    /// The versions of Kubernetes that it is for.
+    /// The supported versions of Kubernetes.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub kube_version: String,
-    /// The charts that it needs.
+    /// The dependencies of the chart.
     #[serde(deserialize_with = "or_empty", skip_serializing_if = "Vec::is_empty")]
     pub dependencies: Vec<Dependency>,
-    /// `application` or `library`; empty for the first.
+    /// The type of the chart: `application` (also if empty) or `library`.
     #[serde(
         rename = "type",
         deserialize_with = "scalar",
@@ -75,55 +75,55 @@ pub struct ChartMetadata {
     pub kind: String,
 }
 
-/// Somebody who maintains a chart.
+/// A maintainer of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(default)]
 pub struct Maintainer {
     /// The name.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// The address of mail.
+    /// The email address.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub email: String,
-    /// A page.
+    /// The home page.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub url: String,
 }
 
-/// A chart that another needs.
+/// A dependency of a chart.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Dependency {
-    /// The chart's name.
+    /// The name of the chart.
     #[serde(deserialize_with = "scalar")]
     pub name: String,
-    /// The versions of it that are meant.
+    /// The accepted versions.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// The repository that it was taken from.
+    /// The repository of the dependency.
     #[serde(deserialize_with = "scalar")]
     pub repository: String,
-    /// The value that turns it on.
+    /// The value that enables the dependency.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub condition: String,
-    /// The tags that turn it on.
+    /// The tags that enable the dependency.
     #[serde(deserialize_with = "scalars", skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Not read from `Chart.yaml` by anybody who writes it.
+    /// A field for Helm's internal use, which charts do not set.
     #[serde(
         deserialize_with = "or_empty",
         skip_serializing_if = "schemas::is_default"
     )]
     pub enabled: bool,
-    /// The values of it that the other takes.
+    /// The values that the parent chart imports.
     #[serde(deserialize_with = "or_empty", skip_serializing_if = "Vec::is_empty")]
     pub import_values: Vec<Value>,
-    /// Another name for it.
+    /// The name of the dependency within the parent chart.
     #[serde(deserialize_with = "scalar", skip_serializing_if = "String::is_empty")]
     pub alias: String,
 }
 
-/// A text, or a number or truth value that stands for one, as Go's reader of YAML makes one of it.
+/// A text, or a number or Boolean that Go's YAML reader converts to text.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Scalar {
@@ -162,15 +162,15 @@ fn texts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, 
     Ok(texts.map(|(key, scalar)| (key, text(scalar))).collect())
 }
 
-/// Nothing is as good as leaving the field out.
+/// Deserializes a value, with null as the default.
 fn or_empty<'de, T: Deserialize<'de> + Default, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Every field of [`ChartMetadata`], [`Maintainer`] and [`Dependency`], in small letters: Go's readers know them however
-/// they are spelt.
+/// The fields of [`ChartMetadata`], [`Maintainer`] and [`Dependency`] in lower case, because Go's readers ignore the
+/// case of keys.
 const FIELDS: [&str; 24] = [
     "alias",
     "annotations",
@@ -198,10 +198,10 @@ const FIELDS: [&str; 24] = [
     "version",
 ];
 
-/// The spellings of those that are not all small.
+/// The fields that are not entirely in lower case.
 const SPELT: [&str; 3] = ["apiVersion", "appVersion", "kubeVersion"];
 
-/// A field that Go's readers take for another.
+/// Returns a key that Go's readers take for a field with another spelling.
 fn misspelt(value: &Value) -> Option<&str> {
     let of_list = |key: &str| value.get(key).and_then(Value::as_array);
     let lists = ["maintainers", "dependencies"]
@@ -236,7 +236,7 @@ fn read_value(name: &'static str, bytes: &[u8]) -> Result<AsRead<Value>, ChartPr
 }
 
 impl ChartMetadata {
-    /// Reads `Chart.yaml`, as Helm does where it looks at a chart.
+    /// Reads and validates `Chart.yaml` as Helm does for display.
     pub(crate) fn read(bytes: &[u8]) -> Result<AsRead<Self>, ChartProblem> {
         let AsRead { value, as_helm } = read_value("Chart.yaml", bytes)?;
         let metadata: Self = serde_json::from_value(value)
@@ -247,7 +247,8 @@ impl ChartMetadata {
         Ok(AsRead { value, as_helm })
     }
 
-    /// Adds the dependencies that charts of `v1` have in a file of their own; says whether only Helm reads it.
+    /// Adds the dependencies from the separate file of `v1` charts. Returns true if only Helm's own parser can read the
+    /// file.
     pub(crate) fn require(&mut self, bytes: &[u8]) -> Result<bool, ChartProblem> {
         const FILE: &str = "requirements.yaml";
         let wrong = |words: String| ChartProblem::Metadata(format!("{FILE} {words}"));
@@ -272,7 +273,7 @@ impl ChartMetadata {
         Ok(as_helm)
     }
 
-    /// Makes of texts what Helm makes of them before it shows or stores them.
+    /// Normalizes the texts as Helm does before it shows or stores them.
     fn tidy(mut self) -> Self {
         let texts = [
             &mut self.name,
@@ -286,7 +287,13 @@ impl ChartMetadata {
         ];
         let lists = self.sources.iter_mut().chain(&mut self.keywords);
         let people = self.maintainers.iter_mut();
-        let people = people.flat_map(|it| [&mut it.name, &mut it.email, &mut it.url]);
+        let people = people.flat_map(|maintainer| {
+            [
+                &mut maintainer.name,
+                &mut maintainer.email,
+                &mut maintainer.url,
+            ]
+        });
         texts.into_iter().chain(lists).chain(people).for_each(tidy);
         for dependency in &mut self.dependencies {
             tidy(&mut dependency.name);
@@ -313,25 +320,29 @@ impl ChartMetadata {
             let (count, most) = (self.dependencies.len(), limits::DEPENDENCIES);
             return wrong(format!("has {count} dependencies; at most {most} are read"));
         }
-        if self.dependencies.iter().any(|it| it.name.is_empty()) {
+        if self
+            .dependencies
+            .iter()
+            .any(|dependency| dependency.name.is_empty())
+        {
             return wrong("a dependency has no name".to_owned());
         }
         self.chart_version()?;
         self.chart_name().map(drop)
     }
 
-    /// The name, as registries can have it.
+    /// Returns the name as a registry accepts it.
     pub(crate) fn chart_name(&self) -> Result<ChartName, ChartProblem> {
         self.name.parse().map_err(ChartProblem::Name)
     }
 
-    /// The version, as registries can have it.
+    /// Returns the version as a registry accepts it.
     pub(crate) fn chart_version(&self) -> Result<ChartVersion, ChartProblem> {
         self.version.parse().map_err(ChartProblem::Name)
     }
 }
 
-/// Spaces for white space, and nothing for what is not seen.
+/// Replaces white space by spaces, and removes unprintable characters.
 fn tidy(text: &mut String) {
     let plain = |c: char| match c {
         c if c.is_whitespace() => Some(' '),

@@ -1,5 +1,5 @@
-//! The archive of a chart's directory. The same files give the same bytes: sorted, with one mode and no times, by a pinned
-//! encoder.
+//! Packaging of a chart's directory into an archive. The same files give the same bytes: entries are sorted, have one
+//! mode and no times, and the version of the encoder is pinned.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,15 @@ use crate::error::{ArchiveProblem, ChartError, ChartProblem};
 use crate::ignore::IgnoreRules;
 use crate::metadata::ChartMetadata;
 
-/// The effort of the encoder, and so a part of what decides the bytes.
+/// The compression level, which influences the resulting bytes.
 const GZIP_LEVEL: u8 = 6;
 
-/// The archive of the files of a chart's directory, by their paths below it. What `.helmignore` names is left out.
+/// Packages the files of a chart's directory, given by their relative paths. Files that `.helmignore` lists are left
+/// out.
+///
+/// # Errors
+///
+/// Fails if `Chart.yaml` is missing or invalid, or if a path cannot be represented without extensions.
 pub fn package(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, ChartError> {
     let metadata = files.get("Chart.yaml").ok_or(ChartProblem::NoMetadata)?;
     let name = ChartMetadata::read(metadata)?.value.name;
@@ -22,6 +27,7 @@ pub fn package(files: &BTreeMap<String, Vec<u8>>) -> Result<Vec<u8>, ChartError>
             append(&mut tar, &format!("{name}/{path}"), bytes)?;
         }
     }
+    // Two blocks of zeros are the end mark of a tar.
     tar.resize(tar.len() + 1024, 0);
     Ok(gzip(&tar))
 }
@@ -31,6 +37,8 @@ fn append(tar: &mut Vec<u8>, path: &str, bytes: &[u8]) -> Result<(), ChartProble
     let (prefix, name) = if is_plain(path) { split(path) } else { None }.ok_or_else(refuse)?;
     let mut header = [0; 512];
     let mut put = |at: usize, text: &[u8]| header[at..at + text.len()].copy_from_slice(text);
+    // The fields of a ustar header: name, mode, owner, group, size, time, checksum (spaces while it is computed), type,
+    // magic, prefix.
     put(0, name.as_bytes());
     put(100, b"0000644\0");
     put(108, b"0000000\0");
@@ -49,7 +57,7 @@ fn append(tar: &mut Vec<u8>, path: &str, bytes: &[u8]) -> Result<(), ChartProble
     Ok(())
 }
 
-/// A path as a header holds it, without extensions: at most 155 bytes, a slash, and at most 100.
+/// Splits a path into the prefix (at most 155 bytes) and name (at most 100 bytes) of a header without extensions.
 fn split(path: &str) -> Option<(&str, &str)> {
     if path.len() <= 100 {
         return Some(("", path));
@@ -60,12 +68,13 @@ fn split(path: &str) -> Option<(&str, &str)> {
     Some((&path[..at], &path[at + 1..]))
 }
 
-/// One member without name and time.
+/// Compresses data into one gzip member without name and time.
 fn gzip(bytes: &[u8]) -> Vec<u8> {
+    // Magic, deflate, no flags, no time, unknown operating system (RFC 1952, 2.3).
     let mut member = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
     member.extend(miniz_oxide::deflate::compress_to_vec(bytes, GZIP_LEVEL));
     member.extend(crc32fast::hash(bytes).to_le_bytes());
-    // The field holds the size modulo 2^32 (RFC 1952, 2.3.1).
+    // The field contains the size modulo 2^32 (RFC 1952, 2.3.1).
     let size = bytes.len() as u64 % (1 << 32);
     member.extend(u32::try_from(size).unwrap_or_default().to_le_bytes());
     member

@@ -1,10 +1,15 @@
-//! `values.schema.json`: Helm compiles it before it renders, and fetches what it refers to elsewhere, which a site without
-//! internet does not have. Values are judged by it where Helm renders, in a process that is given a time: what it takes to judge
-//! them has no bound that could be read off a schema, since each of a chain of `allOf` may refer to the next one twice.
+//! Validation of `values.schema.json`. Helm compiles the schema before it renders, and fetches remote references, which
+//! a site without internet access cannot do.
 //!
-//! Known attacks and where they stop: references to elsewhere: reported, and Helm checks no values of such a chart; patterns that take for ever:
-//! an engine that is linear, and bounds on their text, on their classes of Unicode and on what they compile to, together;
-//! chains of references: their number is limited.
+//! Values are validated only by Helm, in a process with a time limit. The time for validation cannot be bounded by
+//! properties of the schema, since each schema in a chain of `allOf` may refer to the next one twice.
+//!
+//! Known attacks, and their defences:
+//!
+//! - Remote references: reported, and Helm does not validate the values of such a chart.
+//! - Patterns with exponential matching time: a linear engine, with limits on the text, the Unicode classes and the
+//!   compiled size of all patterns together.
+//! - Chains of references: limited in number.
 
 use std::collections::BTreeSet;
 
@@ -17,10 +22,10 @@ use crate::error::ChartProblem;
 use crate::limits;
 use crate::values::AsRead;
 
-/// The keywords that name another schema.
+/// The keywords that refer to another schema.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// The drafts that Helm has with it.
+/// The drafts that Helm includes.
 const DRAFTS: [&str; 5] = [
     "json-schema.org/draft-04/schema",
     "json-schema.org/draft-06/schema",
@@ -29,18 +34,21 @@ const DRAFTS: [&str; 5] = [
     "json-schema.org/draft/2020-12/schema",
 ];
 
-/// The address that stands for the latest of them.
+/// The address of the latest draft.
 const LATEST: &str = "json-schema.org/schema";
 
-/// Refuses a schema that is no JSON or no schema. Returns the first thing elsewhere that it refers to; all such references are
-/// left out where the rest is checked.
+/// Checks a schema, and returns its first remote reference. Remote references are removed before the rest is compiled.
+///
+/// # Errors
+///
+/// Fails if the document is not JSON, not a schema, or exceeds a limit.
 pub(crate) fn check(bytes: &[u8]) -> Result<AsRead<Option<String>>, ChartProblem> {
     let wrong = |words: String| Err(ChartProblem::Schema(words));
     if bytes.len() > limits::SCHEMA {
         let (size, most) = (bytes.len(), limits::SCHEMA);
         return wrong(format!("has {size} bytes; at most {most} are read"));
     }
-    // Of equal keys Go's reader takes the last, as this one does.
+    // Of equal keys, Go's reader uses the last one, and so does this one.
     let strict = json::from_slice(bytes).ok();
     let is_strict = strict.is_some();
     let read = strict.map_or_else(|| json::from_loose_slice_of(bytes, Kind::Plain), Ok);
@@ -69,7 +77,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<AsRead<Option<String>>, ChartProblem
     }
     let share = limits::PATTERNS_COMPILED / patterns.len().max(1);
     let patterns = PatternOptions::regex().size_limit(share.min(limits::PATTERN));
-    // Programs differ in what they know of formats.
+    // Implementations support different formats.
     let options = jsonschema::options()
         .with_pattern_options(patterns)
         .should_validate_formats(false)
@@ -83,10 +91,10 @@ pub(crate) fn check(bytes: &[u8]) -> Result<AsRead<Option<String>>, ChartProblem
     }
 }
 
-/// Refuses patterns that cost much before a limit of their compiled size counts.
+/// Rejects patterns that cost too much before the limit of their compiled size applies.
 fn check_patterns(patterns: &BTreeSet<&str>) -> Result<(), ChartProblem> {
-    let text: usize = patterns.iter().map(|it| it.len()).sum();
-    let weight: usize = patterns.iter().map(|it| pattern_weight(it)).sum();
+    let text: usize = patterns.iter().map(|pattern| pattern.len()).sum();
+    let weight: usize = patterns.iter().map(|pattern| pattern_weight(pattern)).sum();
     for (count, most, what) in [
         (patterns.len(), limits::PATTERNS, "patterns"),
         (text, limits::PATTERNS_TEXT, "bytes of patterns"),
@@ -104,14 +112,14 @@ fn check_patterns(patterns: &BTreeSet<&str>) -> Result<(), ChartProblem> {
     Ok(())
 }
 
-/// The address of a draft without what is written in several ways.
+/// Returns the address of a draft without its scheme and fragment, which have multiple spellings.
 fn named(draft: &str) -> Option<&str> {
     let draft = draft.strip_suffix('#').unwrap_or(draft);
     let bare = draft.strip_prefix("http://");
     bare.or_else(|| draft.strip_prefix("https://"))
 }
 
-/// Returns what is wrong with a schema, and where.
+/// Returns the message and position of a validation error.
 fn said(error: &ValidationError<'_>) -> String {
     let words = printable_within(&error.to_string(), limits::WORDS);
     match error.instance_path().as_str() {
@@ -120,7 +128,7 @@ fn said(error: &ValidationError<'_>) -> String {
     }
 }
 
-/// A value and everything in it.
+/// Returns a value and all values within it.
 fn all(value: &Value) -> impl Iterator<Item = &Value> {
     let mut left = vec![value];
     std::iter::from_fn(move || {
@@ -138,7 +146,7 @@ fn objects(value: &Value) -> impl Iterator<Item = &Map<String, Value>> {
     all(value).filter_map(Value::as_object)
 }
 
-/// Removes the keywords that refer to something elsewhere, and returns the first such reference.
+/// Removes the keywords with remote references, and returns the first reference.
 fn cut_remote(schema: &mut Value) -> Option<String> {
     let mut first = None;
     let mut left = vec![schema];
@@ -160,7 +168,7 @@ fn cut_remote(schema: &mut Value) -> Option<String> {
     first
 }
 
-/// Returns the keyword by which an object of a schema refers to what is not in the schema.
+/// Returns a keyword of an object whose reference leads out of the schema.
 fn remote(fields: &Map<String, Value>) -> Option<&'static str> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let is_elsewhere = |key: &&str| text(key).is_some_and(|reference| !reference.starts_with('#'));

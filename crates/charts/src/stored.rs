@@ -1,6 +1,6 @@
-//! What Helm stores of a release: JSON of the chart and its values, gzip, base64, all in one Secret (its
-//! `pkg/storage/driver/util.go`). Times, notes and what hooks are called come on top, so that what does not fit without these
-//! never fits.
+//! The size of a release as Helm stores it: the chart and its values as JSON, compressed with gzip, in base64, in a
+//! single Secret (Helm's `pkg/storage/driver/util.go`). Times, notes and hooks are not included. The result is thus a
+//! lower bound, and a release that exceeds the limit here can never be stored.
 
 use std::io::Write as _;
 
@@ -45,8 +45,7 @@ impl<'a> From<&'a ArchivedFile> for StoredFile<'a> {
     }
 }
 
-/// Whether a file is stored otherwise, or is nowhere but in the archive: charts within the chart are not kept with a
-/// release.
+/// Checks whether Helm stores a file in another field, or not at all. Subcharts are not stored with a release.
 fn is_apart(path: &str) -> bool {
     const APART: [&str; 5] = [
         "Chart.yaml",
@@ -58,7 +57,8 @@ fn is_apart(path: &str) -> bool {
     APART.contains(&path) || path.starts_with("charts/")
 }
 
-/// Bytes that a release has in its Secret at least, with what is known of what it renders to.
+/// Returns the minimal number of bytes of a release in its Secret. `manifest` is the rendered manifest, as far as it is
+/// known.
 pub(crate) fn size(
     metadata: &ChartMetadata,
     files: &[ArchivedFile],
@@ -86,5 +86,6 @@ pub(crate) fn size(
     gzip.write_all(&json)
         .expect("writing to memory does not fail");
     let gzip = gzip.finish().expect("writing to memory does not fail");
+    // Base64 encodes each three bytes as four.
     gzip.len().div_ceil(3) * 4
 }

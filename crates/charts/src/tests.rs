@@ -1,4 +1,4 @@
-//! Charts built byte by byte, as tools write them and as nobody should.
+//! Tests with charts that are built byte by byte, valid and hostile ones.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use crate::{Chart, limits, package, read_values};
 
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.2.3+build.5\n";
 
-/// A header and what follows it; `size` as it is said.
+/// Returns a header with its content. `size` is the declared size.
 fn entry(kind: u8, name: &str, size: usize, bytes: &[u8]) -> Vec<u8> {
     let mut header = [0; 512];
     header[..name.len()].copy_from_slice(name.as_bytes());
@@ -36,7 +36,7 @@ fn file(name: &str, text: &str) -> Vec<u8> {
     entry(b'0', name, text.len(), text.as_bytes())
 }
 
-/// An extension with one record.
+/// Returns an extension with one record.
 fn extended(kind: u8, key: &str, value: &str) -> Vec<u8> {
     let rest = format!(" {key}={value}\n");
     let digits = (1..=4).find(|digits| (digits + rest.len()).to_string().len() == *digits);
@@ -64,7 +64,7 @@ fn with(more: &[Vec<u8>]) -> Vec<u8> {
     archive(&[&[file("web/Chart.yaml", CHART)], more].concat())
 }
 
-/// A chart of these files below its directory.
+/// Returns a chart with these files below its directory.
 fn of(files: &[(&str, &str)]) -> Vec<u8> {
     let files: Vec<_> = files
         .iter()
@@ -123,7 +123,7 @@ fn definitions_are_found_where_helm_takes_them() {
     let entries = [
         file("web/Chart.yaml", CHART),
         entry(b'0', "web/charts/web-1.tgz", nested.len(), &nested),
-        // Helm reads these for no charts, and the file for no definition.
+        // Helm does not read these directories as charts, and the file not as a CustomResourceDefinition.
         file("web/charts/_db/crds/a.yaml", "x"),
         file("web/charts/.db/crds/a.yaml", "x"),
         file("web/crds/notes.txt", "x"),
@@ -131,7 +131,7 @@ fn definitions_are_found_where_helm_takes_them() {
     ];
     let chart = Chart::read(&archive(&entries)).unwrap();
     let found = chart.definition_files();
-    let found: Vec<_> = found.map(|it| (it.path, it.bytes)).collect();
+    let found: Vec<_> = found.map(|file| (file.path, file.bytes)).collect();
     let expected: [(&str, &[u8]); 3] = [
         ("crds/a.yaml", b"a"),
         ("charts/web-1.tgz/crds/deep/b.YML", b"b"),
@@ -235,7 +235,7 @@ fn entries_are_plain_files_below_one_directory() {
 fn bombs_are_refused_before_they_are_unpacked() {
     let big = vec![0; usize::try_from(limits::UNPACKED).unwrap() + 1];
     assert_eq!(refused(&gzip(&big)), "unpacks to more than 33554432 bytes");
-    // Each is small enough by itself, and what they unpack to together is not.
+    // Each nested archive is within the limit, but their total is not.
     let quarter = vec![b'x'; 4 << 20];
     let quarters = (0..3).map(|at| entry(b'0', &format!("web/{at}"), quarter.len(), &quarter));
     let inner: Vec<Vec<u8>> = quarters.collect();
@@ -382,7 +382,7 @@ fn schemas_are_such_that_helm_can_use_them() {
         ),
         (r##"{"$ref": "#/none"}"##, "is not a valid schema: "),
         (r#"{"pattern": "(a"}"#, "is not a valid schema: "),
-        // What Helm's engine does not know either, and what takes much more memory than text.
+        // A pattern that Helm's engine does not support, and one whose compiled size exceeds the limit.
         (r#"{"pattern": "(?=a)b"}"#, "is not a valid schema: "),
         (
             r#"{"pattern": "((a{99}){99}){99}"}"#,
@@ -402,7 +402,9 @@ fn schemas_are_such_that_helm_can_use_them() {
     let own = r##"{"properties": {"$ref": {"$ref": "#/a"}}, "a": {}}"##;
     assert!(Chart::read(&schema(own)).is_ok());
     let patterns = |count: usize| {
-        let patterns: Vec<String> = (0..count).map(|it| format!(r#""a{it}": true"#)).collect();
+        let patterns: Vec<String> = (0..count)
+            .map(|number| format!(r#""a{number}": true"#))
+            .collect();
         format!(r#"{{"patternProperties": {{{}}}}}"#, patterns.join(", "))
     };
     assert!(Chart::read(&schema(&patterns(limits::PATTERNS))).is_ok());
@@ -423,7 +425,7 @@ fn schemas_are_such_that_helm_can_use_them() {
     let half = limits::PATTERNS_WEIGHT / 2;
     let said = refused(&both(&classes(half), &classes(half + 1)));
     assert!(said.contains("257 Unicode classes"), "{said}");
-    // Of many patterns each has less room.
+    // Each of many patterns has a smaller share of the limit.
     let letters = r"^\p{L}[\p{L}\p{N}]*$";
     assert!(Chart::read(&both(letters, "b")).is_ok());
     let mut many = patterns(limits::PATTERNS - 1);
@@ -436,7 +438,7 @@ fn schemas_are_such_that_helm_can_use_them() {
     );
 }
 
-/// Helm would fetch what such a schema refers to: it must be told not to check values.
+/// Helm would fetch these references, and must be told not to validate values.
 #[test]
 fn what_a_schema_refers_to_elsewhere_is_left_out_and_reported() {
     let schema = |text: &str| of(&[("Chart.yaml", CHART), ("values.schema.json", text)]);
@@ -515,7 +517,7 @@ fn files_that_only_helm_reads_are_read_as_helm_reads_them() {
     assert!(refused(&ambiguous).contains("YAML parsers read differently at line 4"));
 }
 
-/// Each would take long to compile, or overflow the stack.
+/// Without the limits, these schemas would take long to compile, or overflow the stack.
 #[test]
 fn schemas_that_name_their_own_parts_again_and_again_are_read() {
     let chain = |count: usize| {
@@ -537,7 +539,7 @@ fn schemas_that_name_their_own_parts_again_and_again_are_read() {
     assert!(Chart::read(&of(&circle)).is_ok());
 }
 
-/// The bytes that `helm push` of Helm 4 makes, but for the time.
+/// The bytes are those of `helm push` in Helm 4, except for the time.
 #[test]
 fn the_artifact_is_that_of_helm() {
     let text = "
@@ -667,7 +669,7 @@ ingress: {enable: true, annotations: {any: x}}\nother: {a: 1, b: 2}\npublished: 
     let told = chart.unwrap().unnamed(&read("published: 1"), &read(given));
     let told: Vec<String> = told
         .iter()
-        .map(|it| format!("{} {} {:?}", it.path, it.key, it.near))
+        .map(|value| format!("{} {} {:?}", value.path, value.key, value.near))
         .collect();
     let expected = [
         "ingress.enable enable Some(\"enabled\")",
@@ -710,18 +712,18 @@ db: {enabled: true, size: 1}
     .unwrap();
     let told = |given: &str| {
         let told = chart.unnamed(&read(""), &read(given));
-        let told = told.iter().map(|it| {
-            let near = it.near.as_deref().unwrap_or("-");
-            format!("{} {} {near}", it.path, it.key)
+        let told = told.iter().map(|value| {
+            let near = value.near.as_deref().unwrap_or("-");
+            format!("{} {} {near}", value.path, value.key)
         });
         told.collect::<Vec<_>>().join(", ")
     };
-    // Keys that the chart has in other places.
+    // Keys that the chart has at other places.
     assert_eq!(told("tag: '2'"), "tag tag image.tag");
     assert_eq!(told("replicas: 2"), "replicas replicas worker.replicas");
     assert_eq!(told("db: {tag: x}"), "db.tag tag image.tag");
     assert_eq!(told("db: {limits: x}"), "db.limits limits -");
-    // Places that comments, the schema, a template or a condition name.
+    // Places that a comment, the schema, a template or a condition names.
     for named in [
         "worker: {resources: {limits: {}}}",
         "worker: {debug: true}",
@@ -738,7 +740,7 @@ db: {enabled: true, size: 1}
 
 #[test]
 fn what_helm_stores_of_a_release_is_known_beforehand() {
-    // Numbers that no compression makes less of than a third.
+    // The text consists of numbers that compress to no less than a third.
     let mut number = 1_u64;
     let mut random = |count: usize| {
         let mut text = String::new();
@@ -761,13 +763,13 @@ fn what_helm_stores_of_a_release_is_known_beforehand() {
     let least = size(&[]);
     assert!(least < 1000);
     assert!(size(&[("templates/a", &small)]) > least + 8000);
-    // Charts within a chart are in its archive alone.
+    // Subcharts are only in the archive of a chart.
     let inner = [
         ("charts/db/Chart.yaml", CHART),
         ("charts/db/templates/a", &large),
     ];
     assert_eq!(size(&inner), least);
-    // What it renders to is stored too.
+    // The rendered manifest is stored too.
     let chart = Chart::read(&of(&[("Chart.yaml", CHART)])).unwrap();
     assert!(chart.release_size(&none, &small) > least + 8000);
     assert!(chart.release_size(&none, &large) > limits::RELEASE);

@@ -1,20 +1,21 @@
-//! Values of a release, as a file has them.
+//! Values files of charts and releases. A chart's own files are read with the project's strict YAML parser first, and
+//! with the rules of Helm's parser if it fails.
 
 use schemas::yaml::{self, YamlError};
 use serde_json::{Map, Value};
 
-/// The reason why a text is not that of values.
+/// The reason why a text is not a values file.
 #[derive(Debug, thiserror::Error)]
 pub enum ValuesError {
-    /// Not YAML.
+    /// The text is not valid YAML.
     #[error("is not valid YAML")]
     Yaml(#[from] YamlError),
-    /// Not one mapping.
+    /// The text is not a single mapping.
     #[error("is not a mapping")]
     Shape,
 }
 
-/// Reads a file of values: one mapping, or nothing at all.
+/// Reads a values file, which contains one mapping or is empty.
 pub fn read_values(bytes: &[u8]) -> Result<Map<String, Value>, ValuesError> {
     one_mapping(yaml::documents(bytes)?)
 }
@@ -27,14 +28,14 @@ fn one_mapping(mut documents: Vec<Value>) -> Result<Map<String, Value>, ValuesEr
     }
 }
 
-/// Something of a chart that was read.
+/// Content of a chart, and the parser that could read it.
 pub(crate) struct AsRead<T> {
     pub(crate) value: T,
-    /// Whether only Helm's readers read it, and not those of `charts-1.0.0`.
+    /// True if only Helm's own parser can read the content, so that the chart requires `charts-1.1.0`.
     pub(crate) as_helm: bool,
 }
 
-/// Reads a YAML file of a chart by the rules for our own files, or else by Helm's.
+/// Reads a YAML file of a chart with the strict parser, or else by Helm's rules.
 pub(crate) fn read_foreign(bytes: &[u8]) -> Result<AsRead<Vec<Value>>, YamlError> {
     let (value, as_helm) = match yaml::documents(bytes) {
         Ok(documents) => (documents, false),
@@ -43,12 +44,12 @@ pub(crate) fn read_foreign(bytes: &[u8]) -> Result<AsRead<Vec<Value>>, YamlError
     Ok(AsRead { value, as_helm })
 }
 
-/// Reads the documents of a YAML file of a chart, leaving out empty ones.
+/// Reads the documents of a YAML file of a chart without the empty ones.
 pub fn read_documents(bytes: &[u8]) -> Result<Vec<Value>, YamlError> {
     Ok(read_foreign(bytes)?.value)
 }
 
-/// Reads the values that a chart has of its own.
+/// Reads the default values of a chart.
 pub(crate) fn read_own_values(bytes: &[u8]) -> Result<AsRead<Map<String, Value>>, ValuesError> {
     let AsRead { value, as_helm } = read_foreign(bytes)?;
     let value = one_mapping(value)?;
