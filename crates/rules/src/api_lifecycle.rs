@@ -1,4 +1,5 @@
-//! APIs of Kubernetes that are deprecated or removed, against the versions of Kubernetes that a Solution may meet.
+//! Deprecated and removed APIs of Kubernetes, checked against the versions of Kubernetes that a Solution allows. The
+//! table `api_lifecycle.txt` is derived from the lifecycle markers in the sources of Kubernetes.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -9,21 +10,22 @@ use serde_json::Value;
 
 use crate::{Problem, kind_of};
 
-/// The table, which a test compares with the sources of Kubernetes.
+/// The table of lifecycles, which a test compares with the sources of Kubernetes.
 const TABLE: &str = include_str!("api_lifecycle.txt");
-/// The minor version of Kubernetes 1 whose markers are in the table. What it says of later ones are plans, which change.
+/// The minor version of Kubernetes whose lifecycle markers are in the table. Removals that the table lists for later
+/// versions are plans, which may change.
 const KNOWN: u64 = 36;
-/// The oldest that an import takes, and more than there will be.
+/// The minor versions that are considered: from the oldest that an import accepts to one that will not be reached soon.
 const MINORS: RangeInclusive<u64> = 22..=199;
-/// Patches of a minor version: more than there will be.
+/// The number of patch versions that are tried for each minor version, more than any has.
 const PATCHES: u64 = 64;
 
-/// When an API is deprecated and removed.
+/// The minor versions in which an API is deprecated and removed.
 #[derive(Clone, Copy, Debug)]
 struct Lifecycle {
     deprecated: u64,
     removed: u64,
-    /// The API that has the kind instead.
+    /// The API that serves the kind instead.
     replacement: Option<&'static str>,
 }
 
@@ -36,7 +38,7 @@ fn table() -> &'static BTreeMap<(&'static str, &'static str), Lifecycle> {
             let key = (next(), next());
             let mut number = || next().parse().expect("minor versions are numbers");
             let (deprecated, removed) = (number(), number());
-            let replacement = Some(next()).filter(|it| *it != "-");
+            let replacement = Some(next()).filter(|api| *api != "-");
             let lifecycle = Lifecycle {
                 deprecated,
                 removed,
@@ -49,7 +51,7 @@ fn table() -> &'static BTreeMap<(&'static str, &'static str), Lifecycle> {
     &LIFECYCLES
 }
 
-/// The minor versions of Kubernetes that a Solution may meet.
+/// The minor versions of Kubernetes that a Solution allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PossibleMinors {
     oldest: u64,
@@ -57,7 +59,8 @@ pub struct PossibleMinors {
 }
 
 impl PossibleMinors {
-    /// Returns those of a range, or those that an import takes; none if there are none.
+    /// Returns the minor versions in a range, or all that an import accepts. Returns `None` if the range contains none
+    /// of them.
     #[must_use]
     pub fn of(range: Option<&VersionRange>) -> Option<Self> {
         let is_one = |minor: &u64| {
@@ -72,7 +75,7 @@ impl PossibleMinors {
         Some(Self { oldest, newest })
     }
 
-    /// Returns that of one version.
+    /// Returns the minor version of a single version.
     #[must_use]
     pub fn only(version: &KubernetesVersion) -> Self {
         let [_, minor, _] = version.numbers();
@@ -83,7 +86,8 @@ impl PossibleMinors {
     }
 }
 
-/// Finds what Kubernetes says of an object's API in these versions, unless it is only installed where the API is.
+/// Returns the problem of an object's API in these versions. An object that is applied only if its API is served has
+/// none.
 #[must_use]
 pub fn api_lifecycle(
     document: &Value,
@@ -105,12 +109,13 @@ pub fn api_lifecycle(
         removed,
         replacement,
     } = *lifecycle;
-    // What replaces it may have been replaced since.
-    let newest_api = std::iter::successors(replacement, |it| table().get(&(it, kind))?.replacement);
-    let instead = newest_api.last().map(|it| format!("; use {it}"));
+    // The replacement may have been replaced as well.
+    let newest_api =
+        std::iter::successors(replacement, |api| table().get(&(api, kind))?.replacement);
+    let instead = newest_api.last().map(|api| format!("; use {api}"));
     let instead = instead.unwrap_or_default();
     let said = |what: &str| format!("{kind} of {api} {what}{instead}");
-    // What is under a condition may never be applied.
+    // A conditional object may never be applied, so its API is not reported as removed.
     if removed <= oldest.min(KNOWN) && when.is_none() {
         let what = format!(
             "was removed in Kubernetes 1.{removed}, and the Solution allows no earlier version"
@@ -134,7 +139,7 @@ mod tests {
     use super::*;
 
     fn found(api: &str, kind: &str, range: Option<&str>, when: &Value) -> Option<String> {
-        let range = range.map(|it| it.parse().unwrap());
+        let range = range.map(|range| range.parse().unwrap());
         let when: Option<Condition> = serde_json::from_value(when.clone()).unwrap();
         let document = json!({"apiVersion": api, "kind": kind});
         let problem = api_lifecycle(&document, when.as_ref(), PossibleMinors::of(range.as_ref()))?;
@@ -186,7 +191,7 @@ mod tests {
             said.ends_with("; use flowcontrol.apiserver.k8s.io/v1"),
             "{said}"
         );
-        // Nobody need apply it.
+        // The set is optional, so no site has to apply it.
         let said = schema(&json!({"parameter": "legacy"}));
         assert!(said.starts_with("manifests.api-deprecated"), "{said}");
         assert_eq!(
@@ -196,7 +201,7 @@ mod tests {
         assert_eq!(found("policy/v1beta1", "Other", None, &Value::Null), None);
     }
 
-    /// What is to be removed one day may yet stay.
+    /// A planned removal may still be cancelled.
     #[test]
     fn plans_are_no_removals() {
         let claim = found(

@@ -1,4 +1,5 @@
-//! Bounds on the size of the files of an operator and of the sets of objects, before they are read and after.
+//! Limits on the total size of an operator's files and of the objects in sets, checked on the file sizes before reading
+//! and on the parsed values afterwards.
 
 use schemas::DocumentCost;
 
@@ -8,7 +9,7 @@ use crate::limits::{
     OPERATOR_TEXT, OPERATOR_VALUES,
 };
 
-/// Refuses more definitions, or more bytes of these and of the roles, than are read.
+/// Checks the number of CustomResourceDefinitions, and the total size of these and the roles.
 pub fn check_files(definitions: usize, bytes: u64) -> Result<(), Problem> {
     if bytes > OPERATOR_FILES {
         Err(Problem::FileBytes(bytes))
@@ -19,7 +20,7 @@ pub fn check_files(definitions: usize, bytes: u64) -> Result<(), Problem> {
     }
 }
 
-/// Refuses more than may be kept in memory.
+/// Checks the memory that the operator's parsed files take.
 pub fn check_cost(cost: DocumentCost) -> Result<(), Problem> {
     if cost.values > OPERATOR_VALUES {
         Err(Problem::Values)
@@ -30,7 +31,7 @@ pub fn check_cost(cost: DocumentCost) -> Result<(), Problem> {
     }
 }
 
-/// Refuses more objects, or more bytes of these, than are read.
+/// Checks the number and total size of objects.
 pub fn check_object_files(objects: usize, bytes: u64) -> Result<(), Problem> {
     if bytes > OBJECT_FILES {
         Err(Problem::ObjectBytes(bytes))
@@ -41,7 +42,7 @@ pub fn check_object_files(objects: usize, bytes: u64) -> Result<(), Problem> {
     }
 }
 
-/// Refuses more than may be kept in memory of them.
+/// Checks the memory that the parsed objects take.
 pub fn check_object_cost(cost: DocumentCost) -> Result<(), Problem> {
     if cost.values > OBJECT_VALUES {
         Err(Problem::ObjectValues)

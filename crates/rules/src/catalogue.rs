@@ -1,4 +1,4 @@
-//! Every finding that there is, in one table. Checks name its constants, documentation and tests read [`FINDINGS`].
+//! The catalogue of all findings. Checks refer to its constants, and documentation and tests read [`FINDINGS`].
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// The severity in one word.
+    /// Returns the severity in one word.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -43,54 +43,55 @@ pub struct FindingInfo {
 }
 
 impl FindingInfo {
-    /// The part of the id before the dot: `source`, `container`, `signature`, `integrity`, `manifest`, `images`,
-    /// `operator`, `manifests`, `charts`, `programs`, `practice` or `vulnerabilities`.
+    /// Returns the part of the id before the dot: `source`, `container`, `signature`, `integrity`, `manifest`,
+    /// `images`, `operator`, `manifests`, `charts`, `programs`, `practice` or `vulnerabilities`.
     #[must_use]
     pub fn group(&self) -> &'static str {
         finding_group(self.id)
     }
 
-    /// The same with advice for one cause. [`advice::infos`] has to list it, so that findings can be read back.
+    /// Returns the same finding with a fix for a specific cause. [`advice::infos`] must list it, so that recorded
+    /// findings can be read back.
     #[must_use]
     pub const fn with_fix(self, fix: &'static str) -> Self {
         Self { fix, ..self }
     }
 }
 
-/// Findings with advice for one cause, where causes are mended in different ways.
+/// Findings with a fix for a specific cause, for ids whose causes have different fixes.
 pub mod advice {
     use schemas::yaml::YamlCause;
 
     use crate::catalogue::{FindingInfo, container, source};
 
-    /// A directory where an archive is needed.
+    /// A directory in place of an archive.
     pub const DIRECTORY: FindingInfo =
         container::NOT_ISO.with_fix("pass the archive itself: its file, or the device of its disc");
-    /// A file without an image's bytes.
+    /// A file that is too short for an image.
     pub const TOO_SHORT: FindingInfo = container::NOT_ISO
         .with_fix("copy the archive again from its source, and compare the sizes");
 
-    /// A chart that cannot be signed: it is a directory.
+    /// A chart in a directory, which cannot have a signature.
     pub const UNPACKED: FindingInfo = source::SIGNATURE.with_fix(
         "give the chart as `helm package --sign` packages it (`file:`), or leave `--keyring` out",
     );
-    /// A chart without the file that says who signed it.
+    /// A chart without its provenance file, which contains the signature.
     pub const NO_PROVENANCE: FindingInfo = source::SIGNATURE.with_fix(
         "get the file that ends in `.prov` from the chart's publisher and put it next to a chart on this disk, or leave `--keyring` out",
     );
 
-    /// A rendering that readers of YAML understand differently.
+    /// A rendering that YAML parsers interpret differently.
     pub const AMBIGUOUS: FindingInfo = source::RENDERING.with_fix(
         "change the template, or its values, so that all YAML parsers read the same; if another publisher maintains the chart, report the problem there and pack a corrected copy",
     );
 
-    /// Advice for a document of another kind.
+    /// The fix for a document of another kind.
     pub const KIND: &str =
         "write `apiVersion: solutions.metalk8s.scality.com/v1alpha1` and `kind: SolutionSource`";
-    /// Advice for a name and a version that are too long.
+    /// The fix for a too long name and version.
     pub const ID: &str = "choose a shorter metadata.name or spec.version";
 
-    /// Returns the advice for an error in the YAML.
+    /// Returns the fix for the cause of a YAML error.
     #[must_use]
     pub const fn of_cause(cause: YamlCause) -> &'static str {
         match cause {
@@ -110,7 +111,7 @@ pub mod advice {
         }
     }
 
-    /// Every finding with advice of its own.
+    /// Returns all findings with a specific fix.
     pub fn infos() -> impl Iterator<Item = FindingInfo> {
         let causes = YamlCause::ALL.iter().copied().map(of_cause);
         let of_source = [KIND, ID].into_iter().chain(causes);
@@ -121,19 +122,19 @@ pub mod advice {
     }
 }
 
-/// The part of the id of a finding before the dot.
+/// Returns the part of a finding's id before the dot.
 #[must_use]
 pub fn finding_group(id: &str) -> &str {
     id.split('.').next().unwrap_or_default()
 }
 
-/// Whether a finding is one that a database of vulnerabilities knows of.
+/// Checks whether a finding is a known vulnerability.
 #[must_use]
 pub fn is_vulnerability(id: &str) -> bool {
     finding_group(id) == vulnerabilities::HIGH.group()
 }
 
-/// Makes a module of constants of each group, and the list of all.
+/// Defines a module of constants for each group, and the list of all findings.
 macro_rules! catalogue {
     ($($(#[$doc:meta])* $group:ident {
         $($name:ident: $severity:ident, $id:literal, $summary:literal, $fix:literal;)*
@@ -151,13 +152,13 @@ macro_rules! catalogue {
             };)*
         })*
 
-        /// Every finding, in the order in which reports list them. Ids are stable.
+        /// All findings, in the order in which reports list them. Ids are stable.
         pub const FINDINGS: &[FindingInfo] = &[$($($group::$name,)*)*];
     };
 }
 
 catalogue! {
-    /// The source tree, before there is an archive.
+    /// Findings about the source tree, before an archive exists.
     source {
         YAML: Error, "source.yaml",
             "solution.yaml cannot be read",
@@ -209,7 +210,7 @@ catalogue! {
             "pass the whole address to the chart, with placeholders for one image (repository and tag or digest), or write the reference without a placeholder";
     }
 
-    /// The image itself, and what lies around the files.
+    /// Findings about the image itself, and the bytes between the files.
     container {
         NOT_ISO: Error, "container.not-iso",
             "the file is not an ISO 9660 image",
@@ -240,7 +241,7 @@ catalogue! {
             "use a newer version of `solution`, or ask the publisher about the name";
     }
 
-    /// The signatures that vouch for the archive.
+    /// Findings about the signatures of the archive.
     signature {
         ENVELOPE: Error, "signature.envelope",
             "the envelope around the signed statement is malformed",
@@ -274,7 +275,7 @@ catalogue! {
             "ask the publisher for a newer version";
     }
 
-    /// Whether the bytes are those that were signed.
+    /// Findings about bytes that differ from the signed ones.
     integrity {
         LIST: Error, "integrity.list",
             "the list of files does not match the signed digest",
@@ -284,7 +285,7 @@ catalogue! {
             "copy the archive again from the source; if it fails again, treat it as tampering";
     }
 
-    /// The file `manifest.yaml`.
+    /// Findings about the file `manifest.yaml`.
     manifest {
         MISSING: Error, "manifest.missing",
             "the archive has no manifest.yaml",
@@ -330,7 +331,7 @@ catalogue! {
             "correct spec.prerequisites in solution.yaml and pack again";
     }
 
-    /// The directories `images/` and `blobs/`, and what is derived from them.
+    /// Findings about the directories `images/` and `blobs/`, and the files that are derived from them.
     images {
         PLACE: Error, "images.place",
             "an image is not in images/NAME/TAG, or is inside another image's directory",
@@ -385,7 +386,7 @@ catalogue! {
             "create the archive again with `solution pack`";
     }
 
-    /// The directory `operator/`.
+    /// Findings about the directory `operator/`.
     operator {
         UNEXPECTED: Error, "operator.unexpected",
             "the archive has files for an operator, but the manifest does not define one",
@@ -458,7 +459,7 @@ catalogue! {
             "remove the setting if the operator does not need it; every site must accept it";
     }
 
-    /// The directory `manifests/`: the sets of objects that are applied as they are, and the parameters.
+    /// Findings about the directory `manifests/` (the sets of objects), and about parameters.
     manifests {
         CAPABILITY: Error, "manifests.capability",
             "the signed statement's required capabilities do not match the sets of manifests and parameters",
@@ -522,7 +523,7 @@ catalogue! {
             "replace it before you pack, with `clusterctl generate yaml`, `envsubst` or a patch; for a value that each site chooses, declare a parameter and write $(param:NAME)";
     }
 
-    /// The directory `charts/`: the Helm charts.
+    /// Findings about the directory `charts/`, which contains the Helm charts.
     charts {
         CAPABILITY: Error, "charts.capability",
             "the signed statement's required capabilities do not match the charts",
@@ -577,7 +578,7 @@ catalogue! {
             "exclude files from the chart with its .helmignore, or install large CRDs with a separate chart";
     }
 
-    /// The images below `programs/`: programs for the site.
+    /// Findings about the images below `programs/`, which contain programs for the site.
     programs {
         CAPABILITY: Error, "programs.capability",
             "the signed statement requires the capability for programs, but the archive has none",
@@ -590,7 +591,7 @@ catalogue! {
             "include a program without debug information (stripped)";
     }
 
-    /// Practices that work but are better avoided.
+    /// Findings about practices that work, but should be avoided.
     practice {
         LATEST: Warning, "practice.latest",
             "an image has the tag `latest`, which does not identify its content",
@@ -621,7 +622,7 @@ catalogue! {
             "reword the text if the archive is also for upstream's import";
     }
 
-    /// Known vulnerabilities, by a database that whoever checks has brought: for a policy to refuse or to ignore.
+    /// Known vulnerabilities from the user's vulnerability database. A policy can reject or ignore them.
     vulnerabilities {
         CRITICAL: Warning, "vulnerabilities.critical",
             "a package of an image has a known vulnerability that is rated critical",

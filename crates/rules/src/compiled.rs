@@ -1,11 +1,12 @@
-//! Checks of objects by compiling them again: whether each was compiled, and what is left that a site may not have.
+//! Checks of packaged objects by compiling them again. A difference shows that an object was not compiled, and the
+//! remarks show text that may not be valid at a site.
 
 use manifests::{CompileQuestion, Compiler, Remark};
 use serde_json::Value;
 
 use super::Problem;
 
-/// Returns what is left in an object that was compiled with these images and namespaces.
+/// Returns the problems of an object that should have been compiled with these images and namespaces.
 #[must_use]
 pub fn compiled(compiler: &Compiler<'_>, document: &Value) -> Vec<Problem> {
     let mut again = document.clone();
@@ -29,7 +30,7 @@ fn problem(Remark { path, what, .. }: Remark) -> Option<Problem> {
         CompileQuestion::Mentioned(reference) => Problem::MentionedImage(path, reference),
         CompileQuestion::Repository(placeholder) => Problem::MentionedRepository(path, placeholder),
         CompileQuestion::Namespace(unclear) => Problem::MentionedNamespace(path, Box::new(unclear)),
-        // Found with all others that mean nothing.
+        // The check of placeholders reports these, together with all other invalid placeholders.
         CompileQuestion::Placeholder(_) => return None,
     })
 }

@@ -1,21 +1,22 @@
-//! Dangers of rights, which make more possible than they say: the one table.
+//! The table of dangerous rights, which allow more than their names suggest.
 //!
-//! Kubernetes lets nobody write a role with more rights than he holds, but some rights reach further than their words:
-//! who runs commands in a pod acts as its ServiceAccount, and who changes a namespace's labels lifts its PodSecurity.
-//! See "Role Based Access Control Good Practices" in the documentation of Kubernetes.
+//! Kubernetes does not let users create roles with rights that they do not have. Still, some rights have further
+//! effects: the right to run commands in a pod gives the rights of its ServiceAccount, and the right to change the
+//! labels of a namespace disables its PodSecurity level. See "Role Based Access Control Good Practices" in the
+//! Kubernetes documentation.
 
 use super::groups::{ADMISSION, RBAC};
 use super::part::{ALL, Resource, RightPart, Thing};
 use super::right::{Right, Things};
 
-/// The danger that lies in having a right.
+/// A danger of having certain rights.
 #[derive(Debug)]
 pub struct Danger {
-    /// The name in the table: lower case, words joined by hyphens.
+    /// The name in the table, in lower case with hyphens.
     pub id: &'static str,
-    /// The words for what it lets an operator do, to be read after "lets it": `run commands in the pods of others`.
+    /// The consequence, as a continuation of "lets it": `run commands in the pods of others`.
     pub words: &'static str,
-    /// Whether it is one at all times.
+    /// The places in which the right is dangerous.
     pub when: When,
     named: NameDanger,
     by: &'static [AnyOf],
@@ -24,20 +25,21 @@ pub struct Danger {
 /// The places in which a right is dangerous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
-    /// Every place.
+    /// All places.
     Always,
-    /// A namespace in which others run too; in its own it is an operator's ordinary work.
+    /// Namespaces that contain other workloads. In its own namespace, an operator needs the right for its ordinary
+    /// work.
     Shared,
 }
 
-/// Whether a right for objects of some names is as dangerous as one for all.
+/// The effect of restricting a right to named objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum NameDanger {
     Dangerous,
     Harmless,
 }
 
-/// A danger's rights, of which one verb on one resource is enough.
+/// Rights of which each verb on each resource is sufficient for a danger.
 #[derive(Debug)]
 struct AnyOf {
     group: &'static str,
@@ -84,7 +86,7 @@ const AUTHENTICATION: &str = "authentication.k8s.io";
 const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["create", "update", "patch"];
 const CHANGE: &[&str] = &["update", "patch"];
-/// KEP 5284, of which Kubernetes 1.36 has the beta.
+/// The verbs of constrained impersonation (KEP 5284, beta in Kubernetes 1.36).
 const IMPERSONATE_IN_PART: &[&str] = &[
     "impersonate:user-info",
     "impersonate:serviceaccount",
@@ -93,12 +95,12 @@ const IMPERSONATE_IN_PART: &[&str] = &[
 ];
 const WRITE_OR_REMOVE: &[&str] = &["create", "update", "patch", "delete", "deletecollection"];
 
-/// The id of making programs run.
+/// The id of the danger of starting pods.
 const WORKLOADS: &str = "workloads";
-/// The accounts that programs run as.
+/// The rights to create or change the accounts that pods run as.
 static ACCOUNTS: Danger = danger("accounts", "", &[on("", &["serviceaccounts"], WRITE)]);
 
-/// The gravest first.
+/// The dangers, from the most to the least severe.
 static TABLE: &[Danger] = &[
     danger(
         "everything",
@@ -175,7 +177,7 @@ static TABLE: &[Danger] = &[
             CHANGE,
         )],
     ),
-    // To approve for signers of one's own is what their operators do.
+    // Approving certificates for its own signers is the ordinary work of a signer's operator.
     danger(
         "signers",
         "have certificates made in anybody's name",
@@ -306,13 +308,13 @@ impl Danger {
 }
 
 impl Right {
-    /// The gravest thing that it makes possible, if it is in the table.
+    /// Returns the most severe danger of the right, if there is one in the table.
     #[must_use]
     pub fn danger(&self) -> Option<&'static Danger> {
         TABLE.iter().find(|danger| danger.is_given_by(self))
     }
 
-    /// Whether pods, or accounts that pods run as, can be made with it.
+    /// Checks whether the right allows creating pods, or accounts that pods run as.
     #[must_use]
     pub fn makes_pods(&self) -> bool {
         let workloads = TABLE.iter().filter(|danger| danger.id == WORKLOADS);
@@ -320,7 +322,7 @@ impl Right {
         making.any(|danger| danger.is_given_by(self))
     }
 
-    /// Whether it has the verb, and the verb on this resource can be had where it holds.
+    /// Checks whether the right includes a verb on a resource that can be granted in its reach.
     fn has(&self, group: &str, resource: Resource<'_>, verb: &str) -> bool {
         let thing = Thing::Resource {
             group,
@@ -336,7 +338,8 @@ impl Right {
     }
 }
 
-/// Whether a right covers another. In the table `userextras/*` is any subresource, which it is not in a rule.
+/// Checks whether a right for `held` includes `wanted`. In the table, `userextras/*` is any subresource, but in a rule
+/// it is not a wildcard.
 fn is_covered(wanted: Resource<'_>, held: Resource<'_>) -> bool {
     let any_sub = wanted.sub == Some(ALL) && held.sub.is_some() && wanted.plural == held.plural;
     any_sub || wanted.wider().contains(&held)
@@ -355,7 +358,7 @@ mod tests {
     use super::*;
     use crate::{Reach, rights};
 
-    /// The dangers of one rule, in the order of its rights.
+    /// Returns the dangers of one rule, in the order of its rights.
     fn ids(rule: &Value, reach: &Reach) -> Vec<&'static str> {
         let document = json!({"kind": "ClusterRole", "rules": [rule]});
         let rights = rights(&document, reach).unwrap();
@@ -426,7 +429,7 @@ mod tests {
             rule("coordination.k8s.io", "leases", "*"),
             rule("example.test", "*", "*"),
             rule("example.test", "secrets", "*"),
-            // In a rule this is no wildcard.
+            // In a rule, this is not a wildcard.
             rule("", "pods/*", "create"),
         ] {
             for reach in [prod(), Reach::Cluster] {

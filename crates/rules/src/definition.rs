@@ -1,11 +1,11 @@
-//! Definitions: one `CustomResourceDefinition` a file, of the kind that an API server accepts (`apiextensions.k8s.io/v1`).
+//! Validation of CustomResourceDefinitions (`apiextensions.k8s.io/v1`), with one definition in each file.
 //!
-//! [`refusals`] are judged as the API server judges a definition that it does not have yet, up to expressions in CEL. The
-//! files below have a part of that each: the types of all fields (`shape`), what is not a schema (`spec`, `version`,
-//! `conversion`), and what is (`structural`, `openapi`, `validations`, `defaults`).
+//! [`refusals`] validates a definition as the API server does when it is created, except for CEL expressions. Each
+//! submodule covers one part: the types of all fields (`shape`), everything but schemas (`spec`, `version`,
+//! `conversion`), and schemas (`structural`, `openapi`, `validations`, `defaults`).
 //!
-//! What they follow are functions of `k8s.io/apiextensions-apiserver` 0.36, below `pkg/`; each file names its own, so that a
-//! newer version can be compared with what was read. Nothing of their text is here.
+//! The rules follow functions of `k8s.io/apiextensions-apiserver` 0.36, below `pkg/`. Each file names its functions, so
+//! that it can be compared with a newer version. No code is copied.
 
 mod conversion;
 mod defaults;
@@ -35,23 +35,24 @@ use crate::limits::WITHHELD;
 pub use manifests::is_definition;
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
-/// Bytes of all annotations. The API server's limit.
+/// The API server's limit for the total size of all annotations, in bytes.
 const ANNOTATIONS: usize = 256 * 1024;
 
-/// The name of a definition, as far as it is one.
+/// Returns the name of a CustomResourceDefinition, or `None` for other documents.
 #[must_use]
 pub fn definition_name(document: &Value) -> Option<&str> {
     text(document, "/metadata/name").filter(|_| is_definition(document))
 }
 
-/// Whether a definition needs a webhook to convert its versions, which names one namespace where environments are many.
+/// Checks whether a definition requires a conversion webhook. A webhook is in one namespace, but an operator's
+/// definition is shared by many environments.
 #[must_use]
 pub fn converts_by_webhook(document: &Value) -> bool {
     text(document, "/spec/conversion/strategy") == Some("Webhook")
         || document.pointer("/spec/conversion/webhook").is_some()
 }
 
-/// The API group and plural of a definition whose resources are not in a namespace.
+/// Returns the API group and plural name of a cluster-scoped kind.
 pub(super) fn cluster_scoped(definition: &Value) -> Option<(&str, &str)> {
     let definition = Definition(definition);
     let (group, plural) = (definition.group(), definition.plural());
@@ -59,14 +60,14 @@ pub(super) fn cluster_scoped(definition: &Value) -> Option<(&str, &str)> {
     is_one.then_some((group, plural))
 }
 
-/// Returns the one document of a definition's file.
+/// Returns the only document of a definition's file.
 pub fn only_document(documents: Vec<Value>) -> Result<Value, Problem> {
     let [document] = <[Value; 1]>::try_from(documents)
         .map_err(|documents| Problem::Documents(documents.len()))?;
     Ok(document)
 }
 
-/// Returns the problems of what a definition is, what it is called and how it converts.
+/// Returns the problems of a definition's kind, name and conversion.
 #[must_use]
 fn identify_definition(document: &Value) -> Vec<Problem> {
     if !is_definition(document) {
@@ -83,11 +84,11 @@ fn identify_definition(document: &Value) -> Vec<Problem> {
     problems
 }
 
-/// Returns every problem of a definition of an operator, which serves many environments.
+/// Returns the problems of an operator's definition, which many environments share.
 #[must_use]
 pub fn definition(document: &Value) -> Vec<Problem> {
     if is_definition(document) && converts_by_webhook(document) {
-        // What cannot stay needs no correction.
+        // Details of a conversion webhook are not reported, since the webhook has to be removed.
         return [Problem::Conversion]
             .into_iter()
             .chain(problems_but_conversion(document))
@@ -96,7 +97,8 @@ pub fn definition(document: &Value) -> Vec<Problem> {
     definition_of_chart(document)
 }
 
-/// Returns every problem of a definition of a chart. A webhook may convert its versions: then one environment owns it.
+/// Returns the problems of a chart's definition. A conversion webhook is allowed, because one environment owns the
+/// definition.
 #[must_use]
 pub fn definition_of_chart(document: &Value) -> Vec<Problem> {
     if !is_definition(document) {
@@ -121,7 +123,7 @@ fn problems_but_conversion(document: &Value) -> Vec<Problem> {
     problems
 }
 
-/// Returns the problems for which an API server does not take a definition, of what an import gives to it.
+/// Returns the problems for which the API server rejects the applied part of a definition.
 #[must_use]
 pub fn refusals(document: &Value) -> Vec<Problem> {
     let mut problems = conversion_refusals(document);
@@ -143,19 +145,19 @@ fn refusals_but_conversion(document: &Value) -> Vec<Problem> {
     check_metadata(document, &mut faults);
     let mut problems = faults.into_problems();
     problems.extend(name(document));
-    // Whatever is of another type is no further judged, there as here.
+    // As in the API server, further checks require that all fields have the right types.
     if is_shaped {
         problems.extend(spec::check(spec));
     }
     problems
 }
 
-/// The names of definitions, each with its file, to find those that two files have.
+/// The names of definitions with their files, to find duplicates.
 #[derive(Debug, Default)]
 pub struct DefinitionNames(BTreeMap<String, String>);
 
 impl DefinitionNames {
-    /// Adds a definition, and says whether another file has it too.
+    /// Adds a definition, and returns a problem if another file contains it too.
     pub fn add(&mut self, document: &Value, file: &str) -> Option<Problem> {
         let name = definition_name(document)?;
         let first = self.0.insert(name.to_owned(), file.to_owned())?;
@@ -163,7 +165,7 @@ impl DefinitionNames {
     }
 }
 
-/// Returns the problem of a definition's name, which follows from what it defines.
+/// Returns the problem of a definition's name, which must be PLURAL.GROUP.
 fn name(document: &Value) -> Option<Problem> {
     let field = |pointer| text(document, pointer);
     let (name, plural, group) = (
@@ -228,7 +230,8 @@ fn missing(document: &Value, pointers: &[&str]) -> impl Iterator<Item = Problem>
     pointers.iter().filter(absent).map(words)
 }
 
-/// Groups of the Kubernetes community need an approval to be used (KEP 2337), a URL or the word that there is none.
+/// Checks whether a definition uses a group of the Kubernetes community without the required approval (KEP 2337), which
+/// is a URL or a reason that begins with `unapproved`.
 fn is_unapproved(group: &str, document: &Value) -> bool {
     let approval = document
         .pointer("/metadata/annotations")
@@ -243,7 +246,7 @@ fn is_unapproved(group: &str, document: &Value) -> bool {
         && !approval.starts_with("unapproved")
 }
 
-/// Names the metadata of a definition that is left out, in words.
+/// Describes the metadata of a definition that is not applied.
 fn withheld(document: &Value) -> Option<String> {
     let withheld = metadata(document).withheld;
     let mut parts: Vec<String> = withheld
@@ -265,7 +268,7 @@ mod tests {
 
     use super::*;
 
-    /// A definition with this as the schema of its `spec`.
+    /// Returns a definition with this schema of its `spec`.
     fn with(spec: &Value) -> Value {
         let schema = json!({"type": "object", "properties": {"spec": spec}});
         json!({
@@ -311,7 +314,7 @@ mod tests {
             format!("{spec}[mode].anyOf[0].pattern: is not a valid regular expression for Go: a group is not closed"),
         ];
         assert_eq!(told(&document), expected);
-        // Defaults are judged by schemas that are right.
+        // Defaults are validated only against valid schemas.
         let document = with(&json!({"type": "integer", "default": "big"}));
         let place = "spec.versions[0].schema.openAPIV3Schema.properties[spec].default";
         assert_eq!(
@@ -338,19 +341,22 @@ mod tests {
 
     #[test]
     fn what_is_told_has_a_limit() {
-        let fields = (0..50).map(|it| (format!("{it}{}", "x".repeat(1000)), json!({})));
+        let fields = (0..50).map(|number| (format!("{number}{}", "x".repeat(1000)), json!({})));
         let fields: serde_json::Map<String, Value> = fields.collect();
         let told = told(&with(&json!({"type": "object", "properties": fields})));
         assert_eq!(told.len(), 21);
         assert_eq!(told[20], "and 30 more of the same kind");
-        assert!(told.iter().all(|it| it.chars().count() <= 301), "{told:?}");
+        assert!(
+            told.iter().all(|words| words.chars().count() <= 301),
+            "{told:?}"
+        );
     }
 
-    /// Each default, and each of its items, would be judged by each clause.
+    /// Without the limit, each item of each default would be validated by each clause.
     #[test]
     fn defaults_are_judged_within_a_limit() {
         let clauses: Vec<Value> = (0..20_000)
-            .map(|it| json!({"pattern": format!("^(a|{it})*$")}))
+            .map(|number| json!({"pattern": format!("^(a|{number})*$")}))
             .collect();
         let list: Vec<Value> = (0..20_000).map(|_| json!("aaaa")).collect();
         let items = json!({"type": "string", "allOf": clauses});

@@ -1,5 +1,5 @@
-//! Grants of rights: bindings, and the roles that they bind, taken apart into subjects and rights. Roles are told
-//! apart as Kubernetes tells them: by group, kind, namespace and name.
+//! Grants: the rights that subjects get from bindings and roles. [`grants`] resolves the bindings among a group of
+//! objects. As in Kubernetes, roles are identified by group, kind, namespace and name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,7 +17,7 @@ use super::rule::RuleProblem;
 use super::{aggregates_to, compare, group_of, kind_of, merge, rights, text};
 use crate::limits::{POINTER, RIGHTS};
 
-/// The prefix with which the API server names a ServiceAccount as a user.
+/// The prefix of a ServiceAccount's user name in the API server.
 const ACCOUNT: &str = "system:serviceaccount:";
 
 /// The holder of a right.
@@ -41,7 +41,7 @@ pub enum RightsSubject {
 }
 
 impl RightsSubject {
-    /// Whether it is people and programs that nobody has chosen.
+    /// Returns true for subjects that include arbitrary users or programs.
     #[must_use]
     pub fn is_anybody(&self) -> bool {
         match self {
@@ -56,7 +56,7 @@ impl RightsSubject {
         }
     }
 
-    /// Returns the subject that an entry of a binding's `subjects` names.
+    /// Returns the subject in an entry of a binding's `subjects`.
     fn of(entry: &Value, binding: &Value) -> Self {
         let name = text(entry, "/name").unwrap_or_default().to_owned();
         let account = |namespace: &str, name: &str| Self::Account {
@@ -69,7 +69,10 @@ impl RightsSubject {
                 account(namespace.unwrap_or_default(), &name)
             }
             Some("Group") => Self::Group(name),
-            _ => match name.strip_prefix(ACCOUNT).and_then(|it| it.split_once(':')) {
+            _ => match name
+                .strip_prefix(ACCOUNT)
+                .and_then(|rest| rest.split_once(':'))
+            {
                 Some((namespace, name)) => account(namespace, name),
                 None => Self::User(name),
             },
@@ -99,23 +102,24 @@ impl fmt::Display for RightsSubject {
     }
 }
 
-/// A role as bindings name it.
+/// A role as bindings refer to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RoleName {
-    /// The namespace of a Role; a `ClusterRole` has none.
+    /// The namespace of a Role. `None` for a `ClusterRole`.
     pub namespace: Option<String>,
     /// The name of the role.
     pub name: String,
 }
 
 impl RoleName {
-    /// Returns the role that a binding binds; none if the object is no binding or names what is no role.
+    /// Returns the role that a binding refers to. Returns `None` if the object is not a binding, or refers to something
+    /// else.
     #[must_use]
     pub fn bound_by(binding: &Value) -> Option<Self> {
         let reach = Reach::of(binding)?;
         let bound = |field: &str| text(binding, &format!("/roleRef/{field}"));
-        // Where none is named, the API server takes this one.
-        let group = bound("apiGroup").filter(|it| !it.is_empty());
+        // The API server uses this group as the default.
+        let group = bound("apiGroup").filter(|group| !group.is_empty());
         let namespace = match (bound("kind")?, reach) {
             ("ClusterRole", _) => None,
             ("Role", Reach::Namespace(namespace)) => Some(namespace),
@@ -127,7 +131,7 @@ impl RoleName {
         })
     }
 
-    /// Returns the name of a role; none if the object is none.
+    /// Returns the name of a role object, or `None` for other objects.
     #[must_use]
     pub fn of(object: &Value) -> Option<Self> {
         let namespace = match (group_of(object), kind_of(object).1) {
@@ -139,7 +143,7 @@ impl RoleName {
         Some(Self { namespace, name })
     }
 
-    /// Returns where the role's rights are by themselves.
+    /// Returns the reach of the role's rights without a binding.
     fn reach(&self) -> Reach {
         let namespace = self.namespace.clone();
         namespace.map_or(Reach::Cluster, Reach::Namespace)
@@ -156,30 +160,31 @@ impl fmt::Display for RoleName {
     }
 }
 
-/// A role that a binding gives away and that is not among the objects: the cluster's own, now or one day.
+/// A role that a binding grants and that is not among the objects. It exists in the cluster, or may be created there
+/// later.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Borrowed {
-    /// The subject that gets it.
+    /// The subject that gets the role.
     pub subject: RightsSubject,
     /// The role.
     pub role: RoleName,
-    /// The reach in which it holds for them.
+    /// The reach in which the subject gets the rights.
     pub reach: Reach,
-    /// Whether it is known what it allows.
+    /// True if the rights of the role are known.
     pub is_known: bool,
 }
 
-/// The rights that bindings and roles come to.
+/// The rights that bindings and roles grant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Granted {
-    /// The rights of each subject, as [`merge`] makes them.
+    /// The rights of each subject, merged by [`merge`].
     pub rights: BTreeMap<RightsSubject, Vec<Right>>,
-    /// The roles that are the cluster's.
+    /// The roles of the cluster that are granted.
     pub borrowed: BTreeSet<Borrowed>,
 }
 
 impl Granted {
-    /// Returns all rights of those who are bound, whoever they are.
+    /// Returns the merged rights of all bound subjects.
     #[must_use]
     pub fn bound(&self) -> Vec<Right> {
         let all = self.rights.iter();
@@ -189,7 +194,7 @@ impl Granted {
     }
 }
 
-/// A role whose rules say nothing that can be relied on.
+/// The error that the rules of a role cannot be interpreted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnreadableRole {
     /// The role.
@@ -198,9 +203,13 @@ pub struct UnreadableRole {
     pub problem: RuleProblem,
 }
 
-/// Returns who gets which rights by the roles and bindings among `objects`. `known` are roles of the cluster, which are
-/// looked up behind the objects' own. A role that no object binds has its rights for whoever is bound to it, now or
-/// later.
+/// Returns the rights of each subject by the roles and bindings among `objects`. `known` are roles of the cluster,
+/// which are used for roles that are not among the objects. The rights of an unbound role are listed for its possible
+/// holders.
+///
+/// # Errors
+///
+/// Fails if a role cannot be interpreted, or if the rights exceed [`RIGHTS`](crate::limits::RIGHTS).
 pub fn grants<'a>(objects: &[&'a Value], known: &[&'a Value]) -> Result<Granted, UnreadableRole> {
     let mut roles = Roles::of(objects, known);
     let mut all: BTreeMap<RightsSubject, Vec<Right>> = BTreeMap::new();
@@ -237,14 +246,14 @@ pub fn grants<'a>(objects: &[&'a Value], known: &[&'a Value]) -> Result<Granted,
     Ok(granted)
 }
 
-/// Returns who is bound by a binding.
+/// Returns the subjects of a binding.
 pub fn subjects(binding: &Value) -> impl Iterator<Item = RightsSubject> {
     let entries = manifests::list(binding, "/subjects").iter();
     entries.map(|entry| RightsSubject::of(entry, binding))
 }
 
-/// Returns who has a role without any binding that is told: those who hold the roles that it is added to, else whoever
-/// is bound to it, if nobody is here.
+/// Returns the possible holders of a role without a binding: the holders of the roles that it aggregates to, or
+/// otherwise of the role itself if no binding refers to it.
 fn holders(name: &RoleName, role: &Value, bound: &BTreeSet<RoleName>) -> Vec<String> {
     let holders = aggregates_to(role);
     if !holders.is_empty() {
@@ -258,19 +267,19 @@ fn holders(name: &RoleName, role: &Value, bound: &BTreeSet<RoleName>) -> Vec<Str
     is_unbound.then_some(own).into_iter().collect()
 }
 
-/// Whether rights cover another one.
+/// Checks whether rights include another right.
 #[must_use]
 pub fn covers(held: &[Right], right: &Right) -> bool {
     compare(held, std::slice::from_ref(right)).gained.is_empty()
 }
 
-/// Roles by their names.
+/// The roles by their names.
 struct Roles<'a> {
     own: BTreeMap<RoleName, &'a Value>,
     known: BTreeMap<RoleName, &'a Value>,
-    /// The rights found of each role, since many bindings may bind one.
+    /// The resolved rights of each role, since many bindings may refer to one role.
     found: BTreeMap<(RoleName, Reach), Option<Vec<Right>>>,
-    /// The number of rights that may still be written out.
+    /// The number of rights that may still be expanded.
     left: usize,
 }
 
@@ -289,7 +298,7 @@ impl<'a> Roles<'a> {
         }
     }
 
-    /// Returns the rights of a role with a reach; none if it is not known what it allows.
+    /// Returns the rights of a role with a reach, or `None` if they are unknown.
     fn rights(
         &mut self,
         name: &RoleName,
@@ -314,7 +323,7 @@ impl<'a> Roles<'a> {
             (role, of_role(name, role, reach)?)
         } else {
             let known = self.known.get(name).copied();
-            // The cluster's own are whatever the server has taken.
+            // Roles of the cluster are valid, since the API server accepted them.
             match known.and_then(|role| Some((role, rights(role, reach).ok()?))) {
                 Some(found) => found,
                 None => return Ok(None),
@@ -326,7 +335,8 @@ impl<'a> Roles<'a> {
         Ok(Some(all))
     }
 
-    /// Adds the rights that a role has of others among the objects. What the cluster has of them stands in its rules.
+    /// Adds the rights that an aggregating role gets from other roles among the objects. Rights from roles of the
+    /// cluster are already in its rules.
     fn gather(
         &mut self,
         role: &Value,
@@ -337,7 +347,7 @@ impl<'a> Roles<'a> {
         let others = self.own.iter();
         let others: Vec<(RoleName, &Value)> = others
             .filter(|(name, _)| name.namespace.is_none())
-            .filter(|(_, other)| selectors.iter().any(|it| may_select(it, other)))
+            .filter(|(_, other)| selectors.iter().any(|selector| may_select(selector, other)))
             .map(|(name, other)| (name.clone(), *other))
             .collect();
         for (name, other) in others {
@@ -348,7 +358,7 @@ impl<'a> Roles<'a> {
         Ok(())
     }
 
-    /// Counts rights: many bindings of many subjects multiply a role's.
+    /// Counts expanded rights, because many bindings with many subjects multiply the rights of a role.
     fn spend(&mut self, role: &RoleName, rights: &[Right]) -> Result<(), UnreadableRole> {
         let parts: usize = rights.iter().map(|right| right.parts().count()).sum();
         let left = self.left.checked_sub(parts);
@@ -367,11 +377,11 @@ fn of_role(name: &RoleName, role: &Value, reach: &Reach) -> Result<Vec<Right>, U
     })
 }
 
-/// Whether a selector of labels selects an object, as far as its `matchLabels` say.
+/// Checks whether a label selector may select an object. Only `matchLabels` is evaluated.
 fn may_select(selector: &Value, object: &Value) -> bool {
     let wanted = selector.get("matchLabels").and_then(Value::as_object);
     let labels = object.pointer("/metadata/labels");
-    let has = |(key, value)| labels.and_then(|it| it.get(key)) == Some(value);
+    let has = |(key, value)| labels.and_then(|labels| labels.get(key)) == Some(value);
     wanted.into_iter().flatten().all(has)
 }
 
@@ -411,13 +421,19 @@ mod tests {
         let known: Vec<&Value> = known.iter().collect();
         let granted = grants(&objects, &known).unwrap();
         let rights = granted.rights.iter();
-        let rights = rights.flat_map(|(who, all)| all.iter().map(move |it| format!("{who}: {it}")));
+        let rights =
+            rights.flat_map(|(who, all)| all.iter().map(move |right| format!("{who}: {right}")));
         let borrowed = granted.borrowed.iter();
-        let borrowed = borrowed.map(|it| format!("{} has {} {}", it.subject, it.role, it.reach));
+        let borrowed = borrowed.map(|borrowed| {
+            format!(
+                "{} has {} {}",
+                borrowed.subject, borrowed.role, borrowed.reach
+            )
+        });
         rights.chain(borrowed).collect()
     }
 
-    /// A role is the one that Kubernetes would bind, whatever else has its name.
+    /// A role is resolved as in Kubernetes, regardless of other objects with the same name.
     #[test]
     fn a_role_is_found_by_group_kind_namespace_and_name() {
         let secrets = role("ClusterRole", None, "r", "secrets");
@@ -430,10 +446,10 @@ mod tests {
         let bound = [secrets.clone(), cluster_wide];
         for all in [[&decoys[..], &bound], [&bound, &decoys]] {
             let found = told(&all.concat(), &[]);
-            let of_bound = found.iter().filter(|it| it.starts_with("Service"));
+            let of_bound = found.iter().filter(|words| words.starts_with("Service"));
             assert_eq!(of_bound.collect::<Vec<_>>(), expected);
         }
-        // A Role is of the binding's namespace.
+        // A binding refers to a Role in its own namespace.
         let elsewhere = role("Role", Some("other"), "r", "pods");
         let here = role("Role", Some("ns"), "r", "secrets");
         let found = told(
@@ -449,7 +465,7 @@ mod tests {
             "everyone with the role other/r: read all Pods of namespace other",
         ];
         assert_eq!(found, expected);
-        // A binding of another group is none.
+        // A binding of another API group is ignored.
         let mut none = binding(None, "ClusterRole", "r", &account());
         none["apiVersion"] = json!("evil.test/v1");
         assert_eq!(
@@ -533,11 +549,11 @@ mod tests {
         let bound = binding(None, "ClusterRole", "all", &account());
         let whole = "ServiceAccount ns/a: read all Secrets in the whole cluster".to_owned();
         assert!(told(&[all.clone(), part.clone(), bound.clone()], &[]).contains(&whole));
-        // The cluster's own gathers them too.
+        // An aggregating role of the cluster gets the rights too.
         assert!(told(&[part, bound], &[all]).contains(&whole));
     }
 
-    /// Each binding and subject multiplies what a role has.
+    /// Each binding and subject multiplies the rights of a role.
     #[test]
     fn what_multiplies_is_refused() {
         let names: Vec<String> = (0..1000).map(|number| format!("r{number}")).collect();

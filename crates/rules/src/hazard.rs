@@ -1,7 +1,7 @@
-//! Hazards of objects, whoever has rights to what: the one table. Rights are in `danger`, what pods take of
-//! their nodes is in `pod`.
+//! The table of hazards: dangerous effects of objects themselves, independent of RBAC rights. Dangerous rights are in
+//! `danger`, and the effects of pods on their nodes are in `pod`.
 //!
-//! What is accepted of an object is more than its name: [`acts`] is the content that decides what it does.
+//! A consent covers more than the name of an object: it is tied to [`acts`], the content that determines the effects.
 
 mod acts;
 mod ingress;
@@ -21,28 +21,28 @@ use super::role::aggregates;
 use super::{group_of, kind_of, text};
 use crate::limits::POINTER;
 
-/// Something dangerous that an object does.
+/// A hazardous effect of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hazard {
-    /// The act, as a whole sentence with the object's name.
+    /// The effect, as a sentence with the name of the object.
     pub words: String,
-    /// The weight that it has for whoever lets it in.
+    /// The weight of the effect for the administrator of the site.
     pub weight: HazardWeight,
 }
 
 /// The weight of a hazard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HazardWeight {
-    /// The hazard has to be accepted by somebody.
+    /// The hazard requires consent.
     Consent,
-    /// The hazard has to be accepted by somebody unless this is the environment's namespace, where it is shown.
+    /// The hazard requires consent unless this namespace is the environment's own, in which case it is only shown.
     ConsentOutside(String),
-    /// The hazard is shown.
+    /// The hazard is only shown.
     Notice,
 }
 
 impl Hazard {
-    /// Whether somebody has to accept it in an environment with this namespace.
+    /// Checks whether the hazard requires consent in an environment with this namespace.
     #[must_use]
     pub fn needs_consent(&self, home: &str) -> bool {
         match &self.weight {
@@ -53,10 +53,10 @@ impl Hazard {
     }
 }
 
-/// Finds what an object or a pod does.
+/// A function that returns the effects of an object or pod.
 type Find = fn(&Value) -> Vec<String>;
 
-/// A row: of objects of these kinds, what they do.
+/// A row of the table: a function for objects of these kinds.
 struct Row {
     group: &'static str,
     kinds: &'static [&'static str],
@@ -150,7 +150,7 @@ static OBJECTS: &[Row] = &[
     row(RBAC, &["ClusterRole"], HazardWeight::Consent, gathering),
 ];
 
-/// The hazards of pods, to be read behind "the pods of" an object.
+/// The hazards of pods, as continuations of "the pods of" an object.
 static PODS: &[(HazardWeight, Find)] = &[
     (HazardWeight::Consent, beyond_namespace),
     (HazardWeight::Consent, system_priority),
@@ -161,7 +161,7 @@ static PODS: &[(HazardWeight, Find)] = &[
 
 const GATEWAY: &str = "gateway.networking.k8s.io";
 const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
-/// The audiences of tokens by which API servers are known inside of their clusters.
+/// The audiences of the API server for tokens within the cluster.
 const API_SERVER_AUDIENCES: [&str; 4] = [
     "kubernetes.default.svc",
     "https://kubernetes.default.svc",
@@ -169,12 +169,12 @@ const API_SERVER_AUDIENCES: [&str; 4] = [
     "https://kubernetes.default",
 ];
 
-/// The classes of pods that others have to make room for.
+/// The priority classes that evict all other pods.
 const SYSTEM_PRIORITIES: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
-/// The levels of PodSecurity below the strictest.
+/// The PodSecurity levels below the strictest one.
 const LOWERED: [&str; 2] = ["privileged", "baseline"];
 const POD_SECURITY: &str = "pod-security.kubernetes.io/";
-/// The labels by which a namespace is left out by what guards it; some do so with one value only.
+/// The labels that exclude a namespace from a guard, with the required value if only one has this effect.
 const GUARDS: [(&str, Option<&str>); 8] = [
     ("admission.gatekeeper.sh/ignore", None),
     ("openpolicyagent.org/webhook", Some("ignore")),
@@ -189,7 +189,7 @@ const GUARDS: [(&str, Option<&str>); 8] = [
     ),
 ];
 
-/// Returns everything dangerous that an object does by itself, of Kubernetes' own kinds.
+/// Returns the hazards of an object of Kubernetes' own kinds.
 #[must_use]
 pub fn hazards(object: &Value) -> Vec<Hazard> {
     let what = called(object);
@@ -230,7 +230,7 @@ pub fn accounts(object: &Value) -> Vec<&str> {
     specs.map(|spec| named(spec).unwrap_or("default")).collect()
 }
 
-/// An object as messages name it.
+/// Returns the name of an object for messages.
 fn called(object: &Value) -> String {
     let shown = |text: &str| printable_within(text, POINTER);
     let name = shown(text(object, "/metadata/name").unwrap_or_default());
@@ -241,7 +241,7 @@ fn called(object: &Value) -> String {
     }
 }
 
-/// The pods of an object, each with `metadata` and `spec`.
+/// Returns the pods of an object, each with `metadata` and `spec`.
 fn pods(object: &Value) -> Vec<&Value> {
     let specs = manifests::pod_specs(object).into_iter();
     let pods = specs.filter_map(|spec| object.pointer(spec.strip_suffix("/spec")?));
@@ -257,7 +257,7 @@ fn lowered(space: &Value) -> Vec<String> {
     level.map(words).into_iter().collect()
 }
 
-/// Returns the guards of a namespace that its labels switch off.
+/// Returns the labels of a namespace that disable guards.
 fn unguarded(space: &Value) -> Vec<String> {
     let switches_off = |key: &str, value: &str| {
         let mut guards = GUARDS.iter();
@@ -266,8 +266,8 @@ fn unguarded(space: &Value) -> Vec<String> {
     switched_off(space, switches_off)
 }
 
-/// Returns the labels of a namespace that make PodSecurity report or reject less. Audits and warnings stop nobody, and
-/// an older version of the standard stops less.
+/// Returns the labels of a namespace that weaken the audits and warnings of PodSecurity, which reject nothing, or that
+/// select an older version of the standard, which rejects less.
 fn less_audited(space: &Value) -> Vec<String> {
     let lowers = |key: &str, value: &str| {
         let mode = key.strip_prefix(POD_SECURITY);
@@ -336,8 +336,11 @@ fn opened(service: &Value) -> Vec<String> {
 fn endpoints(object: &Value) -> Vec<String> {
     let subsets = manifests::list(object, "/subsets").iter();
     let fields = ["/addresses", "/notReadyAddresses"];
-    let addresses =
-        subsets.flat_map(|it| fields.iter().flat_map(|field| manifests::list(it, field)));
+    let addresses = subsets.flat_map(|subset| {
+        fields
+            .iter()
+            .flat_map(|field| manifests::list(subset, field))
+    });
     let addresses = addresses.filter_map(|address| text(address, "/ip"));
     addresses.map(chosen_address).collect()
 }
@@ -348,7 +351,8 @@ fn slices(object: &Value) -> Vec<String> {
     addresses.map(chosen_address).collect()
 }
 
-/// No pod's address is known when an archive is packed.
+/// Describes an address that an archive lists as an endpoint. Addresses of pods are not known when an archive is
+/// packed.
 fn chosen_address(address: &str) -> String {
     format!(
         "leads to the address {}, which is no pod's",
@@ -378,14 +382,14 @@ fn gathering(role: &Value) -> Vec<String> {
 
 fn system_priority(pod: &Value) -> Vec<String> {
     let class = text(pod, "/spec/priorityClassName");
-    let class = class.filter(|it| SYSTEM_PRIORITIES.contains(it));
+    let class = class.filter(|class| SYSTEM_PRIORITIES.contains(class));
     class
-        .map(|it| format!("take the place of all others ({it})"))
+        .map(|class| format!("take the place of all others ({class})"))
         .into_iter()
         .collect()
 }
 
-/// Returns the words for pods that run though a node was to be kept free of them.
+/// Returns the settings by which pods run on nodes that are reserved for other pods.
 fn placed(pod: &Value) -> Vec<String> {
     let tolerates_all = |toleration: &Value| {
         text(toleration, "/key").is_none_or(str::is_empty)
@@ -395,13 +399,13 @@ fn placed(pod: &Value) -> Vec<String> {
         .iter()
         .any(tolerates_all);
     let everything = everything.then(|| "run on nodes that are kept free of pods".to_owned());
-    let node = text(pod, "/spec/nodeName").filter(|it| !it.is_empty());
+    let node = text(pod, "/spec/nodeName").filter(|node| !node.is_empty());
     let node = node.map(|node| format!("choose the node {} themselves", quoted(node)));
     everything.into_iter().chain(node).collect()
 }
 
-/// Returns the CSI drivers whose volumes pods declare inline: a driver runs on the node, and the pod's author chooses
-/// its parameters, which a `StorageClass` would otherwise decide.
+/// Returns the CSI drivers of inline volumes. The driver runs on the node, and an inline volume sets its parameters,
+/// which a `StorageClass` would define otherwise.
 fn inline_volumes(pod: &Value) -> Vec<String> {
     let volumes = manifests::list(pod, "/spec/volumes").iter();
     let drivers = volumes.filter_map(|volume| volume.get("csi").filter(|csi| !csi.is_null()));
@@ -415,7 +419,7 @@ fn inline_volumes(pod: &Value) -> Vec<String> {
     each_once(drivers).map(words).collect()
 }
 
-/// Returns the audiences of the tokens that pods get for others than the API server.
+/// Returns the audiences of projected tokens for recipients other than the API server.
 fn foreign_tokens(pod: &Value) -> Vec<String> {
     let volumes = manifests::list(pod, "/spec/volumes").iter();
     let sources = volumes.flat_map(|volume| manifests::list(volume, "/projected/sources"));
@@ -511,7 +515,7 @@ mod tests {
         )
     }
 
-    /// Everything that has to be accepted, each by itself.
+    /// Each effect that requires consent, in a separate object.
     #[test]
     #[expect(clippy::too_many_lines, reason = "one case for each row of the table")]
     fn what_is_to_be_accepted_is_found() {
@@ -775,7 +779,7 @@ mod tests {
                 "EndpointSlice",
                 json!({ "endpoints": [] }),
             ),
-            // Of another group it is something else.
+            // A kind of the same name in another group is unrelated.
             object(
                 "evil.test/v1",
                 "Service",

@@ -1,4 +1,4 @@
-//! The list of images: each has a directory of its own, and a reference means one of them.
+//! Rules for the list of images: each image has a separate directory, and each reference denotes one image.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,13 +6,13 @@ use schemas::{ImageName, ImagePlace, ImageReference};
 
 use super::Problem;
 
-/// The images of each name. `$(image:NAME)` means the only one; and if there are more, the only one that is no signature or
-/// other referrer by its tag (docs/reference/format-referrers.md).
+/// The images of each name. `$(image:NAME)` denotes the only image with this name. If there are more, it denotes the
+/// only one whose tag is not that of a signature or another referrer (docs/reference/format-referrers.md).
 #[derive(Debug)]
 pub struct ImagesByName<'a>(BTreeMap<&'a ImageName, BTreeSet<&'a ImagePlace>>);
 
 impl<'a> ImagesByName<'a> {
-    /// Sorts images by their names.
+    /// Groups images by their names.
     pub fn new(places: impl IntoIterator<Item = &'a ImagePlace>) -> Self {
         let mut names: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
         for place in places {
@@ -21,13 +21,13 @@ impl<'a> ImagesByName<'a> {
         Self(names)
     }
 
-    /// The image that a name means; else how many have the name.
+    /// Returns the image that a name denotes. The error is the number of images with this name.
     pub fn only(&self, name: &ImageName) -> Result<&'a ImagePlace, usize> {
         let places = self.0.get(name);
         let count = places.map_or(0, BTreeSet::len);
         let mut meant = places.into_iter().flatten().copied();
         if count > 1 {
-            let mut images = meant.filter(|it| it.tag.subject().is_none());
+            let mut images = meant.filter(|place| place.tag.subject().is_none());
             return match (images.next(), images.next()) {
                 (Some(only), None) => Ok(only),
                 _ => Err(count),
@@ -37,15 +37,15 @@ impl<'a> ImagesByName<'a> {
     }
 }
 
-/// Images that are listed again.
+/// Returns a problem for each image that is listed again.
 pub fn repeated(places: &[ImagePlace]) -> impl Iterator<Item = Problem> {
     let mut seen = BTreeSet::new();
     let again = places.iter().filter(move |place| !seen.insert(*place));
     again.cloned().map(Problem::ImageTwice)
 }
 
-/// Images whose directories are one or lie in one another, also where upper and lower case are the same. In an archive
-/// its format keeps them apart (`archive::tree`, and the plan of the image).
+/// Returns the images with the same directory, or with a directory inside that of another image, ignoring case. Within
+/// an archive, the format itself excludes this (`archive::tree`, and the plan of the image).
 pub(super) fn overlapping(places: &[ImagePlace]) -> Vec<Problem> {
     let places: BTreeSet<&ImagePlace> = places.iter().collect();
     let directory = |place: &ImagePlace| format!("{}/{}", place.name, place.tag).to_lowercase();
@@ -65,7 +65,7 @@ pub(super) fn overlapping(places: &[ImagePlace]) -> Vec<Problem> {
     problems
 }
 
-/// Returns references that several images have.
+/// Returns a problem for each reference that multiple images have.
 pub(super) fn ambiguous<'a>(
     references: impl Iterator<Item = (ImagePlace, &'a ImageReference)>,
 ) -> impl Iterator<Item = Problem> {
@@ -89,7 +89,7 @@ mod tests {
             "db:1",
             "db:2",
             &format!("db:{sig}"),
-            // Nothing else has the name: so it was before there were referrers.
+            // A signature counts if the name has no other image, as before the introduction of referrers.
             &format!("odd:{sig}"),
         ]
         .map(|place| place.parse().unwrap());

@@ -1,18 +1,16 @@
-//! Rules for the documents of a Solution, and for what they may do in a cluster: pure functions from documents to
-//! problems and rights. The check of an archive, whoever packs one and the plan of an import judge by the same rules.
+//! Rules for the documents of a Solution and their effects in a cluster, as pure functions from documents to problems
+//! and rights. Packing, validation and the plan of an import use the same rules.
 //!
-//! Whoever checks an archive or what one is made from reports all [`Problem`]s; [`source_pointer`] and
-//! [`Problem::pointer`] say where one stands.
+//! - [`Problem`]s: every violation of a rule. [`source_pointer`] and [`Problem::pointer`] return its position.
+//! - [`Right`]s: [`rights`] expands a role, [`compare`] compares two lists, [`Right::danger`] returns the danger of a
+//!   right, and [`grants`] returns the rights of each subject.
+//! - Effects: [`hazards`] returns the hazards of an object, and [`acts`] the content that determines them.
+//! - [`metadata`] separates the metadata of a CustomResourceDefinition that is applied from the rest.
 //!
-//! A role is taken apart into [`Right`]s by [`rights`], two lists of them are compared by [`compare`], and
-//! [`Right::danger`] says what one of them makes possible. [`grants`] says who gets which, [`hazards`] what objects do that
-//! is dangerous whoever has rights to what, and [`acts`] what of an object does it. [`metadata`] sorts out which of a
-//! definition's metadata goes to the cluster.
+//! This crate must not know archives, files or the network. The content of a cluster is passed as documents.
 //!
-//! This crate must not know archives, files or the network; what is in a cluster comes in as documents.
-//!
-//! Open `problem.rs` first for what can be wrong, `danger.rs` and `hazard.rs` for what is dangerous, and `catalogue.rs` for
-//! every finding that there is.
+//! Open `problem.rs` first for the problems, `danger.rs` and `hazard.rs` for the effects, and `catalogue.rs` for all
+//! findings.
 
 mod api_lifecycle;
 mod budget;
@@ -90,18 +88,18 @@ pub use operator::{operator, related_images};
 pub use role::roles;
 pub use template::{kept_names, template_needs, template_reach};
 
-/// The text at a JSON pointer.
+/// Returns the text at a JSON pointer.
 fn text<'a>(value: &'a Value, pointer: &str) -> Option<&'a str> {
     value.pointer(pointer)?.as_str()
 }
 
-/// Returns the group of a document's kind; empty for the core group.
+/// Returns the API group of a document; empty for the core group.
 fn group_of(document: &Value) -> &str {
     let api_version = text(document, "/apiVersion").unwrap_or_default();
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// The `apiVersion` and `kind` of a document.
+/// Returns the `apiVersion` and `kind` of a document.
 fn kind_of(document: &Value) -> (&str, &str) {
     let field = |pointer| text(document, pointer).unwrap_or_default();
     (field("/apiVersion"), field("/kind"))

@@ -1,55 +1,60 @@
-//! The named limits of what documents may be, each with its reason. Those of single documents are in `schemas::limits`.
+//! The limits for documents, each with its reason. The limits for single documents are in `schemas::limits`.
 
-/// Bytes of all files below `operator/` and of the definitions in charts together: ten times those of the largest in use.
+/// Bytes of all files below `operator/`, and of all CustomResourceDefinitions in charts: ten times the largest known
+/// operators.
 pub const OPERATOR_FILES: u64 = 64 * 1024 * 1024;
-/// Definitions: fifty times as many as the largest operators in use have, and as many as are packed.
+/// CustomResourceDefinitions: fifty times the largest known operators, and equal to the limit for packing.
 pub const OPERATOR_DEFINITIONS: usize = 10_000;
-/// Values in all these files together, keys of maps and expanded aliases included: some ten times those of the largest
-/// operators in use, and up to 500 MB of memory, as maps of one key.
+/// Values in all these files, including keys of maps and expanded aliases. This is about ten times the largest known
+/// operators, and takes up to 500 MB of memory if each map has one key.
 pub const OPERATOR_VALUES: usize = 2_000_000;
-/// Bytes of text in these values: an alias may stand for a long text, so the files' size alone bounds nothing.
+/// Bytes of text in these values. An alias can repeat a long text, so the size of the files is not sufficient as a
+/// limit.
 pub const OPERATOR_TEXT: usize = 64 * 1024 * 1024;
-/// Parts of a definition's metadata that a finding names: real ones have half a dozen that are not applied.
+/// Parts of a definition's metadata that a finding lists. Known definitions have about six that are not applied.
 pub const WITHHELD: usize = 10;
-/// Problems of one kind that are told of one definition: the rest are of the same kind.
+/// Problems of one kind that are reported for one definition.
 pub const DEFINITION_FAULTS: usize = 20;
-/// Steps for which the defaults of one schema are judged, each a value, a choice or some text: a hundred times those of the
-/// largest definitions in use, and less than a second.
+/// Steps for validating the defaults of one schema, where each value, choice and piece of text takes steps. This is a
+/// hundred times the largest known definitions, and takes less than a second.
 pub const DEFAULT_STEPS: usize = 1_000_000;
-/// Bytes that a pattern of a default may compile to: what is larger can take its size for each character, and is not judged.
+/// Bytes of a compiled pattern for defaults. Matching a larger one can take its size for each character, so it is not
+/// evaluated.
 pub const DEFAULT_PATTERN: usize = 64 * 1024;
-/// Rights that the rules of `role.yaml`, and those of any role, come to when each verb is written out for each resource:
-/// as many as an import compares with those of the administrator, and 30 MB of memory.
+/// Rights of `role.yaml` and of any other roles, with each verb expanded for each resource. An import compares as many
+/// with those of the administrator, and they take 30 MB of memory.
 pub const RIGHTS: usize = 100_000;
-/// Bytes of text in these rights: a long text may stand in a list beside many others.
+/// Bytes of text in these rights, because a long text in one list is repeated for each element of the others.
 pub const RIGHTS_TEXT: usize = 16 * 1024 * 1024;
-/// Objects of all sets: twenty times as many as the largest releases in use have, and as many as are packed.
+/// Objects of all sets: twenty times the largest known releases, and equal to the limit for packing.
 pub const OBJECTS: usize = manifests::limits::OBJECTS;
-/// Bytes of their files together: ten times the largest releases in use.
+/// Bytes of these files: ten times the largest known releases.
 pub const OBJECT_FILES: u64 = manifests::limits::FILES_SIZE;
-/// Values in these files together, keys of maps and expanded aliases included: as much memory as those of an operator.
+/// Values in these files, including keys of maps and expanded aliases, with the same memory as for an operator.
 pub const OBJECT_VALUES: usize = manifests::limits::VALUES;
-/// Bytes of text in these values: an alias may stand for a long text, so the files' size alone bounds nothing.
+/// Bytes of text in these values. An alias can repeat a long text, so the size of the files is not sufficient as a
+/// limit.
 pub const OBJECT_TEXT: usize = manifests::limits::TEXT;
-/// Charts: each may take a second to look through. The largest platforms in use are made of twenty.
+/// Charts, because reading each may take a second. The largest known platforms consist of twenty.
 pub const CHARTS: usize = 32;
-/// Namespaces of a set: each is looked for in every text. The largest releases in use have four.
+/// Namespaces of a set, because each one is searched for in every text. The largest known releases have four.
 pub const SET_NAMESPACES: usize = 16;
-/// Problems with placeholders that are told of one object: the rest are of the same kind.
+/// Problems with placeholders that are reported for one object.
 pub const PLACEHOLDER_PROBLEMS: usize = 100;
-/// Characters of a place within an object: the keys of an object may be as long as itself.
+/// Characters of a position within an object, since keys can be as long as the object.
 pub const POINTER: usize = 300;
-/// Parameters: more than anybody fills in.
+/// Parameters, more than an administrator would fill in.
 pub const PARAMETERS: usize = 256;
-/// Bytes of a parameter's pattern: that of a whole e-mail address by RFC 5322 has half of it.
+/// Bytes of a parameter's pattern. A pattern for complete email addresses by RFC 5322 has half of it.
 pub const PATTERN: usize = 1024;
-/// Groups of a pattern within one another.
+/// Nested groups in a pattern.
 pub const PATTERN_NESTING: u32 = 32;
-/// Bytes of a pattern when it is compiled: a class of all letters of Unicode has a tenth of it.
+/// Bytes of a compiled pattern. The class of all Unicode letters has a tenth of it.
 pub const PATTERN_SIZE: usize = 1024 * 1024;
-/// Bytes of a small pattern when it is compiled: those without classes of Unicode have a fraction of it.
+/// Bytes of a small compiled pattern. Patterns without Unicode classes have a fraction of it.
 pub const PATTERN_SMALL: usize = 64 * 1024;
-/// Patterns that are larger than that, of all parameters: together they take less than a second.
+/// Patterns of all parameters that exceed [`PATTERN_SMALL`]. Compiling them takes less than a second.
 pub const PATTERNS_LARGE: usize = 16;
-/// Classes of Unicode in the patterns of all parameters, as [`schemas::pattern_weight`] counts them: some milliseconds each.
+/// Unicode classes in the patterns of all parameters, counted by [`schemas::pattern_weight`]. Each takes some
+/// milliseconds.
 pub const PATTERNS_WEIGHT: usize = 256;

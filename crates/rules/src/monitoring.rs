@@ -1,4 +1,5 @@
-//! Practices of what monitoring is told: rules and dashboards that would be those of all environments together.
+//! Practices for monitoring objects: Prometheus rules and Grafana dashboards of an environment must not apply to all
+//! environments.
 
 use schemas::ObjectSet;
 use schemas::placeholder::{Placeholder, PlaceholderPiece, SolutionFact, split};
@@ -6,12 +7,12 @@ use serde_json::{Map, Value};
 
 use crate::{Problem, group_of, kind_of, text};
 
-/// Rules that a finding names.
+/// The number of rules that a finding names.
 const NAMED: usize = 5;
 /// The label by which Grafana's sidecar finds the ConfigMaps of dashboards.
 const DASHBOARD: &str = "grafana_dashboard";
 
-/// Finds what is better avoided in an object that monitoring reads, where each environment has one.
+/// Returns the problem of a monitoring object that each environment has.
 #[must_use]
 pub fn monitoring(document: &Value, set: &ObjectSet) -> Option<Problem> {
     match (group_of(document), kind_of(document).1) {
@@ -28,7 +29,7 @@ pub fn monitoring(document: &Value, set: &ObjectSet) -> Option<Problem> {
     }
 }
 
-/// Whether an object lies in a namespace of the environment, so that there are as many as environments.
+/// Checks whether an object is in a namespace of the environment, so that each environment has one.
 fn is_in_each(document: &Value, set: &ObjectSet) -> bool {
     let written = text(document, "/metadata/namespace");
     let own = match written {
@@ -40,24 +41,26 @@ fn is_in_each(document: &Value, set: &ObjectSet) -> bool {
                 _ => written,
             };
             let mut own = set.namespaces.iter();
-            own.find(|it| it.name.as_str() == name)
+            own.find(|namespace| namespace.name.as_str() == name)
         }
     };
-    own.map_or(written.is_none(), |it| !it.fixed)
+    own.map_or(written.is_none(), |namespace| !namespace.fixed)
 }
 
-/// Returns the names of rules whose expressions say nothing of the environment: each takes the series of all.
+/// Returns the names of rules whose expressions do not select an environment, and thus use the series of all
+/// environments.
 fn wide_rules(document: &Value) -> impl Iterator<Item = String> {
     let groups = manifests::list(document, "/spec/groups").iter();
-    let rules = groups.flat_map(|it| manifests::list(it, "/rules"));
-    let wide = rules.filter(|it| text(it, "/expr").is_some_and(|it| !tells_apart(it)));
+    let rules = groups.flat_map(|group| manifests::list(group, "/rules"));
+    let wide =
+        rules.filter(|rule| text(rule, "/expr").is_some_and(|expression| !tells_apart(expression)));
     wide.map(|rule| {
         let name = text(rule, "/alert").or_else(|| text(rule, "/record"));
         format!("`{}`", name.unwrap_or_default())
     })
 }
 
-/// Whether a text is another one in each environment.
+/// Checks whether a text differs between environments.
 fn tells_apart(text: &str) -> bool {
     let pieces = split(text).unwrap_or_default();
     pieces.iter().any(|piece| {
@@ -72,12 +75,13 @@ fn tells_apart(text: &str) -> bool {
     })
 }
 
-/// Returns the first thing that is wrong with the dashboards of a ConfigMap.
+/// Returns the first problem of the dashboards in a ConfigMap.
 fn dashboard(document: &Value, in_each: bool) -> Option<String> {
     let files = object(document, "/data")?.iter();
     let mut files = files.filter_map(|(name, text)| Some((name, text.as_str()?)));
     let wrong = files.find_map(|(name, text)| {
-        // A value may stand where JSON has none.
+        // A parameter's placeholder may stand for a JSON value, so that the text is not valid JSON before the
+        // expansion.
         let known = serde_json::from_str::<Map<String, Value>>(text);
         let dashboard = match known {
             Ok(dashboard) => dashboard,
@@ -92,7 +96,7 @@ fn dashboard(document: &Value, in_each: bool) -> Option<String> {
     wrong.or_else(|| {
         let annotations = object(document, "/metadata/annotations");
         let mut values = annotations.into_iter().flat_map(Map::values);
-        let has_folder = values.any(|it| it.as_str().is_some_and(tells_apart));
+        let has_folder = values.any(|value| value.as_str().is_some_and(tells_apart));
         (in_each && !has_folder).then(|| {
             "no annotation names a separate folder for each environment, so the dashboards of environments replace each other".to_owned()
         })
@@ -112,7 +116,7 @@ mod tests {
     fn found(document: &Value, fixed: bool) -> Option<String> {
         let set = json!({"name": "m", "namespaces": [{"name": "shop", "fixed": fixed}]});
         let set: ObjectSet = serde_json::from_value(set).unwrap();
-        monitoring(document, &set).map(|it| it.to_string())
+        monitoring(document, &set).map(|problem| problem.to_string())
     }
 
     fn rules(namespace: &str, expressions: [&str; 2]) -> Value {
@@ -131,7 +135,7 @@ mod tests {
         let scoped = r#"up{namespace="$(namespace:shop)"} == 0"#;
         let named = r#"up{environment="$(solution:environment)"}"#;
         assert_eq!(found(&rules(own, [scoped, named]), false), None);
-        // `$$(` stands for itself.
+        // `$$(` is an escaped literal.
         let literal = r#"up{namespace="$$(namespace:shop)"}"#;
         let wide = found(&rules(own, ["up == 0", literal]), false).unwrap();
         assert!(

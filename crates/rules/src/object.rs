@@ -1,5 +1,5 @@
-//! An object that is carried as it is: one of Kubernetes, with metadata that an import applies, and nothing that an archive
-//! has no business to bring.
+//! Rules for objects in sets and charts: a valid Kubernetes object, with only the metadata that an import applies, and
+//! without content that is forbidden in archives.
 
 use manifests::ObjectKinds;
 use schemas::limits::VALUE_POINTER;
@@ -12,14 +12,14 @@ use super::metadata::is_ours;
 use super::{Problem, kind_of, text};
 use crate::limits::{PLACEHOLDER_PROBLEMS, POINTER};
 
-/// The namespace in which the records of imports lie.
+/// The namespace of the records of imports.
 pub(super) const RECORDS: &str = "metalk8s-solutions";
-/// The annotation of a Secret whose data everybody may read.
+/// The annotation of a Secret whose data is public.
 const PUBLIC: &str = "solutions.metalk8s.scality.com/public";
-/// The label with which Kubernetes marks the roles that it makes itself, and makes anew at every start.
+/// The label of the roles that Kubernetes itself creates, and restores at each start.
 const BOOTSTRAPPING: &str = "kubernetes.io/bootstrapping";
-/// The roles and bindings of Kubernetes (`bootstrappolicy/policy.go`). Others may have names with `system:` too: the
-/// metrics server's have.
+/// The built-in roles and bindings of Kubernetes (`bootstrappolicy/policy.go`). Other software may use the prefix
+/// `system:` too, as the metrics server does.
 const ROLES: [&str; 18] = [
     "admin",
     "cluster-admin",
@@ -40,7 +40,7 @@ const ROLES: [&str; 18] = [
     "system:kubelet-api-viewer",
     "view",
 ];
-/// The prefixes of the names of the rest.
+/// The prefixes of the names of all other built-in roles.
 const ROLE_PREFIXES: [&str; 6] = [
     "system::",
     "system:aggregate-to-",
@@ -49,20 +49,20 @@ const ROLE_PREFIXES: [&str; 6] = [
     "system:kube-",
     "system:node",
 ];
-/// Characters of a variable that are shown.
+/// The number of characters of a variable in a message.
 const VARIABLE: usize = 80;
-/// The fields of metadata that an import applies.
+/// The metadata fields that an import applies.
 const METADATA: [&str; 4] = ["annotations", "labels", "name", "namespace"];
 
-/// Returns every problem of an object.
+/// Returns the problems of an object.
 #[must_use]
 pub fn object(document: &Value) -> Vec<Problem> {
     let shape: Vec<Problem> = shape(document).map(Problem::ObjectShape).collect();
     if !shape.is_empty() {
         return shape;
     }
-    // What stands for a version, an image or a parameter is not the text that an API server sees; a namespace's name is
-    // one in whose place any other may stand.
+    // A placeholder for a version, an image or a parameter is not the final text, so such definitions are not
+    // validated. A placeholder for a namespace contains a valid name, in place of which any other may be used.
     let is_final = is_definition(document)
         && !document
             .to_string()
@@ -73,14 +73,15 @@ pub fn object(document: &Value) -> Vec<Problem> {
     forbidden.chain(definition.into_iter().flatten()).collect()
 }
 
-/// Returns the problems of an object that a chart renders to, as it would be sent: it may be whatever Helm applies, but
-/// it has no business either where records lie, or among Kubernetes' own roles.
+/// Returns the problems of an object that a chart renders to. Helm may apply any object, except in the namespace of the
+/// records and for built-in roles.
 #[must_use]
 pub fn rendered_object(document: &Value) -> Vec<Problem> {
     reserved(document).map(Problem::Forbidden).collect()
 }
 
-/// Finds the namespace that an object of the whole cluster names. API servers pass over it, and so does an import.
+/// Returns the problem of a cluster-scoped object that names a namespace. API servers ignore the namespace, and so does
+/// an import.
 #[must_use]
 pub fn namespace_of_cluster(document: &Value, kinds: &ObjectKinds) -> Option<Problem> {
     let namespace = text(document, "/metadata/namespace")?;
@@ -89,7 +90,7 @@ pub fn namespace_of_cluster(document: &Value, kinds: &ObjectKinds) -> Option<Pro
     kinds.is_cluster_scoped(document).then(problem)
 }
 
-/// Returns the problems that keep a document from being an object that can be applied.
+/// Returns the reasons why a document is not an object that can be applied.
 fn shape(document: &Value) -> impl Iterator<Item = String> {
     let (api_version, kind) = kind_of(document);
     let is_version = api_version.split('/').count() <= 2
@@ -114,7 +115,7 @@ fn shape(document: &Value) -> impl Iterator<Item = String> {
     .chain(metadata(document))
 }
 
-/// Returns why an object has no name, or none that can be used.
+/// Returns the reason why the name of an object is missing or invalid.
 fn name_problem(document: &Value) -> Option<String> {
     let name = text(document, "/metadata/name").unwrap_or_default();
     let prefix = document.pointer("/metadata/generateName");
@@ -130,7 +131,7 @@ fn name_problem(document: &Value) -> Option<String> {
     (!is_name(name)).then(|| "`metadata.name` is missing, or not a valid object name".to_owned())
 }
 
-/// Finds a variable as clusterctl, Flux and envsubst write it: `${NAME}`, or with a default `${NAME:=TEXT}`.
+/// Finds a variable of clusterctl, Flux or envsubst: `${NAME}`, or `${NAME:=TEXT}` with a default.
 fn variable(text: &str) -> Option<&str> {
     let is_part = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     for (at, _) in text.match_indices("${") {
@@ -138,7 +139,7 @@ fn variable(text: &str) -> Option<&str> {
         let name = inner.bytes().take_while(is_part).count();
         let is_name = name > 0 && !inner.starts_with(|first: char| first.is_ascii_digit());
         if is_name && inner[name..].starts_with([':', '=', '-', '}']) {
-            // If this one has no end, no later one has.
+            // If this variable has no end, no later one has.
             let end = inner.find('}')?;
             return Some(&text[at..at + end + 3]);
         }
@@ -146,13 +147,14 @@ fn variable(text: &str) -> Option<&str> {
     None
 }
 
-/// Finds the values of an object that are variables of clusterctl, Flux or envsubst which nothing has replaced. Texts of
-/// programs have such variables too: commands, arguments, environments, annotations, and the data of ConfigMaps.
+/// Finds unreplaced variables of clusterctl, Flux or envsubst in the values of an object. Commands, arguments,
+/// environments, annotations, and the data of ConfigMaps are excluded, because programs use such variables themselves.
 #[must_use]
 pub fn unreplaced(document: &Value) -> Vec<Problem> {
     let mut found = Vec::new();
     schemas::placeholder::each_text(document, &mut |pointer, text| {
-        // Of a longer place no name could be shown, and each text in it would cost as much as the place.
+        // A longer position could not be shown, and formatting it for each text would cost as much as the position is
+        // long.
         if pointer.len() > VALUE_POINTER || found.len() == PLACEHOLDER_PROBLEMS {
             return;
         }
@@ -162,7 +164,8 @@ pub fn unreplaced(document: &Value) -> Vec<Problem> {
             || pointer
                 .split('/')
                 .any(|part| matches!(part, "command" | "args" | "env" | "description"));
-        let variable = variable(text).filter(|it| it.contains(":=") || *it == text.trim());
+        let variable =
+            variable(text).filter(|variable| variable.contains(":=") || *variable == text.trim());
         if let Some(variable) = variable.filter(|_| !is_program && !text.contains('\n')) {
             found.push(Problem::Unreplaced(
                 printable_within(pointer, POINTER),
@@ -173,7 +176,8 @@ pub fn unreplaced(document: &Value) -> Vec<Problem> {
     found
 }
 
-/// Names of all kinds pass: those of roles are path segments, those of most others DNS subdomains.
+/// Checks whether a name is valid for any kind. The names of roles are path segments, and those of most other kinds DNS
+/// subdomains.
 fn is_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..")
         && name.len() <= 253
@@ -190,7 +194,9 @@ fn metadata(document: &Value) -> impl Iterator<Item = String> {
     let other =
         other.map(|field| format!("has `metadata.{field}`, which an import does not apply"));
     let texts = ["labels", "annotations"].into_iter().filter(|field| {
-        let map = document.get("metadata").and_then(|it| it.get(field));
+        let map = document
+            .get("metadata")
+            .and_then(|metadata| metadata.get(field));
         map.is_some_and(|map| {
             let texts = map.as_object();
             texts.is_none_or(|texts| !texts.values().all(Value::is_string))
@@ -199,7 +205,7 @@ fn metadata(document: &Value) -> impl Iterator<Item = String> {
     let texts = texts.map(|field| format!("`metadata.{field}` is not a map of strings"));
     let namespace = document
         .pointer("/metadata/namespace")
-        .filter(|it| !it.as_str().is_some_and(is_namespace));
+        .filter(|namespace| !namespace.as_str().is_some_and(is_namespace));
     let namespace = namespace
         .map(|_| "`metadata.namespace` is neither a name nor `$(namespace:NAME)`".to_owned());
     other.into_iter().chain(texts).chain(namespace)
@@ -213,7 +219,7 @@ fn is_namespace(text: &str) -> bool {
     name.parse::<Namespace>().is_ok()
 }
 
-/// Returns what an archive has no business to bring, whatever else of the document is put in order when it is packed.
+/// Returns the reasons why an object is forbidden in archives, including those that packing can fix.
 pub fn forbidden(document: &Value) -> impl Iterator<Item = String> {
     let secret = kind_of(document) == ("v1", "Secret") && has_data(document);
     let shared = is_definition(document) && !converts_by_webhook(document);
@@ -226,7 +232,7 @@ pub fn forbidden(document: &Value) -> impl Iterator<Item = String> {
     own.into_iter().flatten().chain(reserved(document))
 }
 
-/// Returns the problems of an object that is ours or Kubernetes' own, whoever brings it.
+/// Returns the reasons why an object is reserved for this project or Kubernetes, in sets and in charts.
 fn reserved(document: &Value) -> impl Iterator<Item = String> {
     let (api_version, kind) = kind_of(document);
     let name = text(document, "/metadata/name").unwrap_or_default();
@@ -247,15 +253,17 @@ fn reserved(document: &Value) -> impl Iterator<Item = String> {
     .chain(keys(document))
 }
 
-/// Whether Kubernetes has a role of its own of this name.
+/// Checks whether Kubernetes has a built-in role with this name.
 pub(super) fn is_kubernetes_role(name: &str) -> bool {
-    ROLES.contains(&name) || ROLE_PREFIXES.iter().any(|it| name.starts_with(it))
+    ROLES.contains(&name) || ROLE_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
-/// Names the labels and annotations of ours and of Kubernetes' own roles.
+/// Describes the reserved labels and annotations.
 fn keys(document: &Value) -> impl Iterator<Item = String> {
     let of = |field: &str| {
-        let map = document.get("metadata").and_then(|it| it.get(field));
+        let map = document
+            .get("metadata")
+            .and_then(|metadata| metadata.get(field));
         map.and_then(Value::as_object).into_iter().flatten()
     };
     let refused = |key: &str| is_ours(key) || key == BOOTSTRAPPING;
@@ -313,7 +321,7 @@ mod tests {
         }
     }
 
-    /// As in a cluster template of Cluster API, and in texts of programs.
+    /// The examples are a cluster template of Cluster API, and texts of programs.
     #[test]
     fn variables_that_nothing_replaced_are_named() {
         let document = json!({
@@ -412,7 +420,7 @@ mod tests {
         }
     }
 
-    /// What a placeholder comes to is known at a site.
+    /// The value of a placeholder is known only at a site.
     #[test]
     fn definitions_with_placeholders_are_judged_without_them() {
         let definition = |label: &str, kind: &str| {

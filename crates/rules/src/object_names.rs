@@ -1,4 +1,4 @@
-//! The identities of objects: no two of an archive are one at any site.
+//! Identities of objects: no two objects of an archive may have the same identity at any site.
 
 use std::collections::BTreeMap;
 
@@ -8,26 +8,27 @@ use serde_json::Value;
 
 use super::{Problem, group_of, kind_of, text};
 
-/// The place of an object of a set at a site.
+/// The location of an object at a site.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum ObjectHome {
     /// No namespace.
     Cluster,
     /// The namespace with this name.
     Namespace(String),
-    /// A namespace that the site chooses: two of these may be one.
+    /// A namespace that the site chooses. Two such namespaces may be the same.
     Chosen,
 }
 
-/// The API group, kind, namespace and name of an object.
+/// The API group, kind, location and name of an object.
 type ObjectAddress = (String, String, ObjectHome, String);
 
-/// The objects of an archive, each with its file, to find those that are there twice.
+/// The objects of an archive with their files, to find duplicates.
 #[derive(Debug, Default)]
 pub struct ObjectNames(BTreeMap<ObjectAddress, String>);
 
 impl ObjectNames {
-    /// Adds an object of a set, and says whether another file has it too. `kinds` knows those of the whole cluster.
+    /// Adds an object of a set, and returns a problem if another file contains it too. `kinds` determines which objects
+    /// are cluster-scoped.
     pub fn add(
         &mut self,
         document: &Value,
@@ -42,7 +43,7 @@ impl ObjectNames {
         self.insert(document, home, file)
     }
 
-    /// Adds a definition of custom resources.
+    /// Adds a CustomResourceDefinition.
     pub fn add_definition(&mut self, document: &Value, file: &str) -> Option<Problem> {
         self.insert(document, ObjectHome::Cluster, file)
     }
@@ -60,15 +61,23 @@ impl ObjectNames {
     }
 }
 
-/// The namespace that an object names, or the set's first for those that name none.
+/// Returns the location of a namespaced object. An object without a namespace is in the first one of the set.
 fn home(written: Option<&str>, set: &ObjectSet) -> ObjectHome {
-    let first = set.namespaces.first().map(|it| it.name.as_str());
+    let first = set
+        .namespaces
+        .first()
+        .map(|namespace| namespace.name.as_str());
     let Some(written) = written.or(first) else {
         return ObjectHome::Chosen;
     };
     let own = written.strip_prefix("$(namespace:");
-    let named = own.and_then(|it| it.strip_suffix(')')).unwrap_or(written);
-    let own = set.namespaces.iter().find(|it| it.name.as_str() == named);
+    let named = own
+        .and_then(|rest| rest.strip_suffix(')'))
+        .unwrap_or(written);
+    let own = set
+        .namespaces
+        .iter()
+        .find(|namespace| namespace.name.as_str() == named);
     match own {
         Some(own) if !own.fixed => ObjectHome::Chosen,
         _ => ObjectHome::Namespace(named.to_owned()),

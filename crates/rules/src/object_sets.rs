@@ -1,4 +1,4 @@
-//! The sets of objects of a manifest and its charts, compared with one another.
+//! Rules for the sets and charts of a manifest as a whole: names, dependencies, namespaces and conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::Problem;
 use super::object::RECORDS;
 use crate::limits::{CHARTS, SET_NAMESPACES};
 
-/// Returns the problems of the sets and charts of a Solution that has these parameters.
+/// Returns the problems of the sets and charts of a Solution with these parameters.
 pub fn object_sets<'a>(
     sets: &'a [ObjectSet],
     charts: &'a [ChartRelease],
@@ -22,26 +22,29 @@ pub fn object_sets<'a>(
         let charts = charts.iter().take(CHARTS).map(SetOrChart::Chart);
         sets.iter().map(SetOrChart::Set).chain(charts)
     };
-    let phases: BTreeMap<&str, Phase> = all().map(|it| (it.name(), it.phase())).collect();
-    let needs =
-        all().flat_map(move |it| needs(it, &phases).into_iter().map(move |words| (it, words)));
-    let conditions = all().filter_map(|it| Some((it, condition(it, parameters)?)));
+    let phases: BTreeMap<&str, Phase> = all().map(|part| (part.name(), part.phase())).collect();
+    let needs = all().flat_map(move |part| {
+        needs(part, &phases)
+            .into_iter()
+            .map(move |words| (part, words))
+    });
+    let conditions = all().filter_map(|part| Some((part, condition(part, parameters)?)));
     let of_both = namespaces(all()).chain(conditions);
     let of_charts = charts
         .iter()
-        .filter_map(|it| Some((SetOrChart::Chart(it), reserved(it)?)));
+        .filter_map(|chart| Some((SetOrChart::Chart(chart), reserved(chart)?)));
     let of_values = charts
         .iter()
-        .filter_map(|it| Some((SetOrChart::Chart(it), many_pointers(it)?)));
+        .filter_map(|chart| Some((SetOrChart::Chart(chart), many_pointers(chart)?)));
     let of_charts = of_charts.chain(of_values);
     let apart = twice(all()).chain(circle(all().collect()));
     let found = apart.chain(of_both).chain(of_charts).chain(needs);
     too_many
         .into_iter()
-        .chain(found.map(|(it, words)| it.problem(words)))
+        .chain(found.map(|(part, words)| part.problem(words)))
 }
 
-/// A set or a chart: both share one space of names.
+/// A set or a chart. Both share one space of names.
 #[derive(Clone, Copy)]
 enum SetOrChart<'a> {
     Set(&'a ObjectSet),
@@ -108,15 +111,15 @@ fn many_pointers(chart: &ChartRelease) -> Option<String> {
     (count > VALUE_POINTERS).then_some(words)
 }
 
-/// A set or a chart, and what is wrong with it.
+/// A set or chart with its problem.
 type Fault<'a> = (SetOrChart<'a>, String);
 
 fn twice<'a>(
     all: impl Iterator<Item = SetOrChart<'a>>,
 ) -> impl Iterator<Item = (SetOrChart<'a>, String)> {
     let mut first = BTreeSet::new();
-    let again = all.filter(move |it| !first.insert(it.name()));
-    again.map(|it| (it, "occurs twice".to_owned()))
+    let again = all.filter(move |part| !first.insert(part.name()));
+    again.map(|part| (part, "occurs twice".to_owned()))
 }
 
 fn namespaces<'a>(all: impl Iterator<Item = SetOrChart<'a>>) -> impl Iterator<Item = Fault<'a>> {
@@ -172,17 +175,18 @@ fn needs(of: SetOrChart<'_>, phases: &BTreeMap<&str, Phase>) -> Vec<String> {
     found
 }
 
-/// Returns the parts that need one another: those left once all that need none of the rest are taken away, repeatedly.
+/// Returns the parts in dependency cycles: those that remain after all parts without remaining dependencies are removed
+/// repeatedly.
 fn circle(all: Vec<SetOrChart<'_>>) -> impl Iterator<Item = (SetOrChart<'_>, String)> {
-    let mut waiting: BTreeMap<&str, usize> = all.iter().map(|it| (it.name(), 0)).collect();
+    let mut waiting: BTreeMap<&str, usize> = all.iter().map(|part| (part.name(), 0)).collect();
     let mut needed_by: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for it in &all {
-        for needed in it.needs() {
+    for part in &all {
+        for needed in part.needs() {
             if waiting.contains_key(needed.as_str()) {
                 needed_by
                     .entry(needed.as_str())
                     .or_default()
-                    .push(it.name());
+                    .push(part.name());
             }
         }
     }
@@ -204,10 +208,10 @@ fn circle(all: Vec<SetOrChart<'_>>) -> impl Iterator<Item = (SetOrChart<'_>, Str
     }
     let left = all
         .into_iter()
-        .filter(move |it| waiting.contains_key(it.name()));
-    left.map(|it| {
+        .filter(move |part| waiting.contains_key(part.name()));
+    left.map(|part| {
         (
-            it,
+            part,
             "needs itself, directly or through other sets or charts".to_owned(),
         )
     })
@@ -220,7 +224,7 @@ fn condition(
     let Some(Condition::Parameter(name)) = of.when() else {
         return None;
     };
-    match parameters.get(name).map(|it| it.kind) {
+    match parameters.get(name).map(|parameter| parameter.kind) {
         Some(ParameterType::Boolean) => None,
         Some(_) => Some(format!(
             "depends on the parameter `{name}`, which is not a boolean"

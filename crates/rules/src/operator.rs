@@ -1,4 +1,5 @@
-//! The operator's block, compared with the images: it is the same in `solution.yaml` and in `manifest.yaml`.
+//! Rules for the operator, which `solution.yaml` and `manifest.yaml` define in the same form, compared with the list of
+//! images.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,10 +9,10 @@ use schemas::{EnvVar, ImagePlace, Operator, Piece, split_expansions};
 use super::template::template;
 use super::{ImagesByName, Problem};
 
-/// The prefix of the variables from which operators learn by convention which images they start.
+/// The conventional prefix of variables that contain the images that an operator starts.
 const RELATED: &str = "RELATED_IMAGE_";
 
-/// Returns the problems of the block when these are the images.
+/// Returns the problems of an operator in a Solution with these images.
 pub fn operator<'a>(
     operator: &'a Operator,
     images: &'a [ImagePlace],
@@ -35,7 +36,8 @@ fn variables(env: &[EnvVar]) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// Returns the problems of expansions, one text after the other, since aliases make many long ones of a small file.
+/// Returns the problems of image expansions. The texts are processed one by one, since aliases can turn a small file
+/// into many long texts.
 fn expansions<'a>(
     operator: &'a Operator,
     images: &'a [ImagePlace],
@@ -59,7 +61,7 @@ fn check_text(field: &Arc<str>, text: &str, images: &ImagesByName<'_>) -> Vec<Pr
     }
 }
 
-/// Images that the operator is told by a reference which none of the images has.
+/// Returns the variables for images of the operator whose reference no image has.
 pub fn related_images<'a>(
     operator: &'a Operator,
     references: &'a BTreeSet<&str>,

@@ -1,4 +1,4 @@
-//! Parameters: what a Solution asks of a site, and the values that it takes.
+//! Rules for parameters, which a Solution defines and a site sets, and for their values.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::limits::{
     PATTERNS_WEIGHT,
 };
 
-/// The integers that all readers of JSON take exactly (RFC 8259, 6).
+/// The integers that all JSON parsers read exactly (RFC 8259, section 6).
 const INTEGERS: std::ops::RangeInclusive<i64> = -(1 << 53)..=1 << 53;
 
 /// Returns the problems of the parameters of a Solution.
@@ -21,7 +21,7 @@ pub fn parameters(
 ) -> impl Iterator<Item = Problem> + '_ {
     let many = (parameters.len() > PARAMETERS).then_some(Problem::Parameters(parameters.len()));
     let patterns = parameters.values().take(PARAMETERS);
-    let is_much = is_much(patterns.filter_map(|it| it.pattern.as_deref()));
+    let is_much = is_much(patterns.filter_map(|parameter| parameter.pattern.as_deref()));
     let much = is_much.then_some(Problem::Patterns);
     let each = parameters.iter().take(if is_much { 0 } else { PARAMETERS });
     let each = each.flat_map(|(name, parameter)| {
@@ -31,10 +31,11 @@ pub fn parameters(
     many.into_iter().chain(much).chain(each)
 }
 
-/// Whether patterns take long to compile, all together: classes of Unicode cost much before their size counts.
+/// Checks whether compiling all patterns would take too long. Unicode classes are costly before the limit of the
+/// compiled size applies.
 fn is_much<'a>(patterns: impl Iterator<Item = &'a str>) -> bool {
     let (mut weight, mut large) = (0, 0);
-    for pattern in patterns.filter(|it| it.len() <= PATTERN) {
+    for pattern in patterns.filter(|pattern| pattern.len() <= PATTERN) {
         weight += pattern_weight(pattern);
         if weight > PATTERNS_WEIGHT {
             return true;
@@ -44,34 +45,34 @@ fn is_much<'a>(patterns: impl Iterator<Item = &'a str>) -> bool {
     large > PATTERNS_LARGE
 }
 
-/// The reason why a parameter does not take a value. The value itself is not told: it may be nobody's to see.
+/// The reason why a parameter rejects a value. The value itself is not included, since it may be secret.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueProblem {
-    /// The value is of another type.
+    /// The value has another type.
     #[error("is not {0}")]
     Type(&'static str),
-    /// The value is none of those that there are.
+    /// The value is not in the list of allowed values.
     #[error("is not one of the values of `enum`")]
     Other,
     /// The value does not match the pattern.
     #[error("does not match the pattern `{0}`")]
     Pattern(String),
-    /// The value is not what its format says.
+    /// The value does not match its format.
     #[error("is not {}", .0.words())]
     Format(ParameterFormat),
-    /// The value is less than this.
+    /// The value is less than the minimum.
     #[error("is less than {0}")]
     Less(Number),
-    /// The value is more than this.
+    /// The value is greater than the maximum.
     #[error("is more than {0}")]
     More(Number),
 }
 
-/// Whether a parameter takes a value.
+/// Checks whether a parameter accepts a value.
 pub fn check_value(parameter: &Parameter, value: &Value) -> Result<(), ValueProblem> {
     check_type(parameter.kind, value)?;
     let mut values = parameter.values.iter();
-    if !parameter.values.is_empty() && !values.any(|it| is_same(it, value)) {
+    if !parameter.values.is_empty() && !values.any(|allowed| is_same(allowed, value)) {
         return Err(ValueProblem::Other);
     }
     if let (Some(format), Some(text)) = (parameter.format, value.as_str())
@@ -84,17 +85,17 @@ pub fn check_value(parameter: &Parameter, value: &Value) -> Result<(), ValueProb
     {
         return Err(ValueProblem::Pattern(pattern.clone()));
     }
-    // Whole numbers beyond what is exact here are of no type.
-    let bound = |it: &Option<Number>| Some((it.clone()?, it.as_ref()?.as_f64()?));
+    // The type check has already rejected integers that a float cannot represent exactly.
+    let bound = |limit: &Option<Number>| Some((limit.clone()?, limit.as_ref()?.as_f64()?));
     let number = value.as_f64();
     match (number, bound(&parameter.minimum), bound(&parameter.maximum)) {
-        (Some(number), Some((least, it)), _) if number < it => Err(ValueProblem::Less(least)),
-        (Some(number), _, Some((most, it))) if number > it => Err(ValueProblem::More(most)),
+        (Some(number), Some((least, limit)), _) if number < limit => Err(ValueProblem::Less(least)),
+        (Some(number), _, Some((most, limit))) if number > limit => Err(ValueProblem::More(most)),
         _ => Ok(()),
     }
 }
 
-/// Whether two values are equal; numbers are, however they are written.
+/// Checks whether two values are equal. Numbers are equal regardless of their spelling.
 fn is_same(one: &Value, other: &Value) -> bool {
     one == other || one.is_number() && one.as_f64() == other.as_f64()
 }
@@ -104,7 +105,9 @@ fn check_type(kind: ParameterType, value: &Value) -> Result<(), ValueProblem> {
         ParameterType::String => (value.is_string(), "a string"),
         ParameterType::Boolean => (value.is_boolean(), "true or false"),
         ParameterType::Integer => (
-            value.as_i64().is_some_and(|it| INTEGERS.contains(&it)),
+            value
+                .as_i64()
+                .is_some_and(|number| INTEGERS.contains(&number)),
             "a whole number between -2^53 and 2^53",
         ),
         ParameterType::Number => (value.is_number(), "a number"),
@@ -118,7 +121,7 @@ fn check_type(kind: ParameterType, value: &Value) -> Result<(), ValueProblem> {
     }
 }
 
-/// Returns every problem of a parameter itself.
+/// Returns the problems of a parameter's definition.
 fn check(parameter: &Parameter) -> Vec<String> {
     let kind = parameter.kind;
     let mut found = Vec::new();
@@ -144,10 +147,14 @@ fn check(parameter: &Parameter) -> Vec<String> {
     );
     unless(
         kind != ParameterType::Integer
-            || bounds().all(|it| it.as_i64().is_some_and(|it| INTEGERS.contains(&it))),
+            || bounds().all(|bound| {
+                bound
+                    .as_i64()
+                    .is_some_and(|number| INTEGERS.contains(&number))
+            }),
         "has a `minimum` or `maximum` that is not a whole number up to 2^53",
     );
-    let [least, most] = [least, most].map(|it| it.and_then(Number::as_f64));
+    let [least, most] = [least, most].map(|bound| bound.and_then(Number::as_f64));
     unless(
         least.zip(most).is_none_or(|(least, most)| least <= most),
         "has a `minimum` that is greater than its `maximum`",
@@ -184,7 +191,7 @@ fn generate(parameter: &Parameter) -> Option<&'static str> {
     }
 }
 
-/// The default, and each of the values that there are, against the rest.
+/// Checks the default and the allowed values against the rest of the definition.
 fn values(parameter: &Parameter) -> Vec<String> {
     let mut found = Vec::new();
     if let Some(default) = &parameter.default
@@ -199,7 +206,7 @@ fn values(parameter: &Parameter) -> Vec<String> {
     found
 }
 
-/// The pattern, if it is one that is cheap to match (Rust's `regex` is linear, as RE2 is).
+/// Compiles a pattern, if it is within the limits. Like RE2, the crate `regex` matches in linear time.
 fn compiled(pattern: &str) -> Option<Regex> {
     compiled_within(pattern, PATTERN_SIZE)
 }
@@ -271,7 +278,7 @@ mod tests {
             ),
         ] {
             let found = check_value(&parameter(text), &value).err();
-            let found = found.map(|it| it.to_string()).unwrap_or_default();
+            let found = found.map(|problem| problem.to_string()).unwrap_or_default();
             assert!(found.starts_with(words), "{text} {value}: {found}");
             assert_eq!(
                 found.is_empty(),
@@ -357,7 +364,7 @@ mod tests {
         }
     }
 
-    /// That a parameter has this one problem.
+    /// Asserts that a parameter has exactly this problem.
     #[track_caller]
     fn refused(text: &str, words: &str) {
         let found = check(&parameter(text));
@@ -401,7 +408,7 @@ mod tests {
             )
         });
         let many = parameters(&many.collect())
-            .map(|it| it.to_string())
+            .map(|problem| problem.to_string())
             .collect::<Vec<_>>();
         assert_eq!(
             many,
@@ -418,7 +425,7 @@ mod tests {
                 (name, parameter(&text))
             });
             let problems: Vec<String> = parameters(&all.collect())
-                .map(|it| it.to_string())
+                .map(|problem| problem.to_string())
                 .collect();
             problems.len()
         };
@@ -427,7 +434,7 @@ mod tests {
         assert_eq!(of(large, PATTERNS_LARGE + 1), 1);
         assert_eq!(of("^[a-z]+$", PARAMETERS), 0);
         assert_eq!(of(r"^\w+$", PATTERNS_WEIGHT.min(PATTERNS_LARGE)), 0);
-        // None of them is compiled: each takes a second.
+        // None of these is compiled, which would take a second each.
         let folded = format!("(?i){}", r"\W".repeat(500));
         assert_eq!(of(&folded, PARAMETERS), 1);
     }

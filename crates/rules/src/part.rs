@@ -1,5 +1,6 @@
-//! The smallest parts of rights: one verb on one thing. Whether one covers another is decided as Kubernetes decides it
-//! (`pkg/apis/rbac/v1/evaluation_helpers.go`), by looking up the few wider forms that a part can have.
+//! The smallest parts of rights, each one verb on one thing. The rule whether one part covers another is that of
+//! Kubernetes (`pkg/apis/rbac/v1/evaluation_helpers.go`). It is decided by looking up the few wider forms that a part
+//! can have.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
@@ -8,10 +9,11 @@ use schemas::is_cluster_scoped;
 
 use super::reach::Reach;
 
-/// The wildcard for everything of its kind.
+/// The wildcard in rules.
 pub(super) const ALL: &str = "*";
 
-/// A request for a single Namespace counts as a request in that namespace, so these verbs can be granted there.
+/// The verbs on Namespaces that can be granted within a namespace, since a request for a single Namespace counts as a
+/// request in that namespace.
 const NAMESPACE_VERBS: [&str; 4] = ["get", "update", "patch", "delete"];
 
 /// One verb on one resource or path, within a reach.
@@ -22,20 +24,21 @@ pub(super) struct RightPart<'a> {
     pub(super) verb: &'a str,
 }
 
-/// The resource or path that a verb is for.
+/// The resource or path of a verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Thing<'a> {
     Resource {
         group: &'a str,
         resource: Resource<'a>,
-        /// The only object meant; none for all.
+        /// The name of the only object; `None` for all objects.
         name: Option<&'a str>,
     },
-    /// A path of the API server that is no resource; a last `*` is any rest.
+    /// A path of the API server that is not a resource. A trailing `*` matches any rest.
     Url(&'a str),
 }
 
-/// A resource as rules name it. `*` is every resource and subresource, `*/scale` that subresource of each.
+/// A resource as rules name it. `*` is all resources and subresources, and `*/scale` is this subresource of all
+/// resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Resource<'a> {
     pub(super) plural: &'a str,
@@ -56,7 +59,7 @@ impl<'a> Resource<'a> {
         }
     }
 
-    /// Returns the resource itself, and the two that cover it.
+    /// Returns the resource, and the two wildcards that cover it.
     pub(super) fn wider(self) -> [Self; 3] {
         let every = |sub| Self { plural: ALL, sub };
         [self, every(self.sub), every(None)]
@@ -70,7 +73,7 @@ impl fmt::Display for Resource<'_> {
     }
 }
 
-/// Whether a verb on a resource can be granted in a namespace: resources of the whole cluster cannot.
+/// Checks whether a verb on a resource can be granted in a namespace, which is impossible for cluster-scoped resources.
 pub(crate) fn is_in_namespace(group: &str, plural: &str, verb: &str) -> bool {
     if (group, plural) == ("", "namespaces") {
         return verb == ALL || NAMESPACE_VERBS.contains(&verb);
@@ -79,7 +82,7 @@ pub(crate) fn is_in_namespace(group: &str, plural: &str, verb: &str) -> bool {
 }
 
 impl RightPart<'_> {
-    /// Whether a binding with its reach gives it at all.
+    /// Checks whether a binding with this reach grants the part at all.
     pub(super) fn is_granted(&self) -> bool {
         match (self.reach, self.thing) {
             (Reach::Cluster, _) => true,
@@ -94,12 +97,12 @@ impl RightPart<'_> {
     }
 }
 
-/// Parts to look up others in.
+/// An index of held parts.
 pub(super) struct HeldParts<'a> {
     parts: HashSet<RightPart<'a>>,
-    /// The forms in which these have wildcards: nothing wide in other places need be looked up.
+    /// The combinations of wildcards in these parts. Only these combinations have to be looked up.
     forms: HashSet<Form>,
-    /// The beginnings of paths, by verb: none begins with another of the same verb.
+    /// The prefixes of paths by verb, where no prefix begins with another one of the same verb.
     beginnings: BTreeMap<&'a str, BTreeSet<&'a str>>,
 }
 
@@ -125,12 +128,12 @@ impl<'a> HeldParts<'a> {
         }
     }
 
-    /// Whether one of them is this part or a wider one.
+    /// Checks whether the index contains this part or a wider one.
     pub(super) fn covers(&self, part: &RightPart<'a>) -> bool {
         self.parts.contains(part) || self.covers_by_wider(part)
     }
 
-    /// Whether another one of them is wider than this part.
+    /// Checks whether the index contains a wider part than this one.
     pub(super) fn covers_by_wider(&self, part: &RightPart<'a>) -> bool {
         match part.thing {
             Thing::Url(url) => self.covers_url(url, part),
@@ -149,9 +152,10 @@ impl<'a> HeldParts<'a> {
             || self.has_beginning_of(url, ALL, part.verb)
     }
 
-    /// Whether a path with this verb has a beginning of `url`, which is there with the verb `own`.
+    /// Checks whether the prefixes of `verb` include one of `url`. The path itself, held with the verb `own`, does not
+    /// count.
     fn has_beginning_of(&self, url: &str, verb: &str, own: &str) -> bool {
-        // The last one that is not behind it is the only one that it can begin with, since none begins with another.
+        // Since no prefix begins with another, only the last one that is not greater than the path can match.
         let last = self
             .beginnings
             .get(verb)
@@ -165,7 +169,7 @@ fn beginning(url: &str) -> &str {
     url.trim_end_matches(ALL)
 }
 
-/// Returns the texts that begin with no other.
+/// Returns the texts that do not begin with another of these texts.
 fn shortest(sorted: BTreeSet<&str>) -> BTreeSet<&str> {
     let mut last: Option<&str> = None;
     let mut shortest = BTreeSet::new();
@@ -178,7 +182,7 @@ fn shortest(sorted: BTreeSet<&str>) -> BTreeSet<&str> {
     shortest
 }
 
-/// A part of a resource without its texts: its wildcards, and whether it has a subresource and a name.
+/// A part of a resource without its texts, which only has its wildcards and whether it has a subresource and a name.
 type Form = RightPart<'static>;
 
 static SOMEWHERE: Reach = Reach::Namespace(String::new());
@@ -210,7 +214,7 @@ fn form(part: &RightPart<'_>) -> Option<Form> {
     })
 }
 
-/// Returns the one part of this form that covers `part`, if there can be one.
+/// Returns the only part of this form that can cover `part`.
 fn widen<'a>(part: &RightPart<'a>, form: &Form) -> Option<RightPart<'a>> {
     let (
         Thing::Resource {
@@ -229,7 +233,7 @@ fn widen<'a>(part: &RightPart<'a>, form: &Form) -> Option<RightPart<'a>> {
     };
     let or_own = |wildcard: &'static str, own| if wildcard == ALL { ALL } else { own };
     let sub = resource_form.sub.and(resource.sub);
-    // A resource does not cover its own subresources.
+    // A resource does not cover its subresources.
     if sub != resource.sub && resource_form.plural != ALL {
         return None;
     }
@@ -263,7 +267,7 @@ mod tests {
         RightPart { reach, thing, verb }
     }
 
-    /// However many parts are held, one lookup for each form of theirs decides.
+    /// The number of lookups depends only on the number of forms, not on the number of parts.
     #[test]
     fn lookups_are_as_many_as_forms() {
         let here = Reach::Namespace("a".to_owned());

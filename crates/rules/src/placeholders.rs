@@ -1,4 +1,4 @@
-//! The placeholders of an object, compared with what there is to stand for.
+//! Checks of placeholders in objects and values: each one must name an existing image, namespace or parameter.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::{ImagesByName, Problem};
 use crate::limits::{PLACEHOLDER_PROBLEMS, POINTER};
 
-/// The images, parameters and namespaces that placeholders of a Solution can name.
+/// The images and parameters that placeholders of a Solution can name.
 #[derive(Debug)]
 pub struct PlaceholderNames<'a> {
     places: BTreeSet<&'a ImagePlace>,
@@ -20,7 +20,7 @@ pub struct PlaceholderNames<'a> {
 }
 
 impl<'a> PlaceholderNames<'a> {
-    /// The names of a Solution with these images and parameters.
+    /// Creates the names of a Solution with these images and parameters.
     pub fn new(
         images: impl IntoIterator<Item = &'a ImagePlace> + Clone,
         parameters: &'a BTreeMap<ParameterName, Parameter>,
@@ -32,11 +32,15 @@ impl<'a> PlaceholderNames<'a> {
         }
     }
 
-    /// Returns the problems of the placeholders of an object of a set.
+    /// Returns the problems of the placeholders in an object of a set.
     #[must_use]
     pub fn check(&self, document: &Value, set: &ObjectSet) -> Vec<Problem> {
-        let namespaces: BTreeSet<&Namespace> = set.namespaces.iter().map(|it| &it.name).collect();
-        let unknown = |it: &Placeholder| self.unknown(it, &namespaces);
+        let namespaces: BTreeSet<&Namespace> = set
+            .namespaces
+            .iter()
+            .map(|namespace| &namespace.name)
+            .collect();
+        let unknown = |placeholder: &Placeholder| self.unknown(placeholder, &namespaces);
         let found = found(document, &unknown).into_iter();
         found
             .map(|(pointer, words)| Problem::Placeholder(pointer, words))
@@ -51,9 +55,14 @@ impl<'a> PlaceholderNames<'a> {
         release: &ChartRelease,
     ) -> Vec<Problem> {
         const AROUND: &str = "values";
-        let namespaces = release.namespaces.iter().map(|it| &it.name).collect();
-        let unknown = |it: &Placeholder| self.unknown(it, &namespaces);
-        // Values are no object: none of their fields is special.
+        let namespaces = release
+            .namespaces
+            .iter()
+            .map(|namespace| &namespace.name)
+            .collect();
+        let unknown = |placeholder: &Placeholder| self.unknown(placeholder, &namespaces);
+        // Values are not an object, so none of their fields (such as `status` or `kind`) is exempt. Wrapping them in a
+        // field makes the traversal treat all of them alike.
         let document = Value::from_iter([(AROUND, Value::Object(values.clone()))]);
         let found = found(&document, &unknown).into_iter();
         let below = |pointer: String| pointer[1 + AROUND.len()..].to_owned();
@@ -91,7 +100,7 @@ impl<'a> PlaceholderNames<'a> {
     }
 }
 
-/// The places of a document where a placeholder is wrong, each with the first thing that is.
+/// Returns the positions of a document with invalid placeholders, each with its first problem.
 fn found(
     document: &Value,
     unknown: &dyn Fn(&Placeholder) -> Option<String>,
@@ -107,7 +116,7 @@ fn found(
     found
 }
 
-/// The first thing that is wrong with a text.
+/// Returns the first problem of a text.
 fn first(text: &str, unknown: &dyn Fn(&Placeholder) -> Option<String>) -> Option<String> {
     if !text.contains("$(") {
         return None;
@@ -118,7 +127,7 @@ fn first(text: &str, unknown: &dyn Fn(&Placeholder) -> Option<String>) -> Option
     };
     pieces.into_iter().find_map(|piece| match piece {
         placeholder::PlaceholderPiece::Text(_) => None,
-        placeholder::PlaceholderPiece::Placeholder(it) => unknown(&it),
+        placeholder::PlaceholderPiece::Placeholder(placeholder) => unknown(&placeholder),
     })
 }
 

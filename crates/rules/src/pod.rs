@@ -1,6 +1,7 @@
-//! Acts of pods that no namespace holds: those that PodSecurity's level `baseline` refuses in Kubernetes 1.36. See "Pod
-//! Security Standards" (<https://kubernetes.io/docs/concepts/security/pod-security-standards/>). Earlier versions allow
-//! less where a version is named here, and do not look at the hosts of probes and hooks before 1.34.
+//! Effects of pods beyond their namespace: the settings that the PodSecurity level `baseline` rejects in Kubernetes
+//! 1.36. See "Pod Security Standards" (<https://kubernetes.io/docs/concepts/security/pod-security-standards/>). Earlier
+//! versions of Kubernetes reject more where a version is named below, and do not check the hosts of probes and hooks
+//! before 1.34.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +12,7 @@ use serde_json::Value;
 use super::text;
 use crate::limits::POINTER;
 
-/// The capabilities that containers may add: those that container engines give by themselves.
+/// The capabilities that containers may add, which container engines grant by default.
 const CAPABILITIES: [&str; 13] = [
     "AUDIT_WRITE",
     "CHOWN",
@@ -27,25 +28,25 @@ const CAPABILITIES: [&str; 13] = [
     "SETUID",
     "SYS_CHROOT",
 ];
-/// The parameters of the kernel that each pod has for itself.
+/// The kernel parameters that are separate for each pod.
 const SYSCTLS: [&str; 12] = [
     "kernel.shm_rmid_forced",
     "net.ipv4.ip_local_port_range",
     "net.ipv4.ip_unprivileged_port_start",
     "net.ipv4.ping_group_range",
     "net.ipv4.tcp_syncookies",
-    // From 1.27.
+    // Since 1.27.
     "net.ipv4.ip_local_reserved_ports",
-    // From 1.29.
+    // Since 1.29.
     "net.ipv4.tcp_fin_timeout",
     "net.ipv4.tcp_keepalive_intvl",
     "net.ipv4.tcp_keepalive_probes",
     "net.ipv4.tcp_keepalive_time",
-    // From 1.32.
+    // Since 1.32.
     "net.ipv4.tcp_rmem",
     "net.ipv4.tcp_wmem",
 ];
-/// The `SELinux` types of containers; the last from 1.31.
+/// The `SELinux` types of containers. The last one is allowed since 1.31.
 const SELINUX_TYPES: [&str; 5] = [
     "",
     "container_t",
@@ -53,12 +54,12 @@ const SELINUX_TYPES: [&str; 5] = [
     "container_kvm_t",
     "container_engine_t",
 ];
-/// The annotations by which `AppArmor` was chosen for a container before 1.30, and still is.
+/// The prefix of the annotations that selected an `AppArmor` profile before 1.30, and still do.
 const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
-/// The kinds of profiles that a pod may choose.
+/// The types of profiles that a pod may choose.
 const PROFILES: [&str; 2] = ["RuntimeDefault", "Localhost"];
 const CONTAINERS: [&str; 3] = ["/initContainers", "/containers", "/ephemeralContainers"];
-/// The fields in which a container has what its node does for it.
+/// The fields of a container with requests or commands that its node executes.
 const HANDLERS: [&str; 5] = [
     "/livenessProbe",
     "/readinessProbe",
@@ -67,7 +68,8 @@ const HANDLERS: [&str; 5] = [
     "/lifecycle/preStop",
 ];
 
-/// Returns what pods do beyond their namespace, to be read after "its pods". `pod` has their `metadata` and `spec`.
+/// Returns the effects of pods beyond their namespace, as continuations of "its pods". `pod` has their `metadata` and
+/// `spec`.
 #[must_use]
 pub(super) fn beyond_namespace(pod: &Value) -> Vec<String> {
     let spec = pod.get("spec").unwrap_or(&Value::Null);
@@ -82,13 +84,13 @@ pub(super) fn beyond_namespace(pod: &Value) -> Vec<String> {
         }
     }
     for volume in list(spec, "/volumes") {
-        if volume.get("hostPath").is_some_and(|it| !it.is_null()) {
+        if volume.get("hostPath").is_some_and(|path| !path.is_null()) {
             let path = text(volume, "/hostPath/path").unwrap_or_default();
             found.push(format!("reach {} of their node", quoted(path)));
         }
     }
     found.extend(app_armor(pod));
-    // In a user namespace all of /proc is the pod's own (from 1.35).
+    // In a user namespace, /proc contains only the pod's own processes (since 1.35).
     let own_users = spec.get("hostUsers") == Some(&Value::Bool(false));
     found.extend(of_context(spec, own_users));
     for container in CONTAINERS.into_iter().flat_map(|field| list(spec, field)) {
@@ -100,7 +102,7 @@ pub(super) fn beyond_namespace(pod: &Value) -> Vec<String> {
     found
 }
 
-/// Returns what a container takes of its node, or has it do.
+/// Returns the effects of a container's ports, probes and hooks on its node.
 fn of_node(container: &Value) -> Vec<String> {
     let ports = list(container, "/ports").iter();
     let ports = ports.filter_map(|port| port.get("hostPort")?.as_u64());
@@ -114,7 +116,7 @@ fn of_node(container: &Value) -> Vec<String> {
     ports.chain(hosts).collect()
 }
 
-/// Whether an annotation chooses another `AppArmor` profile than a pod may.
+/// Returns the effect of an annotation that selects an `AppArmor` profile that pods may not use.
 fn app_armor(pod: &Value) -> Option<String> {
     let annotations = pod.pointer("/metadata/annotations")?.as_object()?;
     let of_containers = annotations
@@ -128,14 +130,14 @@ fn app_armor(pod: &Value) -> Option<String> {
     other.then(|| "may run without AppArmor".to_owned())
 }
 
-/// Returns what the security context of a pod or a container asks for.
+/// Returns the effects of the security context of a pod or container.
 fn of_context(holder: &Value, own_users: bool) -> Vec<String> {
     let Some(context) = holder.get("securityContext") else {
         return Vec::new();
     };
     let is_true = |place: &str| context.pointer(place) == Some(&Value::Bool(true));
     let is_other = |place: &str, allowed: &[&str]| {
-        text(context, place).is_some_and(|it| !allowed.contains(&it))
+        text(context, place).is_some_and(|value| !allowed.contains(&value))
     };
     let mut found: Vec<String> = [
         (
@@ -170,7 +172,7 @@ fn of_context(holder: &Value, own_users: bool) -> Vec<String> {
     .map(|(_, words)| words.to_owned())
     .collect();
     let sysctls = list(context, "/sysctls").iter();
-    let sysctls = sysctls.map(|it| text(it, "/name").unwrap_or_default());
+    let sysctls = sysctls.map(|sysctl| text(sysctl, "/name").unwrap_or_default());
     let sysctls = sysctls.filter(|name| !SYSCTLS.contains(name));
     found.extend(sysctls.map(|name| format!("set the parameter {} of the kernel", quoted(name))));
     let added = list(context, "/capabilities/add");
@@ -258,7 +260,7 @@ mod tests {
         assert_eq!(found(&spec), expected);
     }
 
-    /// Each place that the standard names, by itself.
+    /// Each setting in the standard, in a separate pod.
     #[test]
     fn every_place_of_the_standard_is_looked_at() {
         let host = json!({"host": "10.0.0.1", "port": 80});

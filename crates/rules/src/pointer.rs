@@ -1,12 +1,13 @@
-//! Where a problem stands: in which of the documents of its file, and at which JSON Pointer (RFC 6901) in it. Words begin
-//! with the field that they are about, and what they begin with is the place unless a problem knows a better one.
+//! The position of a problem: the document in its file, and the JSON Pointer (RFC 6901) in this document. The message
+//! of a problem begins with the field that it is about, from which the position is derived unless the problem has a
+//! more precise one.
 
 use schemas::{ImagePlace, SourceSpec};
 use serde_json::Value;
 
 use super::{Problem, kind_of, text};
 
-/// Returns the JSON Pointer of a field: `/spec/images/0` of `spec.images[0]`.
+/// Returns the JSON Pointer of a field: `/spec/images/0` for `spec.images[0]`.
 #[must_use]
 pub fn field_pointer(field: &str) -> String {
     let names = names(field).into_iter();
@@ -14,7 +15,8 @@ pub fn field_pointer(field: &str) -> String {
     names.flat_map(|name| ["/".to_owned(), name]).collect()
 }
 
-/// The names of the field that words begin with. One in brackets may hold what ends others.
+/// Returns the names in the field at the beginning of a message. A name in brackets may contain characters that end
+/// other names.
 fn names(words: &str) -> Vec<&str> {
     const ENDS: [char; 6] = ['.', '[', ' ', '`', ',', ':'];
     let (mut names, mut rest) = (Vec::new(), words);
@@ -43,7 +45,7 @@ fn names(words: &str) -> Vec<&str> {
     }
 }
 
-/// Returns the JSON Pointer of what a problem of `solution.yaml` is about.
+/// Returns the JSON Pointer of a problem in `solution.yaml`.
 #[must_use]
 pub fn source_pointer(problem: &Problem, spec: &SourceSpec) -> String {
     let images = |places: &[&ImagePlace]| {
@@ -52,8 +54,10 @@ pub fn source_pointer(problem: &Problem, spec: &SourceSpec) -> String {
         listed("/spec/images", last)
     };
     let variable = |name: &str| {
-        let env = spec.operator.iter().flat_map(|it| &it.env);
-        let named = env.enumerate().filter(|(_, it)| it.name == name);
+        let env = spec.operator.iter().flat_map(|operator| &operator.env);
+        let named = env
+            .enumerate()
+            .filter(|(_, variable)| variable.name == name);
         listed("/spec/operator/env", named.last().map(|(index, _)| index))
     };
     match problem {
@@ -72,11 +76,11 @@ pub fn source_pointer(problem: &Problem, spec: &SourceSpec) -> String {
         },
         Problem::Set(name, _) => {
             let mut sets = spec.manifests.iter();
-            listed("/spec/manifests", sets.position(|it| it.name == *name))
+            listed("/spec/manifests", sets.position(|set| set.name == *name))
         }
         Problem::Chart(name, _) => {
             let mut charts = spec.charts.iter();
-            listed("/spec/charts", charts.position(|it| it.name == *name))
+            listed("/spec/charts", charts.position(|chart| chart.name == *name))
         }
         Problem::Charts(_) => "/spec/charts".to_owned(),
         Problem::Parameter(name, _) => format!("/spec/parameters/{name}"),
@@ -88,7 +92,8 @@ fn listed(list: &str, index: Option<usize>) -> String {
     index.map_or_else(|| list.to_owned(), |index| format!("{list}/{index}"))
 }
 
-/// The JSON Pointer of the field that words begin with; one that leads nowhere where they begin with none.
+/// Returns the JSON Pointer of the field at the beginning of a message. If the message does not begin with a field, the
+/// pointer denotes no value.
 fn first_words(words: &str) -> String {
     let words = words.trim_start_matches('`');
     if !words.starts_with('/') {
@@ -99,7 +104,7 @@ fn first_words(words: &str) -> String {
 }
 
 impl Problem {
-    /// Returns the JSON Pointer of what it is about in its own document.
+    /// Returns the JSON Pointer of the problem in its document.
     #[must_use]
     pub fn pointer(&self) -> String {
         let pointer = match self {
@@ -126,7 +131,7 @@ impl Problem {
         pointer.to_owned()
     }
 
-    /// Returns which of the documents of its file it is about, from 0.
+    /// Returns the index of the problem's document in its file.
     #[must_use]
     pub fn document(&self, documents: &[Value]) -> usize {
         let title = match self {

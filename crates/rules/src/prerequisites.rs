@@ -1,4 +1,4 @@
-//! Prerequisites: what a Solution says has to be at a site before it.
+//! Rules for the prerequisites of a Solution, which a site must meet before an import.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use schemas::{KubernetesVersion, Prerequisites, SolutionName, SourceSpec};
 
 use super::Problem;
 
-/// Returns the problems of what this Solution needs.
+/// Returns the problems of the prerequisites of a Solution.
 pub fn prerequisites<'a>(
     solution: &'a SolutionName,
     needed: &'a Prerequisites,
@@ -22,25 +22,26 @@ pub fn prerequisites<'a>(
     });
     let mut seen = BTreeSet::new();
     let each = needed.solutions.iter().take(NEEDED_SOLUTIONS);
-    let each = each.filter_map(move |it| {
-        if it.name == *solution {
+    let each = each.filter_map(move |needed| {
+        if needed.name == *solution {
             return Some(format!(".solutions names {solution}, the Solution itself"));
         }
-        let twice = !seen.insert(&it.name);
-        twice.then(|| format!(".solutions names {} twice", it.name))
+        let twice = !seen.insert(&needed.name);
+        twice.then(|| format!(".solutions names {} twice", needed.name))
     });
     many.chain(each).map(Problem::Prerequisite)
 }
 
-/// Returns the versions of Kubernetes that charts are rendered for and no site may have.
+/// Returns the Kubernetes versions that charts are rendered for, although the prerequisites exclude them.
 pub(crate) fn rendered_outside(spec: &SourceSpec) -> impl Iterator<Item = Problem> + '_ {
     let range = spec.prerequisites.kubernetes.iter();
     range.flat_map(|range| {
-        let outside = |it: &&KubernetesVersion| !range.contains_numbers(it.numbers());
+        let outside = |version: &&KubernetesVersion| !range.contains_numbers(version.numbers());
         let outside = spec.kubernetes.iter().filter(outside);
-        outside.map(move |it| {
-            let words =
-                format!(".kubernetes: charts are rendered for {it}, which is not in `{range}`");
+        outside.map(move |version| {
+            let words = format!(
+                ".kubernetes: charts are rendered for {version}, which is not in `{range}`"
+            );
             Problem::Prerequisite(words)
         })
     })
@@ -56,14 +57,14 @@ mod tests {
         let needed: Prerequisites = yaml::from_slice(text.as_bytes()).unwrap();
         let shop = "shop".parse().unwrap();
         let problems = prerequisites(&shop, &needed);
-        problems.map(|it| it.to_string()).collect()
+        problems.map(|problem| problem.to_string()).collect()
     }
 
     #[test]
     fn what_no_site_could_meet_is_a_problem() {
         let named = |names: &[&str]| {
             let all = names.iter();
-            let all = all.map(|it| format!("{{name: {it}, version: '1'}}"));
+            let all = all.map(|name| format!("{{name: {name}, version: '1'}}"));
             found(&format!(
                 "{{solutions: [{}]}}",
                 all.collect::<Vec<_>>().join(", ")
@@ -78,7 +79,9 @@ mod tests {
             named(&["db", "db"]),
             ["spec.prerequisites.solutions names db twice"]
         );
-        let most: Vec<String> = (0..NEEDED_SOLUTIONS).map(|it| format!("s{it}")).collect();
+        let most: Vec<String> = (0..NEEDED_SOLUTIONS)
+            .map(|number| format!("s{number}"))
+            .collect();
         let mut most: Vec<&str> = most.iter().map(String::as_str).collect();
         assert_eq!(named(&most), [""; 0]);
         most.push("shop");

@@ -1,5 +1,5 @@
-//! Problems of the documents of a Solution, in words that fit an archive as well as what it is made from.
-//! Whoever asked says which file it is about.
+//! Problems of the documents of a Solution. The messages apply to an archive as well as to its source tree. The caller
+//! adds the name of the file.
 
 use std::sync::Arc;
 
@@ -21,228 +21,229 @@ use crate::limits::{
 /// A problem of a document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// Nothing at all.
+    /// The Solution has no content.
     #[error(
         "spec has no images, sets of manifests or charts: a Solution must have at least one of them"
     )]
     Nothing,
-    /// An image that was listed before.
+    /// An image is listed twice.
     #[error("spec.images lists `{0}` twice")]
     ImageTwice(ImagePlace),
-    /// Two images whose directories are one where upper and lower case are the same.
+    /// The directories of two images differ only in case.
     #[error("the directories of images `{0}` and `{1}` differ only in case")]
     ImageCase(ImagePlace, ImagePlace),
-    /// An image whose directory lies inside that of another.
+    /// The directory of an image is inside that of another image.
     #[error("the directory of image `{0}` would be inside that of image `{1}`")]
     ImageInside(ImagePlace, ImagePlace),
-    /// Two images are said to be what one reference means.
+    /// Two images have the same reference.
     #[error("images `{0}` and `{1}` have the same `ref: {2}`; workloads could get either")]
     ReferenceTwice(ImagePlace, ImagePlace, ImageReference),
-    /// The operator's image is not in the Solution.
+    /// The operator's image is not among the images of the Solution.
     #[error("spec.operator.image is `{0}`, which spec.images does not list")]
     OperatorImage(ImagePlace),
-    /// A field with what begins as `$(image:NAME)` and is none.
+    /// A field has an invalid expansion of the form `$(image:NAME)`.
     #[error("{0}: {1}")]
     Expansion(Arc<str>, ExpansionError),
-    /// A field where `$(image:NAME)` names no image.
+    /// A field refers to an unknown image with `$(image:NAME)`.
     #[error("{0}: no image has the name `{1}`")]
     UnknownImage(Arc<str>, ImageName),
-    /// A field where `$(image:NAME)` could be any of so many images.
+    /// A field refers to more than one image with `$(image:NAME)`.
     #[error("{0}: {2} images have the name `{1}`")]
     AmbiguousImage(Arc<str>, ImageName, usize),
-    /// A variable that Kubernetes refuses.
+    /// Kubernetes rejects the name of a variable.
     #[error("spec.operator.env: `{0}` is not a valid variable name")]
     VariableName(String),
-    /// A variable that was given before.
+    /// A variable is set twice.
     #[error("spec.operator.env: `{0}` is set twice")]
     VariableTwice(String),
-    /// A variable with an image that the operator will ask for by its reference, and that will not be there.
+    /// A variable contains the reference of an image that the archive lacks.
     #[error("spec.operator.env.{0} is `{1}`, which is not the `ref` of any image in the archive")]
     RelatedImage(String, String),
-    /// A prerequisite that nobody could meet, or too many of them.
+    /// A prerequisite cannot be met, or there are too many.
     #[error("spec.prerequisites{0}")]
     Prerequisite(String),
-    /// A place in the operator's template with what it has no say in.
+    /// The operator's template sets a field that templates cannot set.
     #[error("spec.operator.template.{0}: {1}")]
     Template(String, String),
-    /// An act beyond their namespace that the template has the operator's pods do.
+    /// The operator's pods have an effect beyond their namespace.
     #[error("spec.operator.template: its pods {0}")]
     TemplateReach(String),
-    /// More bytes in the operator's files than are read.
+    /// The operator's files have too many bytes.
     #[error("the files have {0} bytes; at most {OPERATOR_FILES} are read")]
     FileBytes(u64),
-    /// More definitions than are read.
+    /// There are too many CustomResourceDefinitions.
     #[error("there are {0} CRDs; at most {OPERATOR_DEFINITIONS} are read")]
     Definitions(usize),
-    /// More values in the operator's files than are kept in memory.
+    /// The operator's files contain too many values.
     #[error("the files hold more than {OPERATOR_VALUES} values")]
     Values,
-    /// More text in the operator's files, aliases expanded, than is kept in memory.
+    /// The operator's files contain too much text after aliases are expanded.
     #[error("the files hold more than {OPERATOR_TEXT} bytes of text")]
     Text,
-    /// A definition's file with so many documents instead of one.
+    /// The file of a CustomResourceDefinition does not have exactly one document.
     #[error("holds {0} documents")]
     Documents(usize),
-    /// An `apiVersion` and `kind` instead of a definition's.
+    /// A document is not a CustomResourceDefinition.
     #[error("holds `{0}` `{1}`")]
     NotADefinition(String, String),
-    /// A definition without what the API server requires.
+    /// A CustomResourceDefinition has an invalid field or lacks a required one.
     #[error("{0}")]
     Shape(String),
-    /// A definition with a schema that the API server does not take.
+    /// The API server rejects the schema of a CustomResourceDefinition.
     #[error("{0}")]
     Schema(String),
-    /// A definition for one of Kubernetes' own groups.
+    /// A CustomResourceDefinition uses one of Kubernetes' own groups.
     #[error("spec.group is `{0}`")]
     Group(String),
-    /// A definition with versions that cannot be together.
+    /// The versions of a CustomResourceDefinition conflict with each other.
     #[error("{0}")]
     Versions(String),
-    /// A definition with a name that does not follow from what it defines.
+    /// The name of a CustomResourceDefinition is not PLURAL.GROUP.
     #[error("the name is `{0}`, not `{1}`")]
     DefinitionName(String, String),
-    /// A definition with a name that no object can have.
+    /// The name of a CustomResourceDefinition is not a valid object name.
     #[error("the name `{0}` is not a DNS subdomain")]
     ObjectName(String),
-    /// A definition that needs a webhook, which names one namespace where environments are many.
+    /// A CustomResourceDefinition requires a conversion webhook, which is in one namespace, although there can be many
+    /// environments.
     #[error("spec.conversion names a webhook")]
     Conversion,
-    /// A definition that another file has too.
+    /// Two files define the same custom resource.
     #[error("defines `{0}`, which is also defined in {1}")]
     DefinedTwice(String, String),
-    /// Parts of a definition's metadata that are not applied.
+    /// Parts of a CustomResourceDefinition's metadata are not applied.
     #[error("some of its metadata is not applied: {0}")]
     Withheld(String),
-    /// A document, from 1, with this `apiVersion` and `kind` instead of a role's.
+    /// A document, counted from 1, is not a role.
     #[error("document {0} is `{1}` `{2}`")]
     NotARole(usize, String, String),
-    /// A role, by its document, from 1, with a name that no role can have.
+    /// A document, counted from 1, has an invalid role name.
     #[error("document {0} has no usable name: `{1}`")]
     RoleName(usize, String),
-    /// A role of a kind and name that another has.
+    /// Two roles have the same kind and name.
     #[error("{0} `{1}` occurs twice")]
     RoleTwice(String, String),
-    /// A role that gets its rules from others.
+    /// A role aggregates the rules of other roles.
     #[error("{0}: aggregationRule grants rights that are not in the archive")]
     Aggregated(Arc<str>),
-    /// A role whose rules are no list.
+    /// The rules of a role are not a list.
     #[error("{0}: {1}")]
     Rules(Arc<str>, RuleProblem),
-    /// A role with a rule that the API server does not accept.
+    /// The API server rejects a rule of a role.
     #[error("{0}, {1}")]
     Rule(Arc<str>, RuleProblem),
-    /// Roles whose rules come to more than is written out.
+    /// The rules of all roles expand to too many rights.
     #[error(transparent)]
     Rights(RuleProblem),
-    /// A role whose rule of this number, from 1, has `*` in these fields.
+    /// A rule, counted from 1, uses `*` in these fields.
     #[error("{0}, rule {1}: `*` is used in {2}")]
     Wildcard(Arc<str>, usize, String),
-    /// A role in a namespace whose rule of this number, from 1, grants what only the whole cluster has.
+    /// A rule, counted from 1, grants cluster-scoped resources in a namespace.
     #[error("{0}, rule {1}: {2} are not namespaced")]
     ClusterOnly(Arc<str>, usize, String),
-    /// A role, where it holds, with rights that reach further than they seem to, and how far.
+    /// A role grants dangerous rights: the role, its reach, the rights and their consequence.
     #[error("{0}, {1}: the right to {2} lets it {3}")]
     Dangerous(Arc<str>, &'static str, String, &'static str),
-    /// A document that is no object which can be applied.
+    /// A document is not an object that can be applied.
     #[error("{0}")]
     ObjectShape(String),
-    /// An object that an archive has no business to bring.
+    /// An object is forbidden in archives.
     #[error("{0}")]
     Forbidden(String),
-    /// An object of a kind and name that another file has too.
+    /// Two files contain the same object.
     #[error("is {0} `{1}`, which is also in {2}")]
     ObjectTwice(String, String, String),
-    /// An object of an API that no version of Kubernetes serves which is allowed.
+    /// No allowed version of Kubernetes serves the API of an object.
     #[error("{0}")]
     ApiRemoved(String),
-    /// An object of an API that is deprecated, or removed in some versions.
+    /// The API of an object is deprecated, or removed in some allowed versions.
     #[error("{0}")]
     ApiDeprecated(String),
-    /// A container that a node does not start for the user of its image.
+    /// A node does not start a container because of the user of its image.
     #[error("{0}")]
     RefusedUser(String),
-    /// Containers that nobody asks whether they are ready.
+    /// Containers have no readiness probe.
     #[error("no readiness probe: containers {0}")]
     NoReadiness(String),
-    /// Containers that ask for nothing of their node.
+    /// Containers have no resource requests.
     #[error("no requests: containers {0}")]
     NoRequests(String),
-    /// Rules whose expressions do not tell environments apart.
+    /// The expressions of rules do not select an environment.
     #[error("these rules select the series of all environments: {0}")]
     WideRules(String),
-    /// A dashboard that cannot be read, or is one for all environments.
+    /// A dashboard is invalid, or not specific to its environment.
     #[error("{0}")]
     Dashboard(String),
-    /// One of an object that is made of another document, with the place that it comes from.
+    /// A problem of an object that is generated from another document, with the field that it is generated from.
     #[error("{0}: {1}")]
     OfMade(String, Box<Problem>),
-    /// A text, by its place, with a placeholder that means nothing.
+    /// A text, by its position, has an invalid placeholder.
     #[error("{0}: {1}")]
     Placeholder(String, String),
-    /// A container's image, by its place, that is none of the Solution's.
+    /// A container, by its position, runs an image that is not among the Solution's.
     #[error("{0} is `{1}`, which is not an image of the Solution")]
     MissingImage(String, ImageReference),
-    /// A text, by its place, that names an image which is none of the Solution's.
+    /// A text, by its position, names an image that is not among the Solution's.
     #[error("{0} names `{1}`, which is not an image of the Solution")]
     MentionedImage(String, ImageReference),
-    /// A text, by its place, that names the repository of one of the Solution's images, and what may be meant.
+    /// A text, by its position, names the repository of an image, with the placeholder that may be intended.
     #[error("{0} names the repository of an image of the Solution, perhaps for `{1}`")]
     MentionedRepository(String, String),
-    /// An image that is named in parts.
+    /// Fields name an image in parts.
     #[error("{}", in_parts(.0))]
     ImageInParts(Box<ImageParts>),
-    /// A text, by its place, that may name a namespace that the site chooses.
+    /// A text, by its position, may name a namespace that the site chooses.
     #[error("{0} has `{written}`, which may mean the namespace `{namespace}`, whose name differs at a site; its placeholder is `{meant}`", written = .1.written, namespace = .1.namespace, meant = .1.meant)]
     MentionedNamespace(String, Box<Unclear>),
-    /// An object whose images or namespaces are not placeholders throughout.
+    /// An object contains images or namespaces without placeholders.
     #[error("names images or namespaces of the Solution literally, not with placeholders")]
     NotCompiled,
-    /// An object of the whole cluster, by its kind, that names a namespace.
+    /// A cluster-scoped object, by its kind, names a namespace.
     #[error("is a {0}, which is cluster-scoped, and names the namespace `{1}`")]
     NamespaceOfCluster(String, String),
-    /// A value that is a variable of clusterctl or envsubst, by its place and its text.
+    /// A value, by its position and text, is an unreplaced variable of clusterctl or envsubst.
     #[error("{0}: `{1}` is a variable that was not replaced")]
     Unreplaced(String, String),
-    /// A set that does not fit to others or to the parameters.
+    /// A set conflicts with other sets, charts or parameters.
     #[error("the set `{0}` {1}")]
     Set(SetName, String),
-    /// A chart that does not fit to others or to sets.
+    /// A chart conflicts with other charts or sets.
     #[error("the chart `{0}` {1}")]
     Chart(ReleaseName, String),
-    /// More charts than are read.
+    /// There are too many charts.
     #[error("there are {0} charts; at most {CHARTS} are read")]
     Charts(usize),
-    /// A place in the values of a chart where a placeholder is wrong.
+    /// A value of a chart, by its position, has an invalid placeholder.
     #[error("{0}: {1}")]
     ValuesPlaceholder(String, String),
-    /// A parameter that cannot be what it says.
+    /// The definition of a parameter is invalid.
     #[error("the parameter `{0}` {1}")]
     Parameter(ParameterName, String),
-    /// More parameters than are read.
+    /// There are too many parameters.
     #[error("spec.parameters has {0} parameters; at most {PARAMETERS} are read")]
     Parameters(usize),
-    /// Patterns of parameters that take long to compile.
+    /// The patterns of parameters take too long to compile.
     #[error(
         "the patterns in spec.parameters are too large: at most {PATTERNS_LARGE} may compile to more than {PATTERN_SMALL} bytes, and together they may have at most {PATTERNS_WEIGHT} Unicode classes"
     )]
     Patterns,
-    /// More bytes in the files of objects than are read.
+    /// The files of objects have too many bytes.
     #[error("the files have {0} bytes; at most {OBJECT_FILES} are read")]
     ObjectBytes(u64),
-    /// More objects than are read.
+    /// There are too many objects.
     #[error("there are {0} objects; at most {OBJECTS} are read")]
     Objects(usize),
-    /// More values in the objects than are kept in memory.
+    /// The objects contain too many values.
     #[error("the objects hold more than {OBJECT_VALUES} values")]
     ObjectValues,
-    /// More text in the objects, aliases expanded, than is kept in memory.
+    /// The objects contain too much text after aliases are expanded.
     #[error("the objects hold more than {OBJECT_TEXT} bytes of text")]
     ObjectText,
 }
 
 impl Problem {
-    /// Returns the finding of an archive with this problem. None where archives are accepted with it: only what is
-    /// packed now must be without.
+    /// Returns the finding for an archive with this problem. Returns `None` if existing archives with it are accepted,
+    /// and only packing rejects it.
     #[must_use]
     pub fn finding(&self) -> Option<&'static FindingInfo> {
         Some(match self {
@@ -308,7 +309,7 @@ impl Problem {
         })
     }
 
-    /// Returns the finding of a source tree with this problem.
+    /// Returns the finding for a source tree with this problem.
     #[must_use]
     pub fn source_finding(&self) -> &'static FindingInfo {
         match (self.finding(), self) {
@@ -320,7 +321,7 @@ impl Problem {
     }
 }
 
-/// Returns the words for an image that is named in parts: with its fields, since there is no one text to look for.
+/// Returns the message for an image in parts. It lists the fields, because no single text contains the reference.
 fn in_parts(parts: &ImageParts) -> String {
     let ImageParts {
         path,

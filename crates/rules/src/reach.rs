@@ -1,4 +1,4 @@
-//! The reach of a right.
+//! The reach of a right: one namespace or the whole cluster.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub enum Reach {
 }
 
 impl Reach {
-    /// Returns where a binding gives what it gives; none if the object is no binding.
+    /// Returns the reach of the rights that a binding grants, or `None` for other objects.
     pub(super) fn of(binding: &Value) -> Option<Self> {
         match (group_of(binding), kind_of(binding).1) {
             (RBAC, "ClusterRoleBinding") => Some(Self::Cluster),

@@ -1,4 +1,4 @@
-//! One right: verbs on one resource or path, within a reach.
+//! A right: verbs on one resource or path, within a reach.
 
 use std::collections::BTreeSet;
 
@@ -39,13 +39,13 @@ pub(super) enum Things {
 }
 
 impl Right {
-    /// Returns the reach in which it holds.
+    /// Returns the reach of the right.
     #[must_use]
     pub fn reach(&self) -> &Reach {
         &self.reach
     }
 
-    /// Returns the parts of the right, each a verb on one resource or path.
+    /// Returns the parts of the right, each with one verb on one resource or path.
     pub(super) fn parts(&self) -> impl Iterator<Item = RightPart<'_>> {
         let things: Vec<Thing<'_>> = match &self.object {
             Things::Url(url) => vec![Thing::Url(url)],

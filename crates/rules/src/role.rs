@@ -1,5 +1,5 @@
-//! The documents of `role.yaml`: Role and `ClusterRole` (`rbac.authorization.k8s.io/v1`), each of a name of its own, and
-//! what their rules grant.
+//! Rules for the documents of `role.yaml`: Role and `ClusterRole` (`rbac.authorization.k8s.io/v1`) with unique names,
+//! and findings about the rights that they grant.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use super::part::is_in_namespace;
 use super::rule::{Cost, RoleRule, rules};
 use super::{Danger, Problem, Reach, When, kind_of, rights, text};
 
-/// Whether a document is a role that clusters take.
+/// Checks whether a document is a role of the served API version.
 pub(crate) fn is_role(document: &Value) -> bool {
     let (api_version, kind) = kind_of(document);
     api_version == "rbac.authorization.k8s.io/v1" && matches!(kind, "Role" | "ClusterRole")
 }
 
-/// Returns the problems of what the documents are and what they are called.
+/// Returns the problems of the kinds and names of the documents.
 fn identify_roles(documents: &[Value]) -> impl Iterator<Item = Problem> {
     let mut names = BTreeSet::new();
     documents
@@ -43,7 +43,7 @@ fn identify_roles(documents: &[Value]) -> impl Iterator<Item = Problem> {
         })
 }
 
-/// Roles are named by any segment of a path (`ValidatePathSegmentName` of the API server).
+/// Checks the name of a role, which can be any path segment (`ValidatePathSegmentName` of the API server).
 fn is_name(name: &str) -> bool {
     !name.is_empty()
         && name.len() <= 253
@@ -53,26 +53,26 @@ fn is_name(name: &str) -> bool {
         && !name.chars().any(char::is_control)
 }
 
-/// Whether a role has the rules of others, which are not in the archive.
+/// Checks whether a role aggregates the rules of other roles, which are not in the archive.
 pub(super) fn aggregates(role: &Value) -> bool {
     role.get("aggregationRule")
         .is_some_and(|rule| !rule.is_null())
 }
 
-/// A judge of roles.
+/// The check of the roles of one operator.
 struct RoleCheck<'a> {
-    /// The cluster-scoped resources that the Solution defines itself.
+    /// The cluster-scoped resources that the Solution defines.
     own: BTreeSet<(&'a str, &'a str)>,
     scope: OperatorScope,
 }
 
-/// Returns every problem of the roles of an operator that has this scope and brings these definitions.
+/// Returns the problems of the roles of an operator with this scope and these CustomResourceDefinitions.
 pub fn roles<'a>(
     documents: &[Value],
     definitions: impl Iterator<Item = &'a Value>,
     scope: OperatorScope,
 ) -> Vec<Problem> {
-    // As far as they can be read.
+    // Rules that cannot be read are reported below.
     let readable = documents.iter().filter_map(|role| rules(role).ok());
     if let Err(problem) = Cost::of(readable.flatten().flatten()).check() {
         return vec![Problem::Rights(problem)];
@@ -112,12 +112,12 @@ impl RoleCheck<'_> {
         problems.extend(dangers(role, &reach, &place));
     }
 
-    /// Returns the reach in which the import binds a role.
+    /// Returns the reach with which an import binds a role.
     fn reach(&self, role: &Value) -> Reach {
         if self.scope == OperatorScope::Cluster && text(role, "/kind") == Some("ClusterRole") {
             Reach::Cluster
         } else {
-            // Which one, the site decides.
+            // The site chooses the namespace.
             Reach::Namespace(String::new())
         }
     }
@@ -153,7 +153,7 @@ impl RoleCheck<'_> {
         problems.extend(urls.into_iter().chain(lost).map(nowhere));
     }
 
-    /// Whether the rule names this resource in groups that have it for the whole cluster only.
+    /// Checks whether a rule grants a resource that is cluster-scoped in one of its groups.
     fn grants_nothing(&self, rule: &RoleRule<'_>, resource: &str) -> bool {
         let plural = resource.split('/').next().unwrap_or_default();
         let is_lost = |group: &str, verb: &str| {
@@ -165,9 +165,10 @@ impl RoleCheck<'_> {
     }
 }
 
-/// Each danger once, with the rights that it comes from. Dangers of shared namespaces are for the site to see.
+/// Returns each danger once, with the rights that it results from. Dangers of shared namespaces are not reported here,
+/// because they depend on the site.
 fn dangers(role: &Value, reach: &Reach, place: &Arc<str>) -> impl Iterator<Item = Problem> {
-    // What is wrong with the rules was said.
+    // Invalid rules have already been reported.
     let rights = rights(role, reach).unwrap_or_default();
     let mut found: Vec<(&'static Danger, Vec<String>)> = Vec::new();
     for right in &rights {

@@ -1,5 +1,4 @@
-//! The rules of a Role or `ClusterRole` (`rbac.authorization.k8s.io/v1`), their lists taken apart, and what the API server
-//! would not accept of them.
+//! The rules of a Role or `ClusterRole` (`rbac.authorization.k8s.io/v1`), parsed and validated as in the API server.
 
 use std::borrow::Borrow;
 
@@ -16,21 +15,21 @@ const FIELDS: [&str; 5] = [
     "nonResourceURLs",
 ];
 
-/// The reason why the rules of a role say nothing that can be relied on.
+/// The reason why the rules of a role cannot be interpreted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RuleProblem {
-    /// The field `rules` is something else.
+    /// The field `rules` is not a list.
     #[error("`rules` is not a list")]
     NotAList,
-    /// A rule is not what the API server accepts.
+    /// The API server rejects a rule.
     #[error("rule {number}: {problem}")]
     Rule {
-        /// The place of the rule, counted from one.
+        /// The position of the rule, counted from 1.
         number: usize,
-        /// The problem with the rule.
+        /// The problem of the rule.
         problem: String,
     },
-    /// Written out, the rules are more than [`RIGHTS`] rights or [`RIGHTS_TEXT`] bytes.
+    /// The rules expand to more than [`RIGHTS`] rights or [`RIGHTS_TEXT`] bytes.
     #[error(
         "the rules expand to more than {RIGHTS} rights or {RIGHTS_TEXT} bytes when each verb is written out for each resource"
     )]
@@ -42,12 +41,12 @@ pub(crate) struct RoleRule<'a> {
     pub(crate) groups: Vec<&'a str>,
     pub(crate) resources: Vec<&'a str>,
     pub(crate) verbs: Vec<&'a str>,
-    /// The only objects meant; all when empty.
+    /// The names of the only objects that the rule grants; empty for all objects.
     pub(crate) names: Vec<&'a str>,
     pub(crate) urls: Vec<&'a str>,
 }
 
-/// The rules of a role, each for itself; a role without any grants nothing.
+/// Returns the rules of a role, each with its own result. A role without rules grants nothing.
 pub(crate) fn rules(
     role: &Value,
 ) -> Result<impl Iterator<Item = Result<RoleRule<'_>, RuleProblem>>, RuleProblem> {
@@ -83,7 +82,7 @@ impl<'a> RoleRule<'a> {
             .map_or(Ok(rule), |problem| Err(problem.to_owned()))
     }
 
-    /// Returns a fault that the API server would not accept.
+    /// Returns the reason why the API server rejects the rule.
     fn incomplete(&self, in_namespace: bool) -> Option<&'static str> {
         let resources = !self.groups.is_empty() || !self.resources.is_empty();
         if self.verbs.is_empty() {
@@ -109,7 +108,8 @@ fn strings<'a>(rule: &'a Value, field: &str) -> Result<Vec<&'a str>, String> {
         .ok_or_else(|| format!("`{field}` is not a list of strings"))
 }
 
-/// The number and size of parts when each verb is written out for each resource, found without writing anything out.
+/// The number and size of the rights that rules expand to, with each verb for each resource. It is computed without
+/// expanding them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Cost {
     parts: usize,
@@ -117,7 +117,7 @@ pub(crate) struct Cost {
 }
 
 impl Cost {
-    /// The cost of rules.
+    /// Returns the cost of rules.
     pub(crate) fn of<'a>(rules: impl IntoIterator<Item = impl Borrow<RoleRule<'a>>>) -> Self {
         let mut cost = Self::default();
         for rule in rules {
@@ -149,7 +149,7 @@ impl Cost {
         }
     }
 
-    /// Whether it is more than is written out.
+    /// Checks the cost against the limits.
     pub(crate) fn check(self) -> Result<(), RuleProblem> {
         if self.parts > RIGHTS || self.text > RIGHTS_TEXT {
             return Err(RuleProblem::TooMany);
@@ -202,7 +202,7 @@ mod tests {
         );
     }
 
-    /// Found by computing: a hundred million rights are not written out to be counted.
+    /// The number is computed, because a hundred million rights cannot be expanded to count them.
     #[test]
     fn what_multiplies_is_refused_before_it_is_written_out() {
         let wide = json!({"apiGroups": [""], "resources": many(10_000), "verbs": many(10_000)});

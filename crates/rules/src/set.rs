@@ -1,4 +1,4 @@
-//! Lists of rights: taken out of roles, merged, compared.
+//! Lists of rights: [`rights`] expands a role, [`merge`] reduces a list, and [`compare`] compares two lists.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,12 +9,17 @@ use super::reach::Reach;
 use super::right::{Right, Things};
 use super::rule::{Cost, RoleRule, RuleProblem, rules};
 
-/// The prefix of the labels of a `ClusterRole` whose rights go to everybody who has another one.
+/// The prefix of the labels by which a `ClusterRole` adds its rights to another one.
 pub const AGGREGATE_TO: &str = "rbac.authorization.k8s.io/aggregate-to-";
 
-/// Returns the rights that a role's rules give when bound with this reach: a Role has its namespace, a `ClusterRole` a
-/// namespace by a RoleBinding and the whole cluster by a ClusterRoleBinding. What gives nothing with this reach
-/// (resources of the whole cluster and paths, in a namespace) is left out. The list is as [`merge`] makes it.
+/// Returns the rights that the rules of a role grant when bound with this reach: a Role in its namespace, a
+/// `ClusterRole` in a namespace by a RoleBinding or in the whole cluster by a ClusterRoleBinding. Rules without effect
+/// in this reach (cluster-scoped resources and paths in a namespace) are left out. The result is merged as by
+/// [`merge`].
+///
+/// # Errors
+///
+/// Fails if a rule is invalid, or if the rules exceed the limits for rights.
 pub fn rights(role: &Value, reach: &Reach) -> Result<Vec<Right>, RuleProblem> {
     let rules: Vec<RoleRule<'_>> = rules(role)?.collect::<Result<_, _>>()?;
     Cost::of(&rules).check()?;
@@ -26,22 +31,22 @@ pub fn rights(role: &Value, reach: &Reach) -> Result<Vec<Right>, RuleProblem> {
     Ok(without_covered(parts))
 }
 
-/// Returns the rights in the fewest entries: sorted, those of one object in one, without what a wider one covers.
+/// Returns the rights in the fewest entries: sorted, combined by object, and without rights that a wider one covers.
 #[must_use]
 pub fn merge(rights: &[Right]) -> Vec<Right> {
     without_covered(rights.iter().flat_map(Right::parts).collect())
 }
 
-/// The difference of two lists of rights.
+/// The difference between two lists of rights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RightsDifference {
-    /// The rights that only the second gives.
+    /// The rights that only the second list grants.
     pub gained: Vec<Right>,
-    /// The rights that only the first gave.
+    /// The rights that only the first list grants.
     pub lost: Vec<Right>,
 }
 
-/// Compares two lists of rights. What a wider right of the other list covers is neither gained nor lost.
+/// Compares two lists of rights. A right that a wider right of the other list covers is neither gained nor lost.
 #[must_use]
 pub fn compare(before: &[Right], after: &[Right]) -> RightsDifference {
     RightsDifference {
@@ -50,7 +55,7 @@ pub fn compare(before: &[Right], after: &[Right]) -> RightsDifference {
     }
 }
 
-/// The names of the ClusterRoles whose holders get this one's rights too, by its labels: `view`, `edit`, `admin`.
+/// Returns the names of the ClusterRoles that a role adds its rights to, by its labels: `view`, `edit`, `admin`.
 #[must_use]
 pub fn aggregates_to(role: &Value) -> Vec<&str> {
     let labels = role.pointer("/metadata/labels").and_then(Value::as_object);
@@ -62,14 +67,14 @@ pub fn aggregates_to(role: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Returns the rights that the first gives and the second does not.
+/// Returns the rights that the first list grants and the second does not.
 fn beyond(rights: &[Right], others: &[Right]) -> Vec<Right> {
     let held = HeldParts::new(others.iter().flat_map(Right::parts));
     let parts = rights.iter().flat_map(Right::parts);
     without_covered(parts.filter(|part| !held.covers(part)).collect())
 }
 
-/// Every verb of a rule with each of its things.
+/// Returns each verb of a rule with each of its resources and paths.
 fn parts<'a>(rule: &'a RoleRule<'_>, reach: &'a Reach) -> impl Iterator<Item = RightPart<'a>> {
     let names = match rule.names.as_slice() {
         [] => vec![None],
@@ -101,7 +106,7 @@ fn without_covered(parts: BTreeSet<RightPart<'_>>) -> Vec<Right> {
     by_object(kept)
 }
 
-/// Joins parts into one right for all verbs of a thing, and one for all names with the same verbs.
+/// Combines parts into one right for all verbs of a thing, and for all names with the same verbs.
 fn by_object<'a>(parts: impl Iterator<Item = RightPart<'a>>) -> Vec<Right> {
     let mut verbs: BTreeMap<(&Reach, Thing<'_>), BTreeSet<&str>> = BTreeMap::new();
     for part in parts {
@@ -163,7 +168,7 @@ mod tests {
         Reach::Namespace("prod".to_owned())
     }
 
-    /// The rights of one rule of a `ClusterRole`.
+    /// Returns the rights of one rule of a `ClusterRole`.
     fn of(rule: &Value, reach: &Reach) -> Vec<Right> {
         rights(&json!({"kind": "ClusterRole", "rules": [rule]}), reach).unwrap()
     }
@@ -312,7 +317,7 @@ mod tests {
         assert!(aggregates_to(&json!({})).is_empty());
     }
 
-    /// Each verb of each resource once, and nothing else; each part has so many wider forms, and no more are looked up.
+    /// The work is proportional to the number of parts, because each part has a fixed number of wider forms.
     #[test]
     fn the_work_is_that_of_the_parts() {
         let many = |letter: &str, count| -> Vec<String> {

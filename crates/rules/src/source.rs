@@ -1,4 +1,4 @@
-//! Checks of what an archive is to be made from: nothing is packed that would be refused.
+//! Checks of `solution.yaml`, so that packing never creates an archive that validation rejects.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use schemas::{ImagePlace, ImageReference, Operator, SolutionName, SourceImage, S
 
 use super::{Problem, images, operator, prerequisites};
 
-/// Returns all that is wrong with `solution.yaml` of a Solution, as far as it can be told without its images.
+/// Returns the problems of `solution.yaml`, as far as they are known without reading the images.
 #[must_use]
 pub fn check_source(solution: &SolutionName, spec: &SourceSpec) -> Vec<Problem> {
     let SourceSpec {
@@ -21,7 +21,7 @@ pub fn check_source(solution: &SolutionName, spec: &SourceSpec) -> Vec<Problem> 
     let none = none.then_some(Problem::Nothing).into_iter();
     let of_images = images::repeated(&places).chain(images::overlapping(&places));
     let of_operator = operator.iter();
-    let of_operator = of_operator.flat_map(|it| operator::operator(it, &places));
+    let of_operator = of_operator.flat_map(|operator| operator::operator(operator, &places));
     let needed = prerequisites::prerequisites(solution, &spec.prerequisites);
     let needed = needed.chain(prerequisites::rendered_outside(spec));
     let problems = none.chain(of_images).chain(of_operator).chain(needed);
@@ -33,8 +33,8 @@ pub fn check_source(solution: &SolutionName, spec: &SourceSpec) -> Vec<Problem> 
     problems.chain(of_references).collect()
 }
 
-/// Returns all that is wrong with the references of images; if they are those of all images, with what their operator
-/// asks for too.
+/// Returns the problems of the references of images. `operator` is checked against them, and is `None` if not all
+/// references are known.
 pub fn check_references<'a>(
     operator: Option<&Operator>,
     references: impl Iterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
@@ -44,7 +44,7 @@ pub fn check_references<'a>(
         .map(|(_, reference)| reference.as_str())
         .collect();
     let operator = operator.iter();
-    let related = operator.flat_map(|it| operator::related_images(it, &references));
+    let related = operator.flat_map(|operator| operator::related_images(operator, &references));
     ambiguous.chain(related).collect()
 }
 
@@ -74,7 +74,7 @@ mod tests {
         one(&check(&images.join(", "), operator))
     }
 
-    /// The words of the only problem.
+    /// Returns the message of the only problem.
     fn one(problems: &[Problem]) -> String {
         let [problem] = problems else {
             panic!("{problems:?}");
@@ -94,7 +94,7 @@ mod tests {
         };
         let apart = [app.clone(), image("app", "2", ""), image("app2", "1", "")];
         assert_eq!(check(&apart.join(", "), ""), []);
-        let nothing = check("", "").into_iter().map(|it| it.to_string());
+        let nothing = check("", "").into_iter().map(|problem| problem.to_string());
         assert_eq!(
             nothing.collect::<Vec<_>>(),
             [
@@ -119,7 +119,7 @@ mod tests {
         }
     }
 
-    /// The same of a Solution without images and operator.
+    /// Returns the problems of a Solution without images and operator.
     fn imageless(spec: &str) -> Vec<Problem> {
         check_text(&format!(
             "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: SolutionSource\nmetadata: {{name: demo}}\nspec: {{version: 1.0.0{spec}}}\n"
@@ -218,7 +218,7 @@ mod tests {
             one(&with("quay.io/app:2")),
             "spec.operator.env.RELATED_IMAGE_A is `quay.io/app:2`, which is not the `ref` of any image in the archive"
         );
-        // What the source of another image knows, nobody knows yet.
+        // The source of another image may define this reference, which is unknown before the image is read.
         let unknown = format!("{image}, {{name: other, tag: '1', source: 'oci:y'}}");
         let operator = ", env: [{name: RELATED_IMAGE_A, value: 'quay.io/app:2'}]";
         assert_eq!(check(&unknown, operator), []);

@@ -1,5 +1,5 @@
-//! Programs that may start others: the images of pods whose ServiceAccount may create pods. Which images they start may be
-//! compiled into them, where no object names it.
+//! Images of pods that can start other pods, because their ServiceAccount may create pods. They may contain the
+//! references of the images that they start in their code, which no object shows.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,12 @@ use serde_json::Value;
 use crate::groups::RBAC;
 use crate::{Reach, accounts, rights};
 
-/// The ClusterRoles of every cluster whose holders may create pods.
+/// The built-in ClusterRoles with the right to create pods.
 const BUILT_IN: [&str; 3] = ["admin", "cluster-admin", "edit"];
 
-/// Returns the images, as they are written, of pods that may create pods by the roles among the same objects. Namespaces
-/// are not compared: a ServiceAccount counts if one of its name anywhere has the right.
+/// Returns the images, as they are written, of pods whose ServiceAccount may create pods by the roles and bindings
+/// among the same objects. Namespaces are not compared: an account has the right if an account with the same name has
+/// it in any namespace.
 pub fn starters<'a>(objects: impl Iterator<Item = &'a Value> + Clone) -> BTreeSet<&'a str> {
     let text = |object: &'a Value, pointer| manifests::text(object, pointer);
     let is_of = |object: &'a Value, kinds: [&str; 2]| {
@@ -25,7 +26,7 @@ pub fn starters<'a>(objects: impl Iterator<Item = &'a Value> + Clone) -> BTreeSe
     let roles = objects.clone();
     let roles = roles.filter(|object| is_of(object, ["Role", "ClusterRole"]));
     let makes_pods = |role: &&Value| {
-        // One that cannot be understood, the API server does not take.
+        // The API server rejects a role that cannot be interpreted.
         let rights = rights(role, &Reach::Cluster).unwrap_or_default();
         rights.iter().any(crate::Right::makes_pods)
     };
@@ -43,9 +44,13 @@ pub fn starters<'a>(objects: impl Iterator<Item = &'a Value> + Clone) -> BTreeSe
         ])
     });
     let subjects = bindings.flat_map(|binding| manifests::list(binding, "/subjects"));
-    let holders = subjects.filter(|it| text(it, "/kind") == "ServiceAccount");
-    let holders: BTreeSet<&str> = holders.map(|it| text(it, "/name")).collect();
-    let pods = objects.filter(|object| accounts(object).iter().any(|it| holders.contains(it)));
+    let holders = subjects.filter(|subject| text(subject, "/kind") == "ServiceAccount");
+    let holders: BTreeSet<&str> = holders.map(|subject| text(subject, "/name")).collect();
+    let pods = objects.filter(|object| {
+        accounts(object)
+            .iter()
+            .any(|account| holders.contains(account))
+    });
     pods.flat_map(manifests::pod_images).collect()
 }
 
@@ -81,7 +86,7 @@ mod tests {
             binding("ClusterRoleBinding", "ClusterRole", "jobs", "controller"),
             binding("RoleBinding", "Role", "pods", "runner"),
             binding("RoleBinding", "ClusterRole", "edit", "editor"),
-            // A Role of this name is another one.
+            // A Role with this name is another role than the ClusterRole.
             binding("RoleBinding", "Role", "jobs", "other"),
             binding("RoleBinding", "Role", "reader", "reader"),
             pod("controller"),
@@ -91,7 +96,7 @@ mod tests {
             pod("reader"),
             pod("default"),
         ];
-        let expected = ["controller", "editor", "runner"].map(|it| format!("r.test/{it}:1"));
+        let expected = ["controller", "editor", "runner"].map(|name| format!("r.test/{name}:1"));
         assert!(starters(objects.iter()).into_iter().eq(expected.iter()));
     }
 }

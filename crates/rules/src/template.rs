@@ -1,5 +1,5 @@
-//! `spec.operator.template`: it may say everything about the operator's pods but what an import sets, and what it says is
-//! found nowhere else.
+//! Rules for `spec.operator.template`. It may define everything about the operator's pods except for the fields that an
+//! import sets, and the fields that are defined elsewhere in `spec.operator`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,19 +25,19 @@ pub const OF_PODS: [&str; 7] = [
     "serviceAccount",
     "serviceAccountName",
 ];
-/// Fields of the operator's container that stand in `spec.operator`, or that an import sets.
+/// The fields of the operator's container that `spec.operator` defines, or that an import sets.
 const OF_OWN: [&str; 3] = ["args", "command", "imagePullPolicy"];
 
-/// Lists of containers, each with what tells two elements apart.
+/// The lists of a container that an import merges, each with the key of its elements.
 const LISTS: [(&str, &str); 3] = [
     ("env", "/name"),
     ("ports", "/containerPort"),
     ("volumeMounts", "/mountPath"),
 ];
-/// The most pods that the API server takes.
+/// The API server's limit for replicas.
 const REPLICAS: u32 = i32::MAX.unsigned_abs();
 
-/// Returns a problem for everything in the template that an import would not do.
+/// Returns the problems of the template's fields that an import cannot apply.
 pub(crate) fn template(operator: &Operator) -> impl Iterator<Item = Problem> {
     let template = operator.template.iter();
     template.flat_map(|template| {
@@ -50,7 +50,7 @@ pub(crate) fn template(operator: &Operator) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// Returns what the template asks for beyond the namespace: the site is told of it too.
+/// Returns the effects of the operator's pods beyond their namespace, which a site must accept.
 pub fn template_reach(operator: &Operator) -> impl Iterator<Item = Problem> {
     let pods = operator.template.iter();
     let pods = pods.map(|OperatorTemplate { metadata, spec, .. }| {
@@ -60,7 +60,7 @@ pub fn template_reach(operator: &Operator) -> impl Iterator<Item = Problem> {
         .map(Problem::TemplateReach)
 }
 
-/// Whether an import sets this label of the operator's pods itself.
+/// Checks whether an import sets this label of the operator's pods.
 #[must_use]
 pub fn is_set_label(name: &str) -> bool {
     let own = [OperatorTemplate::SELECTOR, OperatorTemplate::MANAGED_BY];
@@ -90,12 +90,15 @@ impl TemplateJudge {
     }
 
     fn replicas(&mut self, template: &OperatorTemplate) {
-        if template.replicas.is_some_and(|it| it.get() > REPLICAS) {
+        if template
+            .replicas
+            .is_some_and(|replicas| replicas.get() > REPLICAS)
+        {
             self.add("replicas", &format!("is more than {REPLICAS}"));
         }
     }
 
-    /// Checks for items that have no name, or another's: an import joins lists by it.
+    /// Checks that items have unique names, since an import merges lists by name.
     fn names(&mut self, template: &OperatorTemplate) {
         for fields in [&["containers", "initContainers"][..], &["volumes"]] {
             let mut known = BTreeSet::new();
@@ -165,21 +168,21 @@ impl TemplateJudge {
         }
     }
 
-    /// Any container.
+    /// Checks any container.
     fn container(&mut self, place: &str, container: &Value) {
         if let Some(image) = container.get("image") {
             self.image(&format!("{place}.image"), image);
         }
         self.lists(place, container);
         let is = |field: &str| container.pointer(field) == Some(&Value::Bool(true));
-        // Who is privileged escalates anyway.
+        // A privileged container can escalate its privileges in any case.
         if is("/securityContext/allowPrivilegeEscalation") && !is("/securityContext/privileged") {
             let place = format!("{place}.securityContext.allowPrivilegeEscalation");
             self.add(&place, "is not allowed for operators");
         }
     }
 
-    /// The lists of a container that an import joins with its own.
+    /// Checks the lists of a container that an import merges with its own.
     fn lists(&mut self, place: &str, container: &Value) {
         for (field, key) in LISTS {
             let Some(value) = container.get(field) else {
@@ -188,7 +191,7 @@ impl TemplateJudge {
             let place = format!("{place}.{field}");
             let items = value
                 .as_array()
-                .filter(|it| it.iter().all(Value::is_object));
+                .filter(|items| items.iter().all(Value::is_object));
             let Some(items) = items else {
                 self.add(&place, "is not a list of objects");
                 continue;
@@ -205,7 +208,7 @@ impl TemplateJudge {
                         &format!("has the same `{}` as another item", &key[1..]),
                     );
                 }
-                let is = |field: &str| item.get(field).is_some_and(|it| !it.is_null());
+                let is = |field: &str| item.get(field).is_some_and(|value| !value.is_null());
                 if field == "env" && is("value") && is("valueFrom") {
                     self.add(&place, "has both `value` and `valueFrom`");
                 }
@@ -216,10 +219,10 @@ impl TemplateJudge {
         }
     }
 
-    /// An image is one of the Solution's, and nothing else.
+    /// Checks that an image is exactly one of the Solution's images.
     fn image(&mut self, place: &str, image: &Value) {
         let pieces = image.as_str().map(split_expansions);
-        // What is wrong with an expansion is said of every text.
+        // The check of all texts reports invalid expansions.
         if let Some(Err(_)) = pieces {
             return;
         }
@@ -228,7 +231,7 @@ impl TemplateJudge {
         }
     }
 
-    /// The operator's container.
+    /// Checks the operator's container.
     fn own(&mut self, place: &str, container: &Value, operator: &Operator) {
         for field in OF_OWN
             .iter()
@@ -259,7 +262,7 @@ impl TemplateJudge {
     }
 }
 
-/// Sets that the operator waits for in vain.
+/// Returns a problem for each set that the operator needs, but that is not applied at an import.
 #[must_use]
 pub fn template_needs(operator: &Operator, sets: &[ObjectSet]) -> Vec<Problem> {
     let mut judge = TemplateJudge(Vec::new());
@@ -278,7 +281,7 @@ pub fn template_needs(operator: &Operator, sets: &[ObjectSet]) -> Vec<Problem> {
     judge.0
 }
 
-/// ClusterRoles whose names Kubernetes has for its own, of an operator whose roles keep their names.
+/// Returns the ClusterRoles with the name of a built-in role, for an operator whose roles keep their names.
 pub fn kept_names<'a>(
     operator: Option<&Operator>,
     roles: &'a [Value],
@@ -367,7 +370,7 @@ mod tests {
         assert_eq!(found(&template), expected);
     }
 
-    /// An import joins lists by these names, and would lose or mistake what has none.
+    /// An import merges lists by these keys, and could not match elements without one.
     #[test]
     fn what_cannot_be_told_apart_is_refused() {
         let template = json!({
@@ -402,7 +405,7 @@ mod tests {
             "spec.volumes[1]: has the same name `v` as another item",
             "spec.volumes[2]: has no `name`",
         ];
-        let expected = expected.map(|it| format!("spec.operator.template.{it}"));
+        let expected = expected.map(|problem| format!("spec.operator.template.{problem}"));
         assert_eq!(found(&template), expected);
     }
 

@@ -1,4 +1,4 @@
-//! Rights in plain words.
+//! Descriptions of rights in plain English, as plans and findings show them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +8,7 @@ use super::part::{ALL, Resource};
 use super::reach::Reach;
 use super::right::{Right, Things};
 
-/// The words for verbs, in this order: sets of them in one word when all are there.
+/// The words for verbs, in the order of the output. The first entries combine multiple verbs in one word.
 const VERBS: &[(&[&str], &str)] = &[
     (&["get", "list", "watch"], "read"),
     (&["get"], "get"),
@@ -23,7 +23,7 @@ const VERBS: &[(&[&str], &str)] = &[
     (&["deletecollection"], "delete all at once"),
 ];
 
-/// Names of kinds, by group. In lower case they are the plurals of their resources.
+/// The names of kinds by group. In lower case, they are the plurals of their resources.
 const KINDS: &[(&str, &str)] = &[
     ("", "ConfigMaps"),
     ("", "Endpoints"),
@@ -67,7 +67,7 @@ const KINDS: &[(&str, &str)] = &[
     ("storage.k8s.io", "StorageClasses"),
 ];
 
-/// Subresources that are a part of the object.
+/// The subresources that are a part of the object.
 const PARTS: &[(&str, &str)] = &[
     ("approval", "the approval of"),
     ("finalizers", "the finalizers of"),
@@ -77,21 +77,21 @@ const PARTS: &[(&str, &str)] = &[
 ];
 
 impl Right {
-    /// Describes the right without its place: `read all Secrets`.
+    /// Describes the right without its reach: `read all Secrets`.
     #[must_use]
     pub fn what(&self) -> String {
         what(self)
     }
 }
 
-/// Writes the right in plain words.
+/// Formats the right in plain English.
 impl fmt::Display for Right {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write(self, f)
     }
 }
 
-/// The right without its reach.
+/// Returns the description of a right without its reach.
 fn what(right: &Right) -> String {
     match &right.object {
         Things::Url(url) => asking(&right.verbs, url),
@@ -133,7 +133,7 @@ fn is_namespace(group: &str, resource: &str) -> bool {
     group.is_empty() && resource == "namespaces"
 }
 
-/// "All" is said of what is there already, and not of everything.
+/// Checks whether the description includes "all", which is used only for existing objects.
 fn is_counted(verbs: &BTreeSet<String>, resource: &str) -> bool {
     let makes = |verb: &String| verb == "create" || verb == ALL;
     !verbs.iter().any(makes) && !resource.contains(['*', '/'])
@@ -155,7 +155,7 @@ fn verbs(verbs: &BTreeSet<String>) -> String {
     list(&said)
 }
 
-/// A request of the HTTP method that each verb is.
+/// Returns the HTTP requests of the verbs.
 fn asking(verbs: &BTreeSet<String>, url: &str) -> String {
     if verbs.contains(ALL) {
         return format!("send any request to {url}");
@@ -172,7 +172,7 @@ fn things(group: &str, resource: Resource<'_>) -> String {
     };
     match PARTS.iter().find(|(name, _)| *name == sub) {
         Some((_, words)) => format!("{words} {kind}"),
-        // As rules write it.
+        // Other subresources are written as in rules.
         None => in_group(group, &resource.to_string()),
     }
 }
@@ -204,7 +204,7 @@ fn quoted(names: &BTreeSet<String>) -> String {
     list(&names)
 }
 
-/// `a`, `a and b`, `a, b and c`.
+/// Joins words: `a`, `a and b`, `a, b and c`.
 fn list(words: &[&str]) -> String {
     match words {
         [] => String::new(),

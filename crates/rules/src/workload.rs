@@ -1,4 +1,5 @@
-//! Practices of workloads: what their containers lack, and users by which a node does not start them.
+//! Practices for workloads: readiness probes and resource requests of containers, and users that prevent a node from
+//! starting a container.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +10,10 @@ use serde_json::{Map, Value, json};
 
 use crate::{ImagesByName, Problem, group_of, kind_of, text};
 
-/// Containers that a finding names: those of real workloads, and whatever is beyond lacks the same.
+/// The number of containers that a finding names. Further ones have the same problem.
 const NAMED: usize = 5;
 
-/// Judges workloads by the images that they run.
+/// The check of workloads, which knows the images that they run.
 #[derive(Debug)]
 pub struct WorkloadJudge<'a> {
     names: ImagesByName<'a>,
@@ -20,7 +21,7 @@ pub struct WorkloadJudge<'a> {
 }
 
 impl<'a> WorkloadJudge<'a> {
-    /// Takes the images of a Solution, and the users of those that say one; empty for root.
+    /// Creates a check with the images of a Solution, and the users in their configs; an empty user is root.
     pub fn new(
         places: impl IntoIterator<Item = &'a ImagePlace>,
         users: &'a BTreeMap<ImagePlace, String>,
@@ -29,12 +30,12 @@ impl<'a> WorkloadJudge<'a> {
         Self { names, users }
     }
 
-    /// Returns what is better avoided in a workload: a problem for each container that a node refuses, and one of each
+    /// Returns the problems of a workload: one for each container that a node refuses to start, and at most one of each
     /// other kind.
     #[must_use]
     pub fn check(&self, document: &Value) -> Vec<Problem> {
         let specs = pod_specs(document);
-        let Some(pod) = specs.first().and_then(|it| document.pointer(it)) else {
+        let Some(pod) = specs.first().and_then(|pointer| document.pointer(pointer)) else {
             return Vec::new();
         };
         let containers = list(pod, "/containers");
@@ -42,21 +43,21 @@ impl<'a> WorkloadJudge<'a> {
         let runs_on = group_of(document) == "apps";
         let unready = containers
             .iter()
-            .filter(|it| !is_set(it, "/readinessProbe"));
+            .filter(|container| !is_set(container, "/readinessProbe"));
         if runs_on && let Some(names) = names(unready) {
             problems.push(Problem::NoReadiness(names));
         }
         let greedy = containers
             .iter()
-            .filter(|it| !requests(it) && !requests(pod));
+            .filter(|container| !requests(container) && !requests(pod));
         if let Some(names) = names(greedy).filter(|_| kind_of(document).1 != "Pod") {
             problems.push(Problem::NoRequests(names));
         }
         problems
     }
 
-    /// Returns the same of an operator's pods. Where it has no template, there is only the user of its container to be
-    /// told about: nothing else can be said of them.
+    /// Returns the problems of an operator's pods. Without a template, only the user of the operator's container is
+    /// checked, because nothing else can be changed.
     #[must_use]
     pub fn check_operator(&self, operator: &Operator) -> Vec<Problem> {
         let pod = Value::Object(operator_pod(operator));
@@ -69,14 +70,14 @@ impl<'a> WorkloadJudge<'a> {
         };
         let problems = problems.into_iter();
         problems
-            .map(|it| Problem::OfMade(field.to_owned(), Box::new(it)))
+            .map(|problem| Problem::OfMade(field.to_owned(), Box::new(problem)))
             .collect()
     }
 
-    /// Returns why a node does not start a container that is not to be root, and takes the user of this image.
+    /// Returns the reason why a node does not start a container with `runAsNonRoot` that uses the user of this image.
     #[must_use]
     pub fn image_user(&self, container: &str, image: &ImagePlace) -> Option<Problem> {
-        // What is behind the colon is a group.
+        // A group may follow the user after a colon.
         let user = self.users.get(image)?.split(':').next()?;
         let promise = format!("container `{container}` has runAsNonRoot, and image `{image}`");
         let words = match user.parse::<i64>() {
@@ -90,17 +91,17 @@ impl<'a> WorkloadJudge<'a> {
     }
 
     fn refused_users(&self, pod: &Value) -> Vec<Problem> {
-        let problems = promises(pod).filter_map(|it| match it.user {
+        let problems = promises(pod).filter_map(|promise| match promise.user {
             ContainerUser::Root => Some(Problem::RefusedUser(format!(
                 "container `{}` has runAsNonRoot and runAsUser: 0",
-                it.container
+                promise.container
             ))),
-            ContainerUser::OfImage(image) => self.image_user(it.container, self.image(image)?),
+            ContainerUser::OfImage(image) => self.image_user(promise.container, self.image(image)?),
         });
         problems.collect()
     }
 
-    /// The image of the Solution that a container runs.
+    /// Returns the image of the Solution that a container runs.
     fn image(&self, written: &str) -> Option<&ImagePlace> {
         let pieces = split(written).ok()?;
         let [PlaceholderPiece::Placeholder(Placeholder::Image { image, .. })] = pieces.as_slice()
@@ -120,7 +121,7 @@ impl<'a> WorkloadJudge<'a> {
     }
 }
 
-/// A container that is not to be root, and takes the user of its image.
+/// A container with `runAsNonRoot` that uses the user of its image.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NonRootContainer {
     /// The name of the container.
@@ -130,14 +131,14 @@ pub struct NonRootContainer {
 }
 
 impl NonRootContainer {
-    /// Returns those of a workload.
+    /// Returns these containers of a workload.
     pub fn of(workload: &Value) -> impl Iterator<Item = Self> {
         let pod = pod_specs(workload).into_iter().next();
-        let pod = pod.and_then(|it| workload.pointer(&it));
+        let pod = pod.and_then(|pointer| workload.pointer(&pointer));
         let promises = pod.into_iter().flat_map(promises);
-        promises.filter_map(|it| match it.user {
+        promises.filter_map(|promise| match promise.user {
             ContainerUser::OfImage(image) => Some(Self {
-                name: it.container.to_owned(),
+                name: promise.container.to_owned(),
                 image: image.to_owned(),
             }),
             ContainerUser::Root => None,
@@ -145,16 +146,16 @@ impl NonRootContainer {
     }
 }
 
-/// A container's promise not to be root, where a node may find that it is.
+/// A container with `runAsNonRoot` that a node may have to refuse.
 struct NonRootPromise<'v> {
     container: &'v str,
     user: ContainerUser<'v>,
 }
 
-/// The user that a container is started with.
+/// The user that a container starts with.
 enum ContainerUser<'v> {
     Root,
-    /// The user of the image that is written so.
+    /// The user of the image with this reference.
     OfImage(&'v str),
 }
 
@@ -164,13 +165,13 @@ fn promises(pod: &Value) -> impl Iterator<Item = NonRootPromise<'_>> {
     all.filter_map(|container| {
         let field = |name: &str| {
             let pointer = format!("/securityContext/{name}");
-            let own = container.pointer(&pointer).filter(|it| !it.is_null());
+            let own = container.pointer(&pointer).filter(|value| !value.is_null());
             own.or_else(|| pod.pointer(&pointer))
         };
         if field("runAsNonRoot") != Some(&Value::Bool(true)) {
             return None;
         }
-        let user = match field("runAsUser").filter(|it| !it.is_null()) {
+        let user = match field("runAsUser").filter(|user| !user.is_null()) {
             Some(user) if user.as_i64() == Some(0) => ContainerUser::Root,
             Some(_) => return None,
             None => ContainerUser::OfImage(text(container, "/image")?),
@@ -182,7 +183,7 @@ fn promises(pod: &Value) -> impl Iterator<Item = NonRootPromise<'_>> {
     })
 }
 
-/// The specification of an operator's pods, as far as it is judged.
+/// Returns the specification of an operator's pods, as far as it is checked.
 fn operator_pod(operator: &Operator) -> Map<String, Value> {
     let template = operator.template.clone().unwrap_or_default();
     let own = template.own_container().and_then(Value::as_object);
@@ -202,7 +203,9 @@ fn operator_pod(operator: &Operator) -> Map<String, Value> {
     }
     own.insert("securityContext".to_owned(), Value::Object(context));
     let others = template.list("containers").iter();
-    let others = others.filter(|it| !OperatorTemplate::is_own(it)).cloned();
+    let others = others
+        .filter(|container| !OperatorTemplate::is_own(container))
+        .cloned();
     let containers = std::iter::once(Value::Object(own)).chain(others);
     let mut pod = template.spec.clone();
     pod.insert("containers".to_owned(), containers.collect());
@@ -210,23 +213,25 @@ fn operator_pod(operator: &Operator) -> Map<String, Value> {
 }
 
 fn is_set(container: &Value, pointer: &str) -> bool {
-    container.pointer(pointer).is_some_and(|it| !it.is_null())
+    container
+        .pointer(pointer)
+        .is_some_and(|value| !value.is_null())
 }
 
-/// Whether a container, or its pod as a whole, asks for something; a limit is a request where there is none.
+/// Checks whether a container, or a pod as a whole, has requests. A limit implies an equal request.
 fn requests(container: &Value) -> bool {
     let of = |field: &str| container.pointer(field)?.as_object();
     let resources = ["/resources/requests", "/resources/limits"];
     resources
         .into_iter()
         .filter_map(of)
-        .any(|it| !it.is_empty())
+        .any(|resources| !resources.is_empty())
 }
 
-/// The names of containers, none if there are none.
+/// Returns the names of containers, or `None` if there are none.
 fn names<'v>(containers: impl Iterator<Item = &'v Value>) -> Option<String> {
-    let names = containers.map(|it| text(it, "/name").unwrap_or_default());
-    let names: Vec<String> = names.take(NAMED).map(|it| format!("`{it}`")).collect();
+    let names = containers.map(|container| text(container, "/name").unwrap_or_default());
+    let names: Vec<String> = names.take(NAMED).map(|name| format!("`{name}`")).collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 
@@ -236,7 +241,7 @@ mod tests {
 
     use super::*;
 
-    /// What is found of a Deployment with this in its pods and their only container.
+    /// Returns the problems of a Deployment with these fields in its pods and their only container.
     fn found(pod: &Value, container: &Value) -> Vec<String> {
         let users = [
             ("root", ""),
@@ -261,7 +266,7 @@ mod tests {
         merge(&mut spec, pod);
         let deployment = json!({"apiVersion": "apps/v1", "kind": "Deployment", "spec": {"template": {"spec": spec}}});
         let problems = judge.check(&deployment).into_iter();
-        problems.map(|it| it.to_string()).collect()
+        problems.map(|problem| problem.to_string()).collect()
     }
 
     #[test]
@@ -300,7 +305,7 @@ mod tests {
         );
     }
 
-    /// What is found of an operator with this block besides its image.
+    /// Returns the problems of an operator with these fields in addition to its image.
     fn found_of_operator(image: &str, block: &Value) -> Vec<String> {
         let users = BTreeMap::from([
             ("root:1".parse().unwrap(), String::new()),
@@ -314,7 +319,7 @@ mod tests {
         let operator = serde_json::from_value(operator).unwrap();
         let judge = WorkloadJudge::new(users.keys(), &users);
         let problems = judge.check_operator(&operator).into_iter();
-        problems.map(|it| it.to_string()).collect()
+        problems.map(|problem| problem.to_string()).collect()
     }
 
     #[test]
@@ -365,7 +370,7 @@ mod tests {
             "containers": [container("second"), container("third")],
         });
         let found = found(&pod, &json!({}));
-        let refused = found.iter().filter(|it| it.ends_with("runs as root"));
+        let refused = found.iter().filter(|words| words.ends_with("runs as root"));
         assert_eq!(refused.count(), 3, "{found:?}");
     }
 
@@ -379,8 +384,13 @@ mod tests {
                 "no requests: containers `a`"
             ]
         );
-        let many: Vec<Value> = (0..9).map(|it| json!({"name": it.to_string()})).collect();
+        let many: Vec<Value> = (0..9)
+            .map(|number| json!({"name": number.to_string()}))
+            .collect();
         let found = found(&json!({"containers": many}), &json!({}));
-        assert!(found.iter().all(|it| it.ends_with("`3`, `4`")), "{found:?}");
+        assert!(
+            found.iter().all(|words| words.ends_with("`3`, `4`")),
+            "{found:?}"
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! How a definition's versions are converted: `validateCustomResourceConversion`
-//! (`apis/apiextensions/validation/validation.go`), and the functions for webhooks of `k8s.io/apiserver`
+//! Validation of a definition's conversion: `validateCustomResourceConversion`
+//! (`apis/apiextensions/validation/validation.go`), and the functions for webhooks in `k8s.io/apiserver`
 //! (`pkg/util/webhook/validation.go`).
 
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use super::place::{Faults, Place};
 use super::schema::Fields;
 use super::spec::label;
 
-/// Checks the conversion, if there is any.
+/// Checks the conversion, if there is one.
 pub(super) fn check(spec: &Value, faults: &mut Faults) {
     let place = Place::root("spec");
     let place = place.field("conversion");
@@ -19,12 +19,13 @@ pub(super) fn check(spec: &Value, faults: &mut Faults) {
         return;
     };
     let webhook = conversion.fields("webhook");
-    let of_webhook = |field| webhook.is_some_and(|it| it.has(field));
+    let of_webhook = |field| webhook.is_some_and(|webhook| webhook.has(field));
     match conversion.text("strategy") {
         "" => faults.add(&place.field("strategy"), "is missing"),
         "Webhook" => check_webhook(webhook, &place.field("webhook"), faults),
         "None" => {
-            let versions = webhook.map_or(0, |it| it.list("conversionReviewVersions").len());
+            let versions =
+                webhook.map_or(0, |webhook| webhook.list("conversionReviewVersions").len());
             if of_webhook("clientConfig") || versions > 0 {
                 let words = "is only allowed with the strategy Webhook";
                 faults.add(&place.field("webhook"), words);
@@ -39,9 +40,9 @@ pub(super) fn check(spec: &Value, faults: &mut Faults) {
 
 fn check_webhook(webhook: Option<Fields<'_>>, place: &Place<'_>, faults: &mut Faults) {
     let client = place.field("clientConfig");
-    let config = webhook.and_then(|it| it.fields("clientConfig"));
-    let url = config.and_then(|it| it.optional_text("url"));
-    let service = config.and_then(|it| it.fields("service"));
+    let config = webhook.and_then(|webhook| webhook.fields("clientConfig"));
+    let url = config.and_then(|config| config.optional_text("url"));
+    let service = config.and_then(|config| config.fields("service"));
     match (url, service) {
         (Some(url), None) => {
             if let Some(words) = wrong_url(url) {
@@ -54,7 +55,7 @@ fn check_webhook(webhook: Option<Fields<'_>>, place: &Place<'_>, faults: &mut Fa
     let place = place.field("conversionReviewVersions");
     let mut known = BTreeSet::new();
     let versions = webhook.into_iter();
-    let versions = versions.flat_map(|it| it.texts("conversionReviewVersions"));
+    let versions = versions.flat_map(|webhook| webhook.texts("conversionReviewVersions"));
     for (index, version) in versions.enumerate() {
         if known.insert(version) {
             label(version, &place.index(index), faults);
@@ -70,7 +71,7 @@ fn check_webhook(webhook: Option<Fields<'_>>, place: &Place<'_>, faults: &mut Fa
     }
 }
 
-/// Returns why an API server would not call this URL (`ValidateWebhookURL`).
+/// Returns the reason why the API server rejects a URL (`ValidateWebhookURL`).
 fn wrong_url(url: &str) -> Option<&'static str> {
     let scheme = url.split_once(':').map_or("", |(scheme, _)| scheme);
     if !scheme.eq_ignore_ascii_case("https") {
@@ -81,22 +82,24 @@ fn wrong_url(url: &str) -> Option<&'static str> {
         return Some("has no host");
     };
     let host = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
-    let fragment = url.split_once('#').is_some_and(|(_, it)| !it.is_empty());
-    let query = url.split('#').next().and_then(|it| it.split_once('?'));
+    let fragment = url
+        .split_once('#')
+        .is_some_and(|(_, text)| !text.is_empty());
+    let query = url.split('#').next().and_then(|url| url.split_once('?'));
     if host.is_empty() {
         Some("has no host")
     } else if host.contains('@') {
         Some("contains a user name")
-    } else if url.chars().any(|it| it.is_ascii_control()) || host.contains([' ', '"', '<', '>']) {
+    } else if url.chars().any(|c| c.is_ascii_control()) || host.contains([' ', '"', '<', '>']) {
         Some("is not a URL")
-    } else if fragment || query.is_some_and(|(_, it)| !it.is_empty()) {
+    } else if fragment || query.is_some_and(|(_, text)| !text.is_empty()) {
         Some("has a query or a fragment")
     } else {
         None
     }
 }
 
-/// Checks the Service that is called (`ValidateWebhookService`).
+/// Checks the Service of a webhook (`ValidateWebhookService`).
 fn check_service(service: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     for field in ["namespace", "name"] {
         if service.text(field).is_empty() {
@@ -112,12 +115,12 @@ fn check_service(service: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
         return;
     }
     let place = place.field("path");
-    // As the API server does it: whatever the first character is, it belongs to no segment.
+    // As in the API server, the first character is not part of any segment.
     let mut characters = path.chars();
     let first = characters.next();
     let inner = characters.as_str();
     let inner = inner.strip_suffix('/').unwrap_or(inner);
-    let is_segment = |it: &str| it.parse::<KubernetesName>().is_ok();
+    let is_segment = |segment: &str| segment.parse::<KubernetesName>().is_ok();
     if first != Some('/') || !inner.split('/').all(is_segment) {
         let words = format_args!("`{path}` is not an absolute path made of DNS subdomains");
         faults.add(&place, words);

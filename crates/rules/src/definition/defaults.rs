@@ -1,6 +1,6 @@
-//! Defaults: each has only fields that its schema knows, and is a value that the schema allows. Rules in CEL are not asked,
-//! and what a default makes of the metadata of an embedded resource is not looked at. `ValidateDefaults`
-//! (`apiserver/schema/defaulting/validation.go`).
+//! Validation of defaults: each default has only fields that its schema defines, and is a valid value of the schema.
+//! CEL rules are not evaluated, and defaults within the metadata of embedded resources are not checked. The function is
+//! `ValidateDefaults` (`apiserver/schema/defaulting/validation.go`).
 
 use serde_json::Value;
 
@@ -9,12 +9,12 @@ use super::place::{Faults, Place};
 use super::schema::{Fields, META};
 use super::value::ValueJudge;
 
-/// Where a schema stands.
+/// The position of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Where {
-    /// A resource, at the root or embedded.
+    /// A resource: the root or an embedded resource.
     Resource,
-    /// Within the kind, version or metadata of a resource.
+    /// The kind, version or metadata of a resource.
     Metadata,
     Elsewhere,
 }
@@ -29,7 +29,7 @@ impl Where {
     }
 }
 
-/// Checks the defaults in a schema that is otherwise right.
+/// Checks the defaults in a schema that is otherwise valid.
 pub(super) fn check(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     let mut judge = ValueJudge::new();
     check_within(schema, Where::Resource, place, &mut judge, faults);
@@ -55,7 +55,7 @@ fn check_within<'v>(
             faults.add(&place.field("default"), words);
         }
     }
-    // Those below additionalProperties are never judged.
+    // As in the API server, defaults below `additionalProperties` are not checked.
     if let Some(items) = schema.items() {
         let inner = inner(items, around);
         check_within(items, inner, &place.field("items"), judge, faults);
@@ -79,15 +79,15 @@ fn inner(schema: Fields<'_>, around: Where) -> Where {
     }
 }
 
-/// What happens to fields that a schema does not know.
+/// The handling of fields that a schema does not define.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unknown {
     Dropped,
     Kept,
 }
 
-/// Whether a value has only fields that the schema knows, so that nothing would be dropped. `unknown` is what the list around
-/// the value says.
+/// Checks whether the schema defines all fields of a value, so that none is dropped. `unknown` is the handling that the
+/// enclosing list or map defines.
 fn is_known(value: &Value, schema: Option<Fields<'_>>, around: Where, unknown: Unknown) -> bool {
     let unknown = match schema {
         Some(schema) if schema.preserves_unknown_fields() => Unknown::Kept,
@@ -103,12 +103,12 @@ fn is_known(value: &Value, schema: Option<Fields<'_>>, around: Where, unknown: U
     };
     match value {
         Value::Object(map) => map.iter().all(|(name, value)| {
-            let property = schema.and_then(|it| it.property(name));
+            let property = schema.and_then(|schema| schema.property(name));
             if around == Where::Resource && META.contains(&name.as_str()) {
                 true
             } else if property.is_some() {
                 known(value, property, Unknown::Dropped)
-            } else if schema.is_some_and(|it| it.has("additionalProperties")) {
+            } else if schema.is_some_and(|schema| schema.has("additionalProperties")) {
                 let additional = schema.and_then(Fields::additional);
                 known(value, additional, Unknown::Dropped)
             } else {
@@ -117,13 +117,13 @@ fn is_known(value: &Value, schema: Option<Fields<'_>>, around: Where, unknown: U
         }),
         Value::Array(list) => {
             let items = schema.and_then(Fields::items);
-            list.iter().all(|it| known(it, items, unknown))
+            list.iter().all(|item| known(item, items, unknown))
         }
         _ => true,
     }
 }
 
-/// Returns what is wrong with the kind and version of a resource within a value.
+/// Returns the problem of the kind and version of a resource within a value.
 fn wrong_resource(value: &Value, schema: Fields<'_>, around: Where) -> Option<&'static str> {
     match value {
         Value::Object(map) => {
@@ -138,7 +138,7 @@ fn wrong_resource(value: &Value, schema: Fields<'_>, around: Where) -> Option<&'
         Value::Array(list) => {
             let items = schema.items()?;
             let mut list = list.iter();
-            list.find_map(|it| wrong_resource(it, items, Where::of(items)))
+            list.find_map(|item| wrong_resource(item, items, Where::of(items)))
         }
         _ => None,
     }
@@ -151,7 +151,10 @@ fn wrong_kind(resource: Fields<'_>) -> Option<&'static str> {
         Some("is a resource whose apiVersion is missing or wrong")
     } else if !is_label(&kind) {
         Some("is a resource whose kind is missing or wrong")
-    } else if resource.get("metadata").is_some_and(|it| !it.is_object()) {
+    } else if resource
+        .get("metadata")
+        .is_some_and(|metadata| !metadata.is_object())
+    {
         Some("is a resource whose metadata is not a mapping")
     } else {
         None

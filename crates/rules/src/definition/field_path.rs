@@ -1,16 +1,16 @@
-//! Paths to fields within a schema, as rules and lists of selectable fields name them: `.spec.name`, `.labels['a/b']`.
+//! Paths to fields of a schema, as in CEL rules and selectable fields: `.spec.name`, `.labels['a/b']`. The function is
 //! `ValidFieldPath` (`apiserver/schema/cel/validation.go`).
 
 use super::schema::Fields;
 
-/// Whether a path may name a key in brackets.
+/// The permission to write a key in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ArrayNotation {
     Allowed,
     Refused,
 }
 
-/// Finds the schema of the field that a path names.
+/// Returns the schema of the field that a path denotes.
 pub(super) fn find<'v>(
     path: &str,
     schema: Fields<'v>,
@@ -27,7 +27,7 @@ pub(super) fn find<'v>(
             "[" => {
                 let quoted = tokens.next().ok_or("is incomplete")?;
                 let inner = quoted.strip_prefix('\'');
-                let inner = inner.and_then(|it| it.strip_suffix('\''));
+                let inner = inner.and_then(|text| text.strip_suffix('\''));
                 let name = unescape(inner.ok_or("has no text in single quotes in brackets")?)?;
                 if tokens.next() != Some("]") {
                     return Err("has a bracket that is not closed");
@@ -47,7 +47,7 @@ pub(super) fn find<'v>(
 
 const NO_FIELD: &str = "names no field of the schema";
 
-/// The parts of a path: `.`, `[` and `]`, and what stands between them.
+/// The tokens of a path: `.`, `[`, `]`, and the texts between them.
 struct Tokens<'p>(&'p str);
 
 impl<'p> Iterator for Tokens<'p> {
@@ -70,7 +70,7 @@ impl<'p> Iterator for Tokens<'p> {
     }
 }
 
-/// Where a text in single quotes ends.
+/// Returns the length of a text in single quotes.
 fn quoted(text: &str) -> usize {
     let bytes = text.as_bytes();
     let closing = (1..bytes.len()).find(|at| bytes[*at] == b'\'' && bytes[at - 1] != b'\\');
@@ -91,7 +91,7 @@ fn unescape(text: &str) -> Result<String, &'static str> {
                 Some('t') => '\t',
                 Some('v') => '\x0b',
                 Some(itself @ ('\'' | '\\')) => itself,
-                // The API server leaves a single backslash at the end alone.
+                // The API server keeps a single backslash at the end.
                 None => '\\',
                 Some(_) => return Err("has an unknown escape in its quotes"),
             },

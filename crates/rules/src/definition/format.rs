@@ -1,13 +1,13 @@
-//! Formats of texts, as far as they are judged here: those whose rules are the same in every version of the API server, and
-//! small. An address by RFC 5322, a URL, an ISBN or a credit card is taken for one. `k8s.io/kube-openapi`,
-//! `pkg/validation/strfmt`.
+//! Formats of texts in schemas (`k8s.io/kube-openapi`, `pkg/validation/strfmt`). Only formats with short rules that are
+//! equal in all versions of the API server are checked. All texts are accepted for the other formats, such as email
+//! addresses, URLs, ISBNs and credit card numbers.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// Whether the API server would take the text for one of the format; a format that is not known to it means nothing.
+/// Checks whether the API server may accept a text for a format. Unknown formats accept every text.
 pub(super) fn may_be(text: &str, format: &str) -> bool {
     match format.replace('-', "").as_str() {
         "ipv4" => is_v4(text) || (text.contains('.') && is_v6(text)),
@@ -19,7 +19,7 @@ pub(super) fn may_be(text: &str, format: &str) -> bool {
         "uuid5" => is_uuid(text, [b"5", b"89ab"]),
         "hexcolor" => {
             let digits = text.strip_prefix('#').unwrap_or(text);
-            matches!(digits.len(), 3 | 6) && digits.bytes().all(|it| it.is_ascii_hexdigit())
+            matches!(digits.len(), 3 | 6) && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
         }
         "byte" => is_base64(text),
         "date" => is_date(text),
@@ -30,19 +30,19 @@ pub(super) fn may_be(text: &str, format: &str) -> bool {
     }
 }
 
-/// An address whose numbers may have zeros in front of them.
+/// Checks for an IPv4 address, whose numbers may have leading zeros.
 fn is_v4(text: &str) -> bool {
     let numbers = || text.split('.');
-    let is_number = |it: &str| {
-        let digits = !it.is_empty() && it.bytes().all(|it| it.is_ascii_digit());
+    let is_number = |number: &str| {
+        let digits = !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit());
         digits
-            && it.trim_start_matches('0').len() <= 3
-            && it.parse::<u64>().is_ok_and(|it| it < 256)
+            && number.trim_start_matches('0').len() <= 3
+            && number.parse::<u64>().is_ok_and(|value| value < 256)
     };
     text.parse::<Ipv4Addr>().is_ok() || (numbers().count() == 4 && numbers().all(is_number))
 }
 
-/// An address that may end in one of version 4.
+/// Checks for an IPv6 address, which may end in an IPv4 address.
 fn is_v6(text: &str) -> bool {
     match text.rsplit_once(':') {
         Some((front, last)) if last.contains('.') => {
@@ -61,11 +61,11 @@ fn is_cidr(text: &str) -> bool {
         (_, true) => 128,
         _ => return false,
     };
-    let is_number = !bits.is_empty() && bits.bytes().all(|it| it.is_ascii_digit());
+    let is_number = !bits.is_empty() && bits.bytes().all(|byte| byte.is_ascii_digit());
     is_number && bits.parse::<u32>().is_ok_and(|bits| bits <= most)
 }
 
-/// Whether it is a UUID; `begin` has the digits that may begin its third and fourth part, if there is a choice.
+/// Checks for a UUID. `begin` are the allowed first digits of the third and fourth group; empty allows all.
 fn is_uuid(text: &str, begin: [&[u8]; 2]) -> bool {
     let text = text.to_ascii_lowercase();
     let mut rest = text.as_bytes();
@@ -76,8 +76,9 @@ fn is_uuid(text: &str, begin: [&[u8]; 2]) -> bool {
         let Some((digits, others)) = rest.split_at_checked(length) else {
             return false;
         };
-        let choice = part.checked_sub(2).and_then(|it| begin.get(it));
-        let is_one = choice.is_none_or(|it| it.is_empty() || it.contains(&digits[0]));
+        let choice = part.checked_sub(2).and_then(|index| begin.get(index));
+        let is_one =
+            choice.is_none_or(|allowed| allowed.is_empty() || allowed.contains(&digits[0]));
         if !is_one || !digits.iter().all(u8::is_ascii_hexdigit) {
             return false;
         }
@@ -86,10 +87,10 @@ fn is_uuid(text: &str, begin: [&[u8]; 2]) -> bool {
     rest.is_empty()
 }
 
-/// Whether it is Base64 by the standard alphabet, with padding and without line breaks.
+/// Checks for Base64 in the standard alphabet, with padding and without line breaks.
 pub(super) fn is_base64(text: &str) -> bool {
     let digits = text.trim_end_matches('=');
-    let known = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'+' | b'/');
+    let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/');
     !digits.is_empty()
         && text.len().is_multiple_of(4)
         && text.len() - digits.len() <= 2
@@ -99,7 +100,7 @@ pub(super) fn is_base64(text: &str) -> bool {
 fn is_date(text: &str) -> bool {
     let number = |from, to| {
         let digits: &str = text.get(from..to)?;
-        let is_number = digits.bytes().all(|it| it.is_ascii_digit());
+        let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
         is_number.then(|| digits.parse::<u32>().ok()).flatten()
     };
     let dashes = text.len() == 10 && text.as_bytes()[4] == b'-' && text.as_bytes()[7] == b'-';
@@ -121,6 +122,7 @@ fn is_date(text: &str) -> bool {
 
 fn is_date_time(text: &str) -> bool {
     static TIME: LazyLock<Regex> = LazyLock::new(|| {
+        // As in the API server's pattern, the dot before fractions is not escaped.
         let time = r"^([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))$";
         Regex::new(time).expect("the pattern is constant")
     });
@@ -134,14 +136,14 @@ fn is_date_time(text: &str) -> bool {
     is_date(date) && TIME.captures(time).is_some_and(within)
 }
 
-/// Whether it may be a duration: a number and something behind it that may be its unit.
+/// Checks whether a text may be a duration: a number followed by a letter, which may be its unit.
 fn may_be_duration(text: &str) -> bool {
     let mut rest = text.trim_start_matches(['+', '-']);
     if rest == "0" {
         return true;
     }
-    while let Some(at) = rest.find(|it: char| it.is_ascii_digit()) {
-        rest = rest[at..].trim_start_matches(|it: char| it.is_ascii_digit() || it == '.');
+    while let Some(at) = rest.find(|c: char| c.is_ascii_digit()) {
+        rest = rest[at..].trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
         if rest.trim_start().starts_with(char::is_alphabetic) {
             return true;
         }
@@ -149,22 +151,22 @@ fn may_be_duration(text: &str) -> bool {
     false
 }
 
-/// Whether it is a DNS label that begins with a letter (RFC 1035).
+/// Checks for a DNS label that begins with a letter (RFC 1035).
 pub(super) fn is_label(text: &str) -> bool {
-    let inner = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit() || it == b'-';
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     text.len() <= 63
         && text.bytes().all(inner)
-        && text.starts_with(|it: char| it.is_ascii_lowercase())
+        && text.starts_with(|c: char| c.is_ascii_lowercase())
         && !text.ends_with('-')
 }
 
-/// Whether it may be the name of a host: labels of letters, digits, symbols and `-`.
+/// Checks whether a text may be a host name: labels of letters, digits, symbols and `-`.
 fn is_hostname(text: &str) -> bool {
-    let label = |it: &str| {
-        let inner = |it: char| it.is_alphanumeric() || it == '-' || !it.is_ascii();
-        // Marks of ASCII that are symbols to Unicode: `$+<=>^`|~`.
-        let inner = |it: char| inner(it) || "$+<=>^`|~".contains(it);
-        (1..=63).contains(&it.len()) && it.chars().all(inner)
+    let label = |part: &str| {
+        let inner = |c: char| c.is_alphanumeric() || c == '-' || !c.is_ascii();
+        // ASCII characters that are symbols in Unicode.
+        let inner = |c: char| inner(c) || "$+<=>^`|~".contains(c);
+        (1..=63).contains(&part.len()) && part.chars().all(inner)
     };
     text.len() <= 255
         && text.split('.').all(label)
@@ -213,9 +215,13 @@ mod tests {
                 ["7d3c0a0e-0000-4000-c000-000000000000", "7d3c0a0e"],
             ),
         ] {
-            assert_eq!(those.map(|it| may_be(it, format)), [true, true], "{format}");
             assert_eq!(
-                others.map(|it| may_be(it, format)),
+                those.map(|text| may_be(text, format)),
+                [true, true],
+                "{format}"
+            );
+            assert_eq!(
+                others.map(|text| may_be(text, format)),
                 [false, false],
                 "{format}"
             );
@@ -229,6 +235,6 @@ mod tests {
         assert!(["a", "a-1", &longest].into_iter().all(is_label));
         let longer = "a".repeat(64);
         let others = ["", "-a", "1a", "a-", "A", "a.b", &longer];
-        assert_eq!(others.into_iter().find(|it| is_label(it)), None);
+        assert_eq!(others.into_iter().find(|text| is_label(text)), None);
     }
 }

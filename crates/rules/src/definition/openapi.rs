@@ -1,5 +1,5 @@
-//! What the API server allows of a schema beside its structure: which fields, which lists and maps are more than atomic, and
-//! where defaults and rules can be: `ValidateCustomResourceDefinitionOpenAPISchema` and `specStandardValidatorV3`
+//! Validation of a schema apart from its structure: unsupported fields, types of lists and maps, and the positions of
+//! defaults and rules. The functions are `ValidateCustomResourceDefinitionOpenAPISchema` and `specStandardValidatorV3`
 //! (`apis/apiextensions/validation/validation.go`).
 
 use super::place::{Faults, Place};
@@ -7,7 +7,7 @@ use super::schema::{Fields, META};
 use super::validations::{self, RuleScope};
 
 const TYPES: [&str; 6] = ["string", "number", "integer", "boolean", "array", "object"];
-/// Fields of a schema that no definition has; the first three when they are empty too.
+/// The fields of a schema that definitions cannot have. The first three are rejected even if they are empty.
 const UNSUPPORTED: [&str; 5] = [
     "$ref",
     "additionalItems",
@@ -16,16 +16,16 @@ const UNSUPPORTED: [&str; 5] = [
     "patternProperties",
 ];
 
-/// Where a schema stands.
+/// The position of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Standing {
     Root,
-    /// Within the metadata, kind or version of a resource.
+    /// The metadata, kind or version of a resource.
     Metadata,
     Elsewhere,
 }
 
-/// What is known of the schemas around one.
+/// The properties that a schema inherits from the enclosing schemas.
 #[derive(Clone, Copy, Debug)]
 struct Surroundings {
     standing: Standing,
@@ -86,7 +86,7 @@ fn check_within(schema: Fields<'_>, around: Surroundings, place: &Place<'_>, fau
         check_within(property, inner, &properties.key(name), faults);
     }
     if let Some(items) = schema.items() {
-        // Without keys, nothing says which item an old one has become.
+        // Without keys, an item cannot be matched with its old value.
         let has_keys = schema.text("x-kubernetes-list-type") == "map";
         let rules = RuleScope {
             has_old_self: inner.rules.has_old_self && has_keys,
@@ -95,7 +95,7 @@ fn check_within(schema: Fields<'_>, around: Surroundings, place: &Place<'_>, fau
         let inner = Surroundings { rules, ..inner };
         check_within(items, inner, &place.field("items"), faults);
     }
-    // The API server has refused rules in clauses already, with the structure.
+    // The check of the structure already rejects rules in clauses.
     let rules = RuleScope {
         are_compiled: false,
         ..inner.rules
@@ -124,13 +124,13 @@ fn check_fields(schema: Fields<'_>, around: Surroundings, place: &Place<'_>, fau
     }
     let is_set = |field: &&str| match *field {
         "definitions" | "patternProperties" => {
-            let map = schema.get(field).and_then(|it| it.as_object());
+            let map = schema.get(field).and_then(|value| value.as_object());
             map.is_some_and(|map| !map.is_empty())
         }
         _ => schema.has(field),
     };
     let named = ["id", "$schema"].into_iter();
-    let named = named.filter(|it| !schema.text(it).is_empty());
+    let named = named.filter(|field| !schema.text(field).is_empty());
     let unsupported = UNSUPPORTED.into_iter().filter(is_set).chain(named);
     for field in unsupported {
         faults.add(&place.field(field), "is not supported");
@@ -147,7 +147,7 @@ fn check_fields(schema: Fields<'_>, around: Surroundings, place: &Place<'_>, fau
         faults.add(&place.field("x-kubernetes-embedded-resource"), words);
     }
     let additional = schema.get("additionalProperties");
-    let is_true = additional.is_none_or(|it| it.as_bool() == Some(true));
+    let is_true = additional.is_none_or(|value| value.as_bool() == Some(true));
     if schema.has_properties() && !is_true {
         let words = "cannot be combined with properties";
         faults.add(&place.field("additionalProperties"), words);
@@ -211,14 +211,14 @@ fn set(items: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     let list = items.optional_text("x-kubernetes-list-type");
     let map = items.optional_text("x-kubernetes-map-type");
     let field = match items.kind() {
-        "array" if list.is_some_and(|it| it != "atomic") => "x-kubernetes-list-type",
+        "array" if list.is_some_and(|kind| kind != "atomic") => "x-kubernetes-list-type",
         "object" if map != Some("atomic") => "x-kubernetes-map-type",
         _ => return,
     };
     faults.add(&place.field(field), "must be atomic for an item of a set");
 }
 
-/// Checks that the keys of a list that is a map are there in each item (`validateMapListKeysMapSet`).
+/// Checks that each item of a list of type `map` has the keys (`validateMapListKeysMapSet`).
 fn map(schema: Fields<'_>, items: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     let at_keys = place.field("x-kubernetes-list-map-keys");
     let at_items = place.field("items");

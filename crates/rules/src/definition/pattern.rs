@@ -1,5 +1,6 @@
-//! Regular expressions of Go (RE2), in which the patterns of schemas are written: which of them Go reads, and the same in the
-//! syntax of the crate `regex`, whose own differs in both directions. Go's `regexp/syntax`, `parse.go`.
+//! Regular expressions of Go (RE2), in which schemas define patterns. [`translate`] checks that Go accepts a pattern,
+//! and translates it to the syntax of the crate `regex`, which differs in both directions. The rules follow `parse.go`
+//! of Go's `regexp/syntax`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,17 +8,17 @@ use std::sync::{Mutex, PoisonError};
 
 use regex::Regex;
 
-/// The largest number of repetitions. Go's limit.
+/// Go's limit for repetitions.
 const REPETITIONS: u64 = 1000;
-/// Groups within one another. Go's limit.
+/// Go's limit for nested groups.
 const NESTING: usize = 1000;
 
-/// Names of sets of characters that are remembered, in any spelling.
+/// The number of cached names of character classes, in any spelling.
 const KNOWN_SETS: usize = 1000;
 
 type Translated<T> = Result<T, &'static str>;
 
-/// Translates a pattern, if Go reads it.
+/// Translates a pattern, or returns the reason why Go rejects it.
 pub(super) fn translate(pattern: &str) -> Translated<String> {
     let mut reader = Reader {
         rest: pattern,
@@ -36,8 +37,8 @@ pub(super) fn translate(pattern: &str) -> Translated<String> {
     Ok(reader.out)
 }
 
-/// Whether a set of characters has a name that is known. The names are those of Unicode; Go of today has no table that the
-/// crate has not. Each is looked up once, since a file may have a million of them; there are some hundred.
+/// Checks whether a character class has a known name. The names are those of Unicode, and all tables in Go exist in the
+/// crate too. Results are cached, since a file may contain a million classes, but only some hundred different ones.
 fn is_known_set(set: &str) -> bool {
     static KNOWN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -51,14 +52,14 @@ fn is_known_set(set: &str) -> bool {
     is_known
 }
 
-/// What stands before the next part of a pattern.
+/// The element before the next part of a pattern.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Last {
-    /// Nothing that can be repeated.
+    /// No element that can be repeated.
     Nothing,
-    /// Something that can be repeated, and the repetitions within it, multiplied.
+    /// An element that can be repeated, with the product of the repetitions within it.
     Item(u64),
-    /// Something that is repeated, and these repetitions.
+    /// A repeated element, with the product of the repetitions.
     Repeated(u64),
 }
 
@@ -74,11 +75,11 @@ impl Last {
 struct Reader<'p> {
     rest: &'p str,
     out: String,
-    /// The repetitions before each open group, in the group around it.
+    /// The value of `needed` in the enclosing group of each open group.
     groups: Vec<u64>,
     names: BTreeSet<&'p str>,
     last: Last,
-    /// The most repetitions of anything in this group so far.
+    /// The maximal product of repetitions in the current group so far.
     needed: u64,
 }
 
@@ -143,7 +144,7 @@ impl<'p> Reader<'p> {
         taken
     }
 
-    /// Keeps in mind how often the last item is repeated, before another follows.
+    /// Records the repetitions of the last element before another one follows.
     fn note(&mut self) {
         self.needed = self.needed.max(self.last.within());
     }
@@ -158,6 +159,7 @@ impl<'p> Reader<'p> {
         self.item();
     }
 
+    /// Writes an escaped character, so that it has no special meaning in the syntax of the crate.
     fn character(&mut self, character: char) {
         let code = u32::from(character);
         write!(self.out, "\\x{{{code:X}}}").expect("writing to a String");
@@ -179,7 +181,7 @@ impl<'p> Reader<'p> {
             Some(Counts { least, most }) => {
                 let times = most.unwrap_or(least).max(1);
                 let within = times.saturating_mul(within.max(1));
-                if (least >= 2 || most.is_some_and(|it| it >= 2)) && within > REPETITIONS {
+                if (least >= 2 || most.is_some_and(|most| most >= 2)) && within > REPETITIONS {
                     return Err("something is repeated more than 1000 times");
                 }
                 within
@@ -189,14 +191,14 @@ impl<'p> Reader<'p> {
         Ok(())
     }
 
-    /// A group, or flags for the rest of the one around.
+    /// Reads the beginning of a group, or flags for the rest of the current group.
     fn open(&mut self) -> Translated<()> {
         let named = ["(?P<", "(?<"].into_iter();
-        let mut named = named.filter_map(|it| Some((it, self.rest.strip_prefix(it)?)));
+        let mut named = named.filter_map(|prefix| Some((prefix, self.rest.strip_prefix(prefix)?)));
         if let Some((prefix, rest)) = named.next() {
             let end = rest.find('>').ok_or("the name of a group is not closed")?;
             let name = &rest[..end];
-            let is_name = |it: u8| it.is_ascii_alphanumeric() || it == b'_';
+            let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
             if name.is_empty() || !name.bytes().all(is_name) {
                 return Err(
                     "the name of a group has other characters than letters, digits and `_`",
@@ -223,7 +225,7 @@ impl<'p> Reader<'p> {
         if !on
             .bytes()
             .chain(off.bytes())
-            .all(|it| b"imsU".contains(&it))
+            .all(|flag| b"imsU".contains(&flag))
         {
             return Err(wrong);
         }
@@ -234,7 +236,7 @@ impl<'p> Reader<'p> {
         if text != "(?)" {
             self.out.push_str(text);
         }
-        // What is before the flags stays the last item.
+        // Flags do not change the last element.
         if let Last::Repeated(within) = self.last {
             self.last = Last::Item(within);
         }
@@ -259,6 +261,7 @@ impl<'p> Reader<'p> {
                 self.take(2);
                 let same = match kind {
                     b'A' => r"\A",
+                    // Go's word boundary knows only ASCII words.
                     b'b' => r"(?-u:\b)",
                     b'B' => r"\B",
                     _ => r"\z",
@@ -276,7 +279,7 @@ impl<'p> Reader<'p> {
                 if let (true, Last::Repeated(within)) = (text.is_empty(), self.last) {
                     self.last = Last::Item(within);
                 }
-                text.chars().for_each(|it| self.literal(it));
+                text.chars().for_each(|character| self.literal(character));
             }
             _ => {
                 if !self.set(SetPlace::Alone)? {
@@ -289,24 +292,24 @@ impl<'p> Reader<'p> {
         Ok(())
     }
 
-    /// Takes a set of characters with a name, if there is one.
+    /// Reads a named character class, if there is one.
     fn set(&mut self, place: SetPlace) -> Translated<bool> {
         let Some(kind) = self
             .rest
             .strip_prefix('\\')
-            .and_then(|it| it.chars().next())
+            .and_then(|rest| rest.chars().next())
         else {
             return Ok(false);
         };
         if matches!(kind, 'p' | 'P') {
             let rest = &self.rest[2..];
             let length = match rest.chars().next() {
-                Some('{') => rest.find('}').map(|it| it + 1),
+                Some('{') => rest.find('}').map(|end| end + 1),
                 first => first.map(char::len_utf8),
             };
             let length = length.ok_or("a character class has no name")?;
             let text = self.take(2 + length);
-            // Go negates within the braces too.
+            // Go also accepts a negation within the braces.
             let set = match (text.strip_prefix("\\p{^"), text.strip_prefix("\\P{^")) {
                 (Some(name), _) => format!("\\P{{{name}"),
                 (_, Some(name)) => format!("\\p{{{name}"),
@@ -334,7 +337,7 @@ impl<'p> Reader<'p> {
         Ok(true)
     }
 
-    /// Takes a character that is written with a backslash.
+    /// Reads an escaped character.
     fn escaped(&mut self) -> Translated<char> {
         let mut characters = self.rest[1..].chars();
         let first = characters.next().ok_or("ends with a backslash")?;
@@ -348,13 +351,13 @@ impl<'p> Reader<'p> {
             'v' => ('\x0b', 2),
             '0'..='7' => {
                 let digits = self.rest[1..].bytes().take(3);
-                let digits = digits.take_while(|it| matches!(it, b'0'..=b'7'));
+                let digits = digits.take_while(|digit| matches!(digit, b'0'..=b'7'));
                 let digits: Vec<u8> = digits.collect();
                 if first != '0' && digits.len() == 1 {
                     return Err("has a backreference, which is not supported");
                 }
                 let octal = digits.iter();
-                let code = octal.fold(0, |code, it| code * 8 + u32::from(it - b'0'));
+                let code = octal.fold(0, |code, digit| code * 8 + u32::from(digit - b'0'));
                 (char::from_u32(code).ok_or(unknown)?, digits.len() + 1)
             }
             'x' => {
@@ -365,13 +368,13 @@ impl<'p> Reader<'p> {
                 } else {
                     (digits.get(..2).ok_or(unknown)?, 4)
                 };
-                if digits.is_empty() || !digits.bytes().all(|it| it.is_ascii_hexdigit()) {
+                if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
                     return Err(unknown);
                 }
                 let digits = digits.trim_start_matches('0');
                 let code = u32::from_str_radix(if digits.is_empty() { "0" } else { digits }, 16);
                 let code = code.ok().filter(|code| *code <= 0x10_FFFF).ok_or(unknown)?;
-                // A half of a pair of UTF-16 is in no text.
+                // A surrogate does not occur in any text.
                 (char::from_u32(code).unwrap_or('\u{10FFFF}'), length)
             }
             mark if mark.is_ascii() && !mark.is_ascii_alphanumeric() => (mark, 2),
@@ -427,7 +430,7 @@ impl<'p> Reader<'p> {
         Ok(next)
     }
 
-    /// Takes a named class like `[:alpha:]`, if there is one.
+    /// Reads a POSIX class such as `[:alpha:]`, if there is one.
     fn posix(&mut self) -> Translated<bool> {
         const NAMES: [&str; 14] = [
             "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print",
@@ -449,21 +452,21 @@ impl<'p> Reader<'p> {
     }
 }
 
-/// How often something is repeated.
+/// The number of repetitions.
 #[derive(Clone, Copy, Debug)]
 struct Counts {
     least: u64,
     most: Option<u64>,
 }
 
-/// Where a named set of characters stands.
+/// The position of a named character class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SetPlace {
     Alone,
     InClass,
 }
 
-/// The numbers in braces that a text begins with, if they are allowed, and the length of it all; none if the brace is itself.
+/// Returns the repetition in braces at the beginning of a text with its length, or `None` if the brace is a literal.
 fn counts(text: &str) -> Option<(Translated<Counts>, usize)> {
     let end = text.find('}')?;
     let (least, most) = match text[1..end].split_once(',') {
@@ -481,9 +484,9 @@ fn counts(text: &str) -> Option<(Translated<Counts>, usize)> {
     Some((counts, end + 1))
 }
 
-/// The number that a text is; none if it is none as Go sees it.
+/// Returns a number, or `None` if Go does not read the text as a number.
 fn number(text: &str) -> Option<u64> {
-    let is_number = !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let is_number = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
     let has_zero = text.len() > 1 && text.starts_with('0');
     (is_number && !has_zero).then(|| text.parse().unwrap_or(u64::MAX))
 }

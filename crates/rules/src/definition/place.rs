@@ -1,11 +1,12 @@
-//! Places within a definition, and what is wrong there.
+//! Positions within a definition, and the faults that are found there.
 
 use std::fmt;
 
 use crate::Problem;
 use crate::limits::{DEFINITION_FAULTS, POINTER};
 
-/// A place within a document. It is written out only where something is wrong.
+/// A position within a document. It is formatted only for a fault, so that traversing a valid document allocates
+/// nothing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place<'a> {
     above: Option<&'a Self>,
@@ -57,7 +58,7 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// Characters of what is wrong, of those that place and words have together.
+/// The share of a message's characters for the description of the fault. The position takes the rest.
 const WORDS: usize = 100;
 
 fn cut(mut text: String, characters: usize) -> String {
@@ -68,7 +69,7 @@ fn cut(mut text: String, characters: usize) -> String {
     text
 }
 
-/// What is wrong with a part of a definition.
+/// The faults of one kind in a definition. Only the first [`DEFINITION_FAULTS`] are kept, and the others are counted.
 #[derive(Debug)]
 pub(super) struct Faults {
     kind: fn(String) -> Problem,
@@ -94,7 +95,7 @@ impl Faults {
             self.untold += 1;
             return;
         }
-        // A key, or a text in the words, may be as long as the file.
+        // A key, or a text in the description, may be as long as the file.
         let place = cut(place.to_string(), POINTER - WORDS);
         let words = cut(words.to_string(), WORDS);
         self.list.push((self.kind)(format!("{place}: {words}")));

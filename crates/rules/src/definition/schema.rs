@@ -1,24 +1,24 @@
-//! A schema as it stands in a definition. The types of its fields are known to be right (`shape.rs`).
+//! Access to the fields of a schema in a definition, after `shape.rs` has checked their types.
 
 use serde_json::Value;
 
-/// The fields of every resource, which the API server itself knows.
+/// The fields that every resource has, and that the API server defines itself.
 pub(super) const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// A schema, or another mapping of a definition. A field that is null is not there, as for the API server.
+/// A schema, or another mapping of a definition. As in the API server, a field with the value null counts as missing.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'v>(pub(super) &'v Value);
 
 impl<'v> Fields<'v> {
     pub(super) fn get(self, field: &str) -> Option<&'v Value> {
-        self.0.get(field).filter(|it| !it.is_null())
+        self.0.get(field).filter(|value| !value.is_null())
     }
 
     pub(super) fn has(self, field: &str) -> bool {
         self.get(field).is_some()
     }
 
-    /// The text; empty where there is none.
+    /// Returns the text of a field, or an empty text if it is missing.
     pub(super) fn text(self, field: &str) -> &'v str {
         self.optional_text(field).unwrap_or_default()
     }
@@ -46,21 +46,21 @@ impl<'v> Fields<'v> {
 
     pub(super) fn texts(self, field: &str) -> impl Iterator<Item = &'v str> {
         let texts = self.list(field).iter();
-        texts.map(|it| it.as_str().unwrap_or_default())
+        texts.map(|text| text.as_str().unwrap_or_default())
     }
 
     pub(super) fn fields(self, field: &str) -> Option<Self> {
         self.get(field).map(Fields)
     }
 
-    /// The type of the values of a schema; empty where it says none.
+    /// Returns the type of a schema, or an empty text if it has none.
     pub(super) fn kind(self) -> &'v str {
         self.text("type")
     }
 
-    /// The schema of the items of lists.
+    /// Returns the schema of a list's items.
     pub(super) fn items(self) -> Option<Self> {
-        self.fields("items").filter(|it| it.0.is_object())
+        self.fields("items").filter(|items| items.0.is_object())
     }
 
     pub(super) fn properties(self) -> impl Iterator<Item = (&'v str, Self)> {
@@ -78,13 +78,13 @@ impl<'v> Fields<'v> {
         properties?.get(name).map(Fields)
     }
 
-    /// The schema of properties that have no names of their own; none where there is only a yes or no.
+    /// Returns the schema in `additionalProperties`, or `None` if its value is a Boolean.
     pub(super) fn additional(self) -> Option<Self> {
         let schema = self.fields("additionalProperties");
-        schema.filter(|it| it.0.is_object())
+        schema.filter(|schema| schema.0.is_object())
     }
 
-    /// The clauses of `allOf`, `anyOf` or `oneOf`.
+    /// Returns the clauses of `allOf`, `anyOf` or `oneOf`.
     pub(super) fn clauses(self, field: &str) -> impl Iterator<Item = Self> {
         self.list(field).iter().map(Fields)
     }

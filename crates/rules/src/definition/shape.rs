@@ -1,5 +1,5 @@
-//! The types of the fields of a definition, as the API server decodes them (`apiextensions.k8s.io/v1`). A field that is null
-//! is not there; one that nobody knows is passed over. `apis/apiextensions/v1`, `types.go` and `types_jsonschema.go`.
+//! The types of a definition's fields, as the API server decodes them (`apis/apiextensions/v1`, `types.go` and
+//! `types_jsonschema.go`). A field with the value null counts as missing, and unknown fields are ignored.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ enum Shape {
     Text,
     Flag,
     Number,
-    /// An integer of so many bits.
+    /// An integer with this number of bits.
     Integer(u32),
     /// Bytes in Base64.
     Bytes,
@@ -20,9 +20,9 @@ enum Shape {
     List(&'static Shape),
     Map(&'static Shape),
     Fields(&'static [(&'static str, &'static Shape)]),
-    /// Items of lists: a schema or a list of them. Whatever else is there counts as nothing.
+    /// The `items` of a schema: a schema or a list of schemas. Other values are ignored.
     Items,
-    /// A schema, or a yes or no.
+    /// A schema or a Boolean value.
     SchemaOrFlag,
 }
 
@@ -176,12 +176,12 @@ static SCHEMA_FIELDS: &[(&str, &Shape)] = &[
 static SCHEMAS: &Shape = &Shape::List(&SCHEMA);
 static SCHEMA_MAP: &Shape = &Shape::Map(&SCHEMA);
 
-/// Checks the types of all fields of `spec`. A document's nesting has a limit, and so has this.
+/// Checks the types of all fields of `spec`. The recursion is bounded by the limit for nested documents.
 pub(super) fn check(spec: &Value, faults: &mut Faults) {
     SPEC.check(spec, &Place::root("spec"), faults);
 }
 
-/// Whether the API server knows this field of a schema.
+/// Checks whether the API server knows a field of a schema.
 pub(super) fn is_schema_field(field: &str) -> bool {
     SCHEMA_FIELDS.iter().any(|(name, _)| *name == field)
 }
@@ -221,7 +221,8 @@ impl Shape {
             }
             (Self::Integer(bits), Value::Number(number)) => {
                 let number = number.as_i64();
-                let fits = number.is_some_and(|it| *bits == 64 || i32::try_from(it).is_ok());
+                let fits =
+                    number.is_some_and(|number| *bits == 64 || i32::try_from(number).is_ok());
                 if !fits {
                     faults.add(place, format_args!("is not an integer of {bits} bits"));
                 }
@@ -250,7 +251,7 @@ impl Shape {
     }
 }
 
-/// Whether the API server reads bytes from a text: line breaks are left out.
+/// Checks whether the API server decodes a text to bytes, ignoring line breaks.
 fn is_bytes(text: &str) -> bool {
     let text = text.replace(['\r', '\n'], "");
     text.is_empty() || format::is_base64(&text)

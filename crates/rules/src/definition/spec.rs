@@ -1,4 +1,4 @@
-//! The group, the scope, the names and the list of versions of a definition: `validateCustomResourceDefinitionSpec` and
+//! Validation of a definition's group, scope, names and list of versions: `validateCustomResourceDefinitionSpec` and
 //! `ValidateCustomResourceDefinitionNames` (`apis/apiextensions/validation/validation.go`).
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::Problem;
 
 const SPEC: Place<'static> = Place::root("spec");
 
-/// Returns what is wrong with everything but the name of the definition and its conversion.
+/// Returns the problems of a definition's `spec`, apart from its conversion.
 pub(super) fn check(spec: &Value) -> Vec<Problem> {
     let spec = Fields(spec);
     let mut faults = Faults::new(Problem::Shape);
@@ -85,7 +85,7 @@ fn check_names(names: Fields<'_>, faults: &mut Faults) {
     if !kind.is_empty() && kind == names.text("listKind") {
         faults.add(&place.field("listKind"), "must differ from the kind");
     }
-    // Without a name for a list or for one object, both are made from the kind before they are judged.
+    // The API server derives a missing `listKind` and `singular` from the kind before it validates them.
     let made = [
         ("listKind", "List", 63 - "List".len()),
         ("singular", "", 63),
@@ -98,7 +98,7 @@ fn check_names(names: Fields<'_>, faults: &mut Faults) {
     }
 }
 
-/// Checks a name of the kind that begins with a letter.
+/// Checks a name that must be a DNS label and begin with a letter.
 pub(super) fn label(name: &str, place: &Place<'_>, faults: &mut Faults) {
     if !is_label(name) {
         let words = format_args!(
@@ -108,7 +108,7 @@ pub(super) fn label(name: &str, place: &Place<'_>, faults: &mut Faults) {
     }
 }
 
-/// Returns what is wrong with the versions as a list.
+/// Returns the problems of the list of versions as a whole.
 fn together(versions: &[Value]) -> Vec<String> {
     if versions.is_empty() {
         return vec!["spec.versions is missing or empty".to_owned()];
@@ -124,11 +124,13 @@ fn together(versions: &[Value]) -> Vec<String> {
                 let place = SPEC.field("versions");
                 label(name, &place.index(index).field("name"), &mut faults);
                 let words = faults.into_problems().into_iter();
-                problems.extend(words.map(|it| it.to_string()));
+                problems.extend(words.map(|problem| problem.to_string()));
             }
         }
     }
-    let stored = versions.iter().filter(|it| Fields(it).flag("storage"));
+    let stored = versions
+        .iter()
+        .filter(|version| Fields(version).flag("storage"));
     match stored.count() {
         1 => {}
         stored => problems.push(format!("{stored} versions are the storage version")),

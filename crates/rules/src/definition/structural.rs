@@ -1,5 +1,5 @@
-//! Structural schemas: every field has one type, said where the field itself is, and the clauses of `allOf`, `anyOf`, `oneOf`
-//! and `not` restrict values without saying anything about their structure: `ValidateStructural`
+//! Validation of structural schemas: each field has one type, defined at the field itself, and the clauses of `allOf`,
+//! `anyOf`, `oneOf` and `not` restrict values without defining structure. The function is `ValidateStructural`
 //! (`apiserver/schema/validation.go`; the last check is in `complete.go`).
 
 use serde_json::Value;
@@ -9,7 +9,7 @@ use super::place::{Faults, Place};
 use super::schema::Fields;
 use super::shape::is_schema_field;
 
-/// Fields that a clause cannot have, and that are not there when they are empty or false.
+/// The fields that clauses cannot have. A field that is empty or false counts as missing.
 const NOT_IN_CLAUSES: [&str; 7] = [
     "type",
     "title",
@@ -19,12 +19,12 @@ const NOT_IN_CLAUSES: [&str; 7] = [
     "x-kubernetes-embedded-resource",
     "x-kubernetes-int-or-string",
 ];
-/// The same of those that are there when they are empty or false.
+/// The fields that clauses cannot have, even if they are empty or false.
 const NEVER_IN_CLAUSES: [&str; 3] = ["default", "x-kubernetes-list-type", "x-kubernetes-map-type"];
-/// The same of lists, which are not there when they are empty.
+/// The lists that clauses cannot have. An empty list counts as missing.
 const LISTS_NOT_IN_CLAUSES: [&str; 2] = ["x-kubernetes-list-map-keys", "x-kubernetes-validations"];
 
-/// Where a schema stands.
+/// The position of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Level {
     Root,
@@ -35,7 +35,7 @@ enum Level {
 /// Checks the schema of a version.
 pub(super) fn check(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     check_level(schema, Level::Root, place, faults);
-    // The API server compares the clauses of the root alone with what is outside of them.
+    // The API server compares only the clauses of the root with the structure outside of them.
     complete(schema, schema, place, faults);
 }
 
@@ -89,14 +89,14 @@ fn kind(schema: Fields<'_>, level: Level, place: &Place<'_>, faults: &mut Faults
             "x-kubernetes-preserve-unknown-fields",
             "x-kubernetes-embedded-resource",
         ];
-        for other in others.into_iter().filter(|it| schema.flag(it)) {
+        for other in others.into_iter().filter(|field| schema.flag(field)) {
             let words = "cannot be combined with x-kubernetes-int-or-string";
             faults.add(&place.field(other), words);
         }
     }
 }
 
-/// Checks what a resource says of its own kind and metadata, at the root or embedded
+/// Checks the schemas of a resource's kind and metadata, at the root or in an embedded resource
 /// (`validateStructuralMetadataInvariants`).
 fn embedded(schema: Fields<'_>, level: Level, place: &Place<'_>, faults: &mut Faults) {
     let is_resource = level == Level::Root || schema.is_embedded();
@@ -109,7 +109,9 @@ fn embedded(schema: Fields<'_>, level: Level, place: &Place<'_>, faults: &mut Fa
         ("kind", "string"),
         ("metadata", "object"),
     ] {
-        let other = schema.property(name).filter(|it| it.kind() != kind);
+        let other = schema
+            .property(name)
+            .filter(|property| property.kind() != kind);
         if other.is_some() {
             let words = format_args!("must be `{kind}` in this field of a resource");
             faults.add(&properties.key(name).field("type"), words);
@@ -132,14 +134,14 @@ fn says_more_than_names(metadata: Fields<'_>) -> bool {
         ("type" | "default", _) => false,
         ("additionalProperties", value) => !value.is_null(),
         ("properties", Value::Object(map)) => {
-            map.keys().any(|it| it != "name" && it != "generateName")
+            map.keys().any(|key| key != "name" && key != "generateName")
         }
         (field, value) => says_something(field, value),
     });
     others.next().is_some()
 }
 
-/// Whether a field of a schema says something, as the API server keeps it.
+/// Checks whether a field of a schema has a value that the API server keeps.
 fn says_something(field: &str, value: &Value) -> bool {
     match (field, value) {
         (_, Value::Null | Value::Bool(false)) => false,
@@ -169,25 +171,29 @@ fn clauses(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     check_pattern(schema, place, faults);
 }
 
-/// Whether the types in the clauses of `anyOf` are those of integers and texts.
+/// The rule for types in the clauses of `anyOf`: free for the form of integers or texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClauseTypes {
     Checked,
     Free,
 }
 
-/// Checks a clause, which says nothing about structure (`validateNestedValueValidation`).
+/// Checks that a clause does not define structure (`validateNestedValueValidation`).
 fn check_clause(clause: Fields<'_>, types: ClauseTypes, place: &Place<'_>, faults: &mut Faults) {
     let empty = |field: &str| {
         let value = clause.get(field);
-        value.is_none_or(|it| *it == Value::Bool(false) || it.as_str() == Some(""))
+        value.is_none_or(|value| *value == Value::Bool(false) || value.as_str() == Some(""))
     };
-    let fields = NOT_IN_CLAUSES.into_iter().filter(|it| !empty(it));
-    let fields = fields.chain(NEVER_IN_CLAUSES.into_iter().filter(|it| clause.has(it)));
+    let fields = NOT_IN_CLAUSES.into_iter().filter(|field| !empty(field));
+    let fields = fields.chain(
+        NEVER_IN_CLAUSES
+            .into_iter()
+            .filter(|field| clause.has(field)),
+    );
     let lists = LISTS_NOT_IN_CLAUSES.into_iter();
-    let fields = fields.chain(lists.filter(|it| !clause.list(it).is_empty()));
+    let fields = fields.chain(lists.filter(|field| !clause.list(field).is_empty()));
     let additional = clause.get("additionalProperties");
-    let additional = additional.filter(|it| **it != Value::Bool(false));
+    let additional = additional.filter(|value| **value != Value::Bool(false));
     let fields = fields.chain(additional.map(|_| "additionalProperties"));
     for field in fields {
         let words =
@@ -218,7 +224,7 @@ fn check_clause(clause: Fields<'_>, types: ClauseTypes, place: &Place<'_>, fault
     check_pattern(clause, place, faults);
 }
 
-/// Calls this with each clause: its field, its index, itself and its place.
+/// Calls `call` with each clause: its field, its index, the clause, and its position.
 fn for_each_clause<'v>(
     schema: Fields<'v>,
     place: &Place<'_>,
@@ -244,7 +250,8 @@ fn check_pattern(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     }
 }
 
-/// Whether `anyOf` is exactly an integer or a text (`intOrStringAnyOf`): the one place where clauses have types.
+/// Checks whether `anyOf` consists of an integer and a text (`intOrStringAnyOf`), the only form in which clauses have
+/// types.
 fn is_int_or_string(schema: Fields<'_>) -> bool {
     let is = |clause: &Value, kind: &str| {
         let mut fields = clause.as_object().into_iter().flatten();
@@ -255,7 +262,7 @@ fn is_int_or_string(schema: Fields<'_>) -> bool {
     matches!(clauses, [one, other] if is(one, "integer") && is(other, "string"))
 }
 
-/// Checks that what a clause restricts has a structure outside of it (`validateStructuralCompleteness`).
+/// Checks that each field in a clause has a structure outside of the clauses (`validateStructuralCompleteness`).
 fn complete(clauses: Fields<'_>, schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     for_each_clause(clauses, place, |_, _, clause, place| {
         complete_clause(clause, schema, place, faults);

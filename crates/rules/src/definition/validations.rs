@@ -1,6 +1,6 @@
-//! Rules in CEL (`x-kubernetes-validations`): everything but the expressions themselves. Whether they compile, for the types
-//! of the schema, and what they cost, only the API server knows. The end of `ValidateCustomResourceDefinitionOpenAPISchema`
-//! (`apis/apiextensions/validation/validation.go`).
+//! Validation of CEL rules (`x-kubernetes-validations`), except for the expressions themselves. Only the API server
+//! knows whether they compile for the types of the schema, and their cost. The rules follow the end of
+//! `ValidateCustomResourceDefinitionOpenAPISchema` (`apis/apiextensions/validation/validation.go`).
 
 use super::field_path::{ArrayNotation, find};
 use super::place::{Faults, Place};
@@ -13,7 +13,7 @@ const REASONS: [&str; 4] = [
     "FieldValueDuplicate",
 ];
 
-/// Macros of CEL whose first argument is a variable of their own.
+/// The macros of CEL whose first argument declares a variable.
 const MACROS: [&str; 10] = [
     "all",
     "exists",
@@ -27,12 +27,12 @@ const MACROS: [&str; 10] = [
     "sortBy",
 ];
 
-/// What the schemas around one say of its rules.
+/// The properties that the rules of a schema inherit from the enclosing schemas.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RuleScope {
-    /// Whether an old value is known beside the new one, as lists know their items by keys only.
+    /// True if the old value is available in addition to the new one. Lists can match old items only by keys.
     pub(super) has_old_self: bool,
-    /// Whether the API server compiles them. Within clauses it has refused them.
+    /// True if the API server compiles the rules. It has already rejected rules in clauses.
     pub(super) are_compiled: bool,
 }
 
@@ -104,7 +104,7 @@ fn old_self(rule: Fields<'_>, scope: RuleScope, place: &Place<'_>, faults: &mut 
     }
 }
 
-/// Whether CEL has a type for the values of a schema.
+/// Checks whether CEL has a type for the values of a schema.
 fn is_exposed(schema: Fields<'_>) -> bool {
     if schema.is_int_or_string() {
         return true;
@@ -116,7 +116,7 @@ fn is_exposed(schema: Fields<'_>) -> bool {
     }
 }
 
-/// Whether an expression refers to `oldSelf`: not as a field of something, nor as a variable of a macro.
+/// Checks whether an expression uses `oldSelf`, other than as a field of an object or as the variable of a macro.
 fn uses_old_self(expression: &str) -> bool {
     let mut before = [Token::Other; 2];
     let mut tokens = tokens(expression).peekable();
@@ -133,7 +133,7 @@ fn uses_old_self(expression: &str) -> bool {
     false
 }
 
-/// A part of an expression, as far as it matters here.
+/// A token of an expression, as far as the search for `oldSelf` needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Token<'e> {
     Name(&'e str),
@@ -152,17 +152,17 @@ fn tokens(expression: &str) -> impl Iterator<Item = Token<'_>> {
             rest = rest.trim_start();
         }
         let first = rest.chars().next()?;
-        let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let (length, token) = match first {
             '"' | '\'' => (text_length(rest, Escapes::Read), Token::Other),
             '.' => (1, Token::Dot),
             ',' => (1, Token::Comma),
             '(' => (1, Token::Opening),
             _ if is_part(first) => {
-                let end = rest.find(|it| !is_part(it)).unwrap_or(rest.len());
+                let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
                 let (name, after) = rest.split_at(end);
                 let is_prefix = name.len() <= 2
-                    && name.bytes().all(|it| b"rRbB".contains(&it))
+                    && name.bytes().all(|byte| b"rRbB".contains(&byte))
                     && after.starts_with(['"', '\'']);
                 if is_prefix {
                     let escapes = if name.contains(['r', 'R']) {
@@ -182,17 +182,17 @@ fn tokens(expression: &str) -> impl Iterator<Item = Token<'_>> {
     })
 }
 
-/// Whether a backslash in a text means something.
+/// The meaning of backslashes in a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Escapes {
     Read,
     Raw,
 }
 
-/// The length of the text that an expression begins with, quotes included.
+/// Returns the length of the text at the beginning of an expression, with its quotes.
 fn text_length(expression: &str, escapes: Escapes) -> usize {
     let mut triple = ["\"\"\"", "'''"].into_iter();
-    let triple = triple.find(|it| expression.starts_with(it));
+    let triple = triple.find(|quote| expression.starts_with(quote));
     let quote = triple.unwrap_or(&expression[..1]);
     let bytes = expression.as_bytes();
     let mut at = quote.len();

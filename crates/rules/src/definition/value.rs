@@ -1,4 +1,5 @@
-//! Values judged by a schema, as the API server judges a resource: `k8s.io/kube-openapi`, `pkg/validation/validate`.
+//! Validation of values against a schema, as the API server validates a resource (`k8s.io/kube-openapi`,
+//! `pkg/validation/validate`).
 
 use std::collections::BTreeMap;
 
@@ -10,16 +11,16 @@ use super::pattern;
 use super::schema::Fields;
 use crate::limits::{DEFAULT_PATTERN, DEFAULT_STEPS};
 
-/// The largest number up to which every integer is a number of its own.
+/// The largest number up to which a float represents each integer exactly.
 const EXACT: f64 = 9_007_199_254_740_991.0;
-/// Steps that a pattern takes to compile.
+/// The number of steps that are charged for compiling a pattern.
 const PATTERN_STEPS: usize = 2000;
 
-/// Judges values, for so many steps and no longer: whatever remains is not judged.
+/// A validator with a limited number of steps. After the last step, all values are accepted.
 #[derive(Debug)]
 pub(super) struct ValueJudge<'v> {
     steps: usize,
-    /// The patterns that were compiled; none for one that the crate cannot.
+    /// The compiled patterns, with `None` for patterns that the crate `regex` cannot compile.
     patterns: BTreeMap<&'v str, Option<Regex>>,
 }
 
@@ -31,12 +32,12 @@ impl<'v> ValueJudge<'v> {
         }
     }
 
-    /// Returns what of a value a schema does not allow, if anything is known.
+    /// Returns the reason why the schema rejects a value.
     pub(super) fn refusal(&mut self, value: &Value, schema: Fields<'v>) -> Option<String> {
         self.check(value, schema, Nesting::Structure).err()
     }
 
-    /// Spends steps. Without any left, everything is allowed.
+    /// Spends steps, and returns false if none are left.
     fn spend(&mut self, steps: usize) -> bool {
         self.steps = self.steps.saturating_sub(steps);
         self.steps > 0
@@ -48,7 +49,7 @@ impl<'v> ValueJudge<'v> {
             return Ok(());
         }
         has_type(value, schema)?;
-        if !choices.is_empty() && !choices.iter().any(|it| is_choice(value, it)) {
+        if !choices.is_empty() && !choices.iter().any(|choice| is_choice(value, choice)) {
             return Err("is not one of the values of enum".to_owned());
         }
         if value.is_null() {
@@ -67,11 +68,11 @@ impl<'v> ValueJudge<'v> {
     fn clauses(&mut self, value: &Value, schema: Fields<'v>) -> Result<(), String> {
         let any = schema.list("anyOf");
         let mut allows = |clause: Fields<'v>| self.check(value, clause, Nesting::Clause).is_ok();
-        if !any.is_empty() && !any.iter().any(|it| allows(Fields(it))) {
+        if !any.is_empty() && !any.iter().any(|clause| allows(Fields(clause))) {
             return Err("matches no clause of anyOf".to_owned());
         }
         let one = schema.list("oneOf");
-        if !one.is_empty() && one.iter().filter(|it| allows(Fields(it))).count() != 1 {
+        if !one.is_empty() && one.iter().filter(|clause| allows(Fields(clause))).count() != 1 {
             return Err("does not match exactly one clause of oneOf".to_owned());
         }
         if schema.not().is_some_and(&mut allows) && self.spend(0) {
@@ -110,7 +111,7 @@ impl<'v> ValueJudge<'v> {
             let mut builder = RegexBuilder::new(&translated);
             builder.size_limit(DEFAULT_PATTERN).build().ok()
         });
-        compiled.as_ref().is_none_or(|it| it.is_match(text))
+        compiled.as_ref().is_none_or(|regex| regex.is_match(text))
     }
 
     fn list(&mut self, list: &[Value], schema: Fields<'v>, nesting: Nesting) -> Result<(), String> {
@@ -144,7 +145,10 @@ impl<'v> ValueJudge<'v> {
         if !self.spend(required.len()) {
             return Ok(());
         }
-        if let Some(field) = schema.texts("required").find(|it| !map.contains_key(*it)) {
+        if let Some(field) = schema
+            .texts("required")
+            .find(|field| !map.contains_key(*field))
+        {
             return Err(format!("lacks `{field}`"));
         }
         let additional = match nesting {
@@ -166,15 +170,15 @@ impl<'v> ValueJudge<'v> {
     }
 }
 
-/// Where a schema stands.
+/// The position of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Nesting {
     Structure,
-    /// Within a clause, where nothing is said of other properties.
+    /// Within a clause, where `additionalProperties` has no effect.
     Clause,
 }
 
-/// Checks the type. A schema with `x-kubernetes-int-or-string` has none of its own.
+/// Checks the type of a value. A schema with `x-kubernetes-int-or-string` has no type.
 fn has_type(value: &Value, schema: Fields<'_>) -> Result<(), String> {
     let (kind, has_format) = (
         schema.kind(),
@@ -188,7 +192,7 @@ fn has_type(value: &Value, schema: Fields<'_>) -> Result<(), String> {
         Value::String(_) | Value::Array(_)
             if has_format && !matches!(kind, "number" | "integer") =>
         {
-            // A format goes before the type, which is not looked at then.
+            // A format takes precedence over the type, which is not checked in this case.
             return Ok(());
         }
         Value::Bool(_) => "boolean",
@@ -213,7 +217,7 @@ fn is_integer(number: &Number) -> bool {
     number.is_i64()
 }
 
-/// Whether a number counts as an integer: close to one, and not too large to be one.
+/// Checks whether a number counts as an integer: close to one, and in the range of exact integers.
 fn is_close_to_integer(number: f64) -> bool {
     let whole = number.trunc();
     let apart = (number - whole).abs();
@@ -225,26 +229,27 @@ fn whole(number: f64) -> i64 {
     number as i64
 }
 
-/// Whether a value is one of the choices of an enum. A number counts as what it is when it is converted.
+/// Checks whether a value is one of the choices of an `enum`. Numbers are compared after Go's conversion to the type of
+/// the choice.
 fn is_choice(value: &Value, choice: &Value) -> bool {
     match (value, choice) {
         (Value::Null, _) => false,
         (Value::Number(value), Value::Number(choice)) => match (value.as_i64(), choice.as_i64()) {
             (Some(value), Some(choice)) => value == choice,
-            (None, Some(choice)) => value.as_f64().is_some_and(|it| whole(it) == choice),
+            (None, Some(choice)) => value.as_f64().is_some_and(|number| whole(number) == choice),
             _ => value.as_f64() == choice.as_f64(),
         },
         (Value::Number(value), Value::String(choice)) => {
-            let code = value.as_i64().and_then(|it| u32::try_from(it).ok());
+            let code = value.as_i64().and_then(|number| u32::try_from(number).ok());
             let character =
-                code.map(|it| char::from_u32(it).unwrap_or(char::REPLACEMENT_CHARACTER));
-            character.is_some_and(|it| choice.chars().eq([it]))
+                code.map(|code| char::from_u32(code).unwrap_or(char::REPLACEMENT_CHARACTER));
+            character.is_some_and(|character| choice.chars().eq([character]))
         }
         _ => value == choice,
     }
 }
 
-/// Checks a length or a number of parts by `minX` and `maxX`.
+/// Checks a length or count against `minX` and `maxX`.
 fn between(count: i64, schema: Fields<'_>, what: &str) -> Result<(), String> {
     for (bound, is_kept) in [("min", i64::ge as fn(&i64, &i64) -> bool), ("max", i64::le)] {
         let field = format!("{bound}{what}");
@@ -261,7 +266,7 @@ fn between(count: i64, schema: Fields<'_>, what: &str) -> Result<(), String> {
 fn check_number(number: &Number, schema: Fields<'_>) -> Result<(), &'static str> {
     let kind = schema.kind();
     let format = schema.text("format");
-    // The bounds have to be numbers of the type too.
+    // The bounds must be numbers of the type as well.
     let is_one = |number: f64| match (kind, format) {
         ("integer", "int32") => number.fract() == 0.0 && i32::try_from(whole(number)).is_ok(),
         ("integer", _) => number.fract() == 0.0 && number.abs() < 9.3e18,
@@ -269,7 +274,7 @@ fn check_number(number: &Number, schema: Fields<'_>) -> Result<(), &'static str>
         _ => true,
     };
     let value = number.as_f64().unwrap_or_default();
-    // One that is close to an integer was taken for one.
+    // A float that is close to an integer was accepted as an integer.
     let is_close = kind == "integer" && number.is_f64();
     if !is_close && !is_one(value) {
         return Err("is out of the range of its format");
@@ -285,16 +290,14 @@ fn check_number(number: &Number, schema: Fields<'_>) -> Result<(), &'static str>
         Some(value) => value.cmp(&whole(bound)),
         None => value.total_cmp(&bound),
     };
-    if maximum
-        .map(below)
-        .is_some_and(|it| it.is_gt() || (it.is_eq() && schema.flag("exclusiveMaximum")))
-    {
+    if maximum.map(below).is_some_and(|ordering| {
+        ordering.is_gt() || (ordering.is_eq() && schema.flag("exclusiveMaximum"))
+    }) {
         return Err("is above the maximum");
     }
-    if minimum
-        .map(below)
-        .is_some_and(|it| it.is_lt() || (it.is_eq() && schema.flag("exclusiveMinimum")))
-    {
+    if minimum.map(below).is_some_and(|ordering| {
+        ordering.is_lt() || (ordering.is_eq() && schema.flag("exclusiveMinimum"))
+    }) {
         return Err("is below the minimum");
     }
     let is_multiple = multiple.is_none_or(|factor| match integer {

@@ -1,4 +1,4 @@
-//! A version of a definition: its schema, its subresources, its columns and the fields that one can select by
+//! Validation of a definition's versions: schema, subresources, printer columns and selectable fields
 //! (`validateCustomResourceDefinitionVersion`, `apis/apiextensions/validation/validation.go`).
 
 use std::sync::LazyLock;
@@ -14,8 +14,8 @@ use super::schema::Fields;
 use super::shape;
 use super::structural;
 
-/// The fields that the root of a schema may have where the status is a subresource, and is therefore judged by itself
-/// (`allowedFieldsAtRootSchema`).
+/// The fields that the root of a schema may have if the status is a subresource, since the status is validated
+/// separately (`allowedFieldsAtRootSchema`).
 const AT_ROOT: [&str; 22] = [
     "description",
     "type",
@@ -52,20 +52,20 @@ const COLUMN_FORMATS: [&str; 8] = [
     "date-time",
     "password",
 ];
-/// Fields by which one can select. The API server's limit.
+/// The API server's limit for selectable fields.
 const SELECTABLE: usize = 8;
-/// Bytes of a warning that a version is deprecated. The API server's limit.
+/// The API server's limit for a deprecation warning, in bytes.
 const WARNING: usize = 256;
 
-/// Checks all versions. What is wrong with their schemas goes to a list of its own.
+/// Checks all versions. The faults of schemas are added to `of_schemas`.
 pub(super) fn check(versions: &[Value], faults: &mut Faults, of_schemas: &mut Faults) {
     let list = Place::root("spec");
     let list = list.field("versions");
-    let schemas = || versions.iter().map(|it| Fields(it).get("schema"));
+    let schemas = || versions.iter().map(|version| Fields(version).get("schema"));
     let are_alike = schemas()
         .zip(schemas().skip(1))
         .all(|(one, next)| one == next);
-    let any_status = versions.iter().any(|it| has_status(Fields(it)));
+    let any_status = versions.iter().any(|version| has_status(Fields(version)));
     for (index, version) in versions.iter().enumerate() {
         let version = Fields(version);
         let place = list.index(index);
@@ -73,8 +73,9 @@ pub(super) fn check(versions: &[Value], faults: &mut Faults, of_schemas: &mut Fa
         let place_of_schema = place.field("schema");
         let place_of_schema = place_of_schema.field("openAPIV3Schema");
         let schema = version.fields("schema");
-        if let Some(schema) = schema.and_then(|it| it.fields("openAPIV3Schema")) {
-            // The API server keeps what all versions have in common once, for all of them.
+        if let Some(schema) = schema.and_then(|schema| schema.fields("openAPIV3Schema")) {
+            // The API server moves schemas and subresources that all versions have in common to a single place for all
+            // versions.
             let status = if are_alike {
                 any_status
             } else {
@@ -94,11 +95,11 @@ pub(super) fn check(versions: &[Value], faults: &mut Faults, of_schemas: &mut Fa
         }
         selectable(version, &place, faults);
     }
-    // The API server keeps fields for all versions beside a schema for all versions, and looks for them nowhere else.
-    let selectable = |it: &'_ Value| Fields(it).list("selectableFields").to_vec();
+    // If the schemas are equal, the API server reads the selectable fields only from the place for all versions.
+    let selectable = |version: &'_ Value| Fields(version).list("selectableFields").to_vec();
     let lists: Vec<Vec<Value>> = versions.iter().map(selectable).collect();
     let are_one = lists.windows(2).all(|pair| pair[0] == pair[1]);
-    if lists.iter().any(|it| !it.is_empty()) && are_one != are_alike {
+    if lists.iter().any(|fields| !fields.is_empty()) && are_one != are_alike {
         let words = "selectableFields must be the same in all versions if the schemas are, and differ if they differ";
         faults.add(&list, words);
     }
@@ -106,7 +107,7 @@ pub(super) fn check(versions: &[Value], faults: &mut Faults, of_schemas: &mut Fa
 
 fn has_status(version: Fields<'_>) -> bool {
     let subresources = version.fields("subresources");
-    subresources.is_some_and(|it| it.has("status"))
+    subresources.is_some_and(|subresources| subresources.has("status"))
 }
 
 /// Checks a schema as a whole (`validateCustomResourceDefinitionValidation`).
@@ -118,7 +119,7 @@ fn check_schema(schema: Fields<'_>, status: bool, place: &Place<'_>, faults: &mu
         });
         let other = set
             .map(|(field, _)| field.as_str())
-            .find(|it| shape::is_schema_field(it) && !AT_ROOT.contains(it));
+            .find(|field| shape::is_schema_field(field) && !AT_ROOT.contains(field));
         if let Some(field) = other {
             let words = "is not allowed at the root if the status is a subresource";
             faults.add(&place.field(field), words);
@@ -129,13 +130,13 @@ fn check_schema(schema: Fields<'_>, status: bool, place: &Place<'_>, faults: &mu
     }
     structural::check(schema, place, faults);
     openapi::check(schema, place, faults);
-    // A default is a value of the schema, which has to be in order for that to mean anything.
+    // Defaults are validated against the schema, which must be valid for this.
     if faults.is_empty() {
         defaults::check(schema, place, faults);
     }
 }
 
-/// Checks the warning of a version (`validateDeprecationWarning`).
+/// Checks the deprecation warning of a version (`validateDeprecationWarning`).
 fn deprecation(version: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     static PRINTABLE: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"^[\pL\pM\pN\pP\pS ]*$").expect("the pattern is constant"));
@@ -154,7 +155,7 @@ fn deprecation(version: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     }
 }
 
-/// Checks the paths by which a resource is scaled (`ValidateCustomResourceDefinitionSubresources`).
+/// Checks the paths of the scale subresource (`ValidateCustomResourceDefinitionSubresources`).
 fn scale(subresources: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     let Some(scale) = subresources.fields("scale") else {
         return;
@@ -171,14 +172,14 @@ fn scale(subresources: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
             if is_required {
                 faults.add(&place.field(field), "is missing");
             }
-        } else if !prefixes.iter().any(|it| path.starts_with(it)) {
+        } else if !prefixes.iter().any(|prefix| path.starts_with(prefix)) {
             let words = format_args!("`{path}` does not begin with {}", prefixes.join(" or "));
             faults.add(&place.field(field), words);
         }
     }
 }
 
-/// Checks a column of tables (`ValidateCustomResourceColumnDefinition`).
+/// Checks a printer column (`ValidateCustomResourceColumnDefinition`).
 fn check_column(column: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     if column.text("name").is_empty() {
         faults.add(&place.field("name"), "is missing");
@@ -199,10 +200,10 @@ fn check_column(column: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     }
 }
 
-/// Checks the fields that one can select by (`ValidateCustomResourceSelectableFields`).
+/// Checks the selectable fields (`ValidateCustomResourceSelectableFields`).
 fn selectable(version: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     let schema = version.fields("schema");
-    let Some(schema) = schema.and_then(|it| it.fields("openAPIV3Schema")) else {
+    let Some(schema) = schema.and_then(|schema| schema.fields("openAPIV3Schema")) else {
         return;
     };
     let place = place.field("selectableFields");

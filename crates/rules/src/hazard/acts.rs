@@ -1,4 +1,4 @@
-//! The content of an object that decides what it does.
+//! The content of an object that determines its effects, to which a consent is tied.
 
 use serde_json::{Map, Value, json};
 
@@ -6,9 +6,9 @@ use super::super::groups::{ADMISSION, RBAC};
 use super::super::{group_of, kind_of, text};
 use super::ingress::is_snippet;
 
-/// Returns the content that decides what an object does, of those whose name does not say it: the rules, addresses and
-/// policies of webhooks, pods without what is theirs by version or by the site (images, size), sources of volumes. A
-/// version that a label names changes nothing of it. None where nothing of it acts beyond what is said of it elsewhere.
+/// Returns the content that determines the effects of an object: rules, addresses and policies of webhooks, sources of
+/// volumes, and pods without the fields that change with each version or site (images, resources). Labels with versions
+/// do not influence the result. Returns `None` if all effects are described elsewhere.
 #[must_use]
 pub fn acts(object: &Value) -> Option<Value> {
     let specs = manifests::pod_specs(object);
@@ -20,8 +20,9 @@ pub fn acts(object: &Value) -> Option<Value> {
     match (group_of(object), kind_of(object).1) {
         ("", "Namespace" | "ServiceAccount") => None,
         ("", "Secret") => {
-            // Its values are nobody's to find out.
-            let keys = ["data", "stringData"].map(|it| object.get(it).and_then(Value::as_object));
+            // The values are secret, and are therefore not included.
+            let keys =
+                ["data", "stringData"].map(|field| object.get(field).and_then(Value::as_object));
             let keys: Vec<&String> = keys.into_iter().flatten().flat_map(Map::keys).collect();
             let account = "/metadata/annotations/kubernetes.io~1service-account.name";
             Some(json!([text(object, "/type"), text(object, account), keys]))
@@ -44,7 +45,7 @@ pub fn acts(object: &Value) -> Option<Value> {
     }
 }
 
-/// All but what an object is called and how it is.
+/// Returns an object without its identity, metadata and status.
 fn whole(object: &Value) -> Value {
     let mut object = acting(object);
     if let Some(fields) = object.as_object_mut() {
@@ -52,14 +53,14 @@ fn whole(object: &Value) -> Value {
             !["apiVersion", "kind", "metadata", "status"].contains(&field.as_str())
         });
     }
-    // An autoscaler sets it as well.
+    // An autoscaler may change the replicas, too.
     if let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) {
         spec.remove("replicas");
     }
     object
 }
 
-/// Returns the content of pods, without their images and what a site sets.
+/// Returns a pod specification without images and fields that a site sets.
 fn of_pod(spec: &Value) -> Value {
     let mut spec = acting(spec);
     let remove = |value: &mut Value, fields: &[&str]| {
@@ -77,7 +78,8 @@ fn of_pod(spec: &Value) -> Value {
     spec
 }
 
-/// A value without authorities, which whoever serves injects, and without the versions of images, wherever they are named.
+/// Returns a value without certificate authorities, which controllers inject, and without the versions of images in any
+/// text.
 fn acting(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -92,11 +94,11 @@ fn acting(value: &Value) -> Value {
     }
 }
 
-/// A text without the `:TAG@sha256:DIGEST` of the images in it.
+/// Removes `:TAG@sha256:DIGEST` from all images in a text.
 fn without_versions(text: &str) -> String {
     const DIGEST: &str = "@sha256:";
     const HEX: usize = 64;
-    let is_of_tag = |it: char| it.is_ascii_alphanumeric() || ['.', '_', '-'].contains(&it);
+    let is_of_tag = |c: char| c.is_ascii_alphanumeric() || ['.', '_', '-'].contains(&c);
     let mut parts = text.split(DIGEST);
     let mut whole = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -120,7 +122,7 @@ mod tests {
     use super::super::tests::{object, pod};
     use super::*;
 
-    /// A change that a chart's next version makes by itself gives the same content; one that acts otherwise does not.
+    /// Changes that each new version of a chart makes give the same content, and changes of the effects do not.
     #[test]
     fn what_acts_is_told_from_what_every_version_changes() {
         let digest = |byte: &str| format!("@sha256:{}", byte.repeat(32));
@@ -195,7 +197,8 @@ mod tests {
         ] {
             assert_ne!(acts(&one), acts(&other), "{one}");
         }
-        let values = ["a", "b"].map(|it| object("v1", "Secret", json!({ "data": { "k": it } })));
+        let values =
+            ["a", "b"].map(|value| object("v1", "Secret", json!({ "data": { "k": value } })));
         assert_eq!(acts(&values[0]), acts(&values[1]));
         let definition = |schema: &str, url: &str| {
             let spec = json!({ "versions": schema, "conversion": { "webhook": url } });

@@ -1,4 +1,4 @@
-//! Hazards of objects that take requests from outside the cluster.
+//! Hazards of objects that receive requests from outside the cluster: Ingress and the Gateway API.
 
 use std::collections::BTreeSet;
 
@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::super::pod::quoted;
 use super::{text, texts};
 
+/// Returns the annotations of an Ingress that add to the configuration of the ingress controller.
 pub(super) fn snippets(ingress: &Value) -> Vec<String> {
     let annotations = ingress.pointer("/metadata/annotations");
     let keys = annotations.and_then(Value::as_object).into_iter().flatten();
@@ -20,9 +21,10 @@ pub(super) fn snippets(ingress: &Value) -> Vec<String> {
     .collect()
 }
 
+/// Checks whether an annotation adds to the configuration of the ingress controller.
 pub(super) fn is_snippet(key: &str, value: &Value) -> bool {
     let name = key.rsplit('/').next().unwrap_or(key);
-    let is_said = value.as_str().is_some_and(|it| !it.is_empty());
+    let is_said = value.as_str().is_some_and(|text| !text.is_empty());
     is_said && (name.contains("snippet") || name.starts_with("config-"))
 }
 
@@ -54,7 +56,7 @@ pub(super) fn gateway_hosts(gateway: &Value) -> Vec<String> {
     answers(listeners.map(|listener| text(listener, "/hostname").unwrap_or_default()))
 }
 
-/// Describes host names, each once. An empty one stands for all that no other object answers for.
+/// Describes each host name once. An empty name means all hosts that no other object answers for.
 fn answers<'a>(hosts: impl Iterator<Item = &'a str>) -> Vec<String> {
     let hosts: BTreeSet<&str> = hosts.collect();
     let words = |host: &str| match host {

@@ -1,17 +1,17 @@
-//! Hazards of webhooks, which the API server asks about requests.
+//! Hazards of webhooks, which the API server calls for requests and for conversions.
 
 use serde_json::Value;
 
 use super::super::pod::quoted;
 use super::{group_of, text, texts};
 
-/// The label that the API server gives every namespace.
+/// The label that the API server sets on each namespace.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
-/// The client that converts the objects of a definition.
+/// The path of the client that converts the objects of a CustomResourceDefinition.
 const CONVERTER: &str = "/spec/conversion/webhook/clientConfig";
 
-/// Returns the webhooks that receive more than the objects of one release, or whose requests leave the cluster, each
-/// with its target.
+/// Returns the webhooks that receive requests about objects of other owners, or that are outside the cluster, each with
+/// its target.
 pub(super) fn webhooks(configuration: &Value) -> Vec<String> {
     let webhooks = manifests::list(configuration, "/webhooks").iter();
     webhooks.filter_map(of_webhook).collect()
@@ -34,14 +34,14 @@ fn of_webhook(webhook: &Value) -> Option<String> {
     ))
 }
 
-/// Returns the URL that a definition has its objects converted by.
+/// Returns the URL of a CustomResourceDefinition's conversion webhook.
 pub(super) fn conversion(definition: &Value) -> Vec<String> {
     let client = definition.pointer(CONVERTER);
     let client = client.filter(|client| text(client, "/url").is_some());
     client.map(converts).into_iter().collect()
 }
 
-/// Returns the namespace of the Service that a definition has its objects converted by, in words too.
+/// Returns the namespace of a conversion webhook's Service, with a description of the effect.
 pub(super) fn converting_service(definition: &Value) -> Option<(String, String)> {
     if group_of(definition) != "apiextensions.k8s.io" {
         return None;
@@ -57,22 +57,22 @@ fn converts(client: &Value) -> String {
     format!("has the API server send its objects to {target} for conversion")
 }
 
-/// Whether a rule matches every kind of object. Selectors and conditions can exclude next to nothing, so they change
-/// nothing here.
+/// Checks whether a rule matches every kind of object. Selectors and conditions are ignored, because they may exclude
+/// almost nothing.
 fn matches_everything(rule: &Value) -> bool {
     let mut resources = texts(rule, "/resources");
     texts(rule, "/apiGroups").any(|group| group == "*")
         && resources.any(|resource| ["*", "*/*"].contains(&resource))
 }
 
-/// Whether a rule matches kinds of Kubernetes itself, which every environment has.
+/// Checks whether a rule matches kinds of Kubernetes itself, which every environment uses.
 fn matches_of_kubernetes(rule: &Value) -> bool {
     let is_own = |group: &str| group == "*" || !group.contains('.') || group.ends_with(".k8s.io");
     texts(rule, "/apiGroups").any(is_own)
 }
 
-/// Whether a webhook is asked only about namespaces or objects that somebody labelled for it. Terms that exclude some
-/// (`NotIn`, `DoesNotExist`) can exclude next to nothing, and every namespace has the label with its name.
+/// Checks whether a webhook is called only for namespaces or objects with a specific label. Negative terms (`NotIn`,
+/// `DoesNotExist`) may exclude almost nothing, and every namespace has the label with its name.
 fn is_limited(webhook: &Value) -> bool {
     let selectors = ["/namespaceSelector", "/objectSelector"].into_iter();
     selectors
@@ -91,7 +91,7 @@ fn is_limited(webhook: &Value) -> bool {
         })
 }
 
-/// The target of a webhook's requests.
+/// Describes the target of a webhook's requests.
 fn target(client: Option<&Value>) -> String {
     let field = |pointer| client.and_then(|client| text(client, pointer));
     if let Some(url) = field("/url") {
