@@ -155,8 +155,11 @@ impl Inventory {
     /// Objects that run once, and releases, keep the inputs of the older inventory until the change completes.
     #[must_use]
     pub fn with(&self, older: &Self) -> Self {
-        let olds = older.entries.iter().map(|old| (old.identity(), old));
-        let olds: BTreeMap<_, _> = olds.collect();
+        let olds: BTreeMap<_, _> = older
+            .entries
+            .iter()
+            .map(|old| (old.identity(), old))
+            .collect();
         // Until the change completes, a Job that has run keeps the inputs that it has run with.
         let unmade = self.entries.iter().map(|new| {
             let made = olds.get(&new.identity());
@@ -229,11 +232,11 @@ impl Inventory {
     /// other inputs. New objects that keep data are left out.
     #[must_use]
     pub(crate) fn brought_after(&self, before: &Self) -> Self {
-        let made = before
+        let made: BTreeMap<_, _> = before
             .entries
             .iter()
-            .map(|entry| (entry.identity(), &entry.inputs));
-        let made: BTreeMap<_, _> = made.collect();
+            .map(|entry| (entry.identity(), &entry.inputs))
+            .collect();
         let is_new = |new: &&Entry| match made.get(&new.identity()) {
             None => !new.keeps_data(),
             Some(inputs) => **inputs != new.inputs,
@@ -278,8 +281,7 @@ impl Inventory {
 
     /// Returns the entries that another inventory does not have.
     pub fn beyond<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a Entry> {
-        let others = other.entries.iter().map(Entry::identity);
-        let others: BTreeSet<_> = others.collect();
+        let others: BTreeSet<_> = other.entries.iter().map(Entry::identity).collect();
         let objects = self.entries.iter();
         objects.filter(move |entry| !others.contains(&entry.identity()))
     }
@@ -287,8 +289,11 @@ impl Inventory {
     /// Adds entries, except those whose objects are already listed.
     pub fn keep(&mut self, kept: &[Entry]) {
         let own: BTreeSet<_> = self.entries.iter().map(Entry::identity).collect();
-        let other = kept.iter().filter(|entry| !own.contains(&entry.identity()));
-        let other: Vec<Entry> = other.cloned().collect();
+        let other: Vec<Entry> = kept
+            .iter()
+            .filter(|entry| !own.contains(&entry.identity()))
+            .cloned()
+            .collect();
         self.entries.extend(other);
     }
 

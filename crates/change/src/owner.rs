@@ -1,5 +1,5 @@
 //! Ownership of objects. Objects of another Solution or of a Helm release are never written or removed. Objects without
-//! an owner are written only if the user asked to adopt them. [`Claim::check`] is the rule for planning and for writing.
+//! an owner are written only if the user asked to adopt them. [`Claim::check`] is the rule for planning and writing.
 
 use std::collections::BTreeSet;
 
@@ -243,8 +243,11 @@ fn place_of(live: &Object) -> String {
 /// Checks whether the Solution is no longer deployed in the place that the labels of an object name.
 fn was_left(live: &Object, deployed: &BTreeSet<Namespace>) -> bool {
     let labels = live.labels();
-    let place = labels.get(v::NAMESPACE).copied().or(live.namespace());
-    let place = place.and_then(|place| place.parse::<Namespace>().ok());
+    let place = labels
+        .get(v::NAMESPACE)
+        .copied()
+        .or(live.namespace())
+        .and_then(|place| place.parse::<Namespace>().ok());
     place.is_some_and(|place| !deployed.contains(&place))
 }
 

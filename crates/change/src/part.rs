@@ -57,8 +57,11 @@ impl<'a> Parts<'a> {
     /// Returns the parts that the operator or another part needs.
     #[must_use]
     pub fn needed(&self) -> BTreeSet<&'a str> {
-        let needs = self.parts.iter().flat_map(|part| part.needs);
-        let needs = needs.map(SetName::as_str);
+        let needs = self
+            .parts
+            .iter()
+            .flat_map(|part| part.needs)
+            .map(SetName::as_str);
         needs.chain(self.first.iter().copied()).collect()
     }
 

@@ -240,8 +240,8 @@ impl Plan {
             let done = self
                 .before
                 .find(&reference)
-                .and_then(|entry| entry.uid.clone());
-            let done = done.map(|uid| (reference.clone(), uid));
+                .and_then(|entry| entry.uid.clone())
+                .map(|uid| (reference.clone(), uid));
             self.inventory = self.inventory.seen(&done.into_iter().collect());
             return Ok(None);
         }
@@ -324,8 +324,10 @@ impl Plan {
     /// Checks whether an object with sensitive content is still the recorded one. Always true for other objects.
     #[must_use]
     pub fn is_untouched(&self, desired: &DesiredObject, live: Option<&Object>) -> bool {
-        let known = self.inventory.find(desired.object.reference());
-        let known = known.and_then(|entry| entry.uid.as_deref());
+        let known = self
+            .inventory
+            .find(desired.object.reference())
+            .and_then(|entry| entry.uid.as_deref());
         desired.tenure != Tenure::Sensitive || live.is_none_or(|live| live.uid() == known)
     }
 
@@ -359,8 +361,10 @@ impl Plan {
         let newer = self.newer.iter().map(|newer| &newer.live);
         let live: Vec<&Object> = live.chain(newer).chain(&self.stale).collect();
         let objects: Vec<&Object> = changes.iter().map(ObjectChange::object).collect();
-        let stopped = form::stopping(&live, &objects, operator);
-        let stopped: Vec<Object> = stopped.into_iter().cloned().collect();
+        let stopped: Vec<Object> = form::stopping(&live, &objects, operator)
+            .into_iter()
+            .cloned()
+            .collect();
         for change in changes {
             if let Action::Update(live) = &change.action
                 && stopped
@@ -400,10 +404,10 @@ impl Plan {
         departing: Vec<ReleaseEntry>,
         brought: impl IntoIterator<Item = &'o Object>,
     ) -> Self {
-        let brought = brought
+        let brought: BTreeSet<_> = brought
             .into_iter()
-            .map(|object| object.reference().identity());
-        let brought: BTreeSet<_> = brought.collect();
+            .map(|object| object.reference().identity())
+            .collect();
         let stale = std::mem::take(&mut self.stale).into_iter();
         let is_brought = |object: &Object| brought.contains(&object.reference().identity());
         (self.handed, self.stale) = stale.partition(is_brought);
@@ -471,10 +475,13 @@ impl Plan {
     #[must_use]
     pub fn dropped(&self) -> (Inventory, Live) {
         let stale = self.stale.iter();
-        let live = stale.map(|object| (object.reference(), Seen::There(object.clone())));
-        let live: Live = live.collect();
-        let entries = self.before.beyond(&self.inventory);
-        let entries = entries.filter(|entry| live.get(&entry.reference()).is_some());
+        let live: Live = stale
+            .map(|object| (object.reference(), Seen::There(object.clone())))
+            .collect();
+        let entries = self
+            .before
+            .beyond(&self.inventory)
+            .filter(|entry| live.get(&entry.reference()).is_some());
         let uid = |live: &Object| Some((live.reference().clone(), live.uid()?.to_owned()));
         let uids: BTreeMap<ObjectRef, String> = self.stale.iter().filter_map(uid).collect();
         let recorded = Inventory {
@@ -523,8 +530,9 @@ impl Plan {
     #[must_use]
     pub fn digest(&self) -> Digest {
         let steps: Vec<Value> = self.steps.iter().filter_map(Step::shown).collect();
-        let newer = self.newer.iter();
-        let newer: Vec<Value> = newer
+        let newer: Vec<Value> = self
+            .newer
+            .iter()
             .map(|newer| {
                 json!([
                     newer.live.reference().to_string(),
@@ -630,14 +638,19 @@ pub fn marked(object: Object, live: Option<&Object>) -> Result<Object, ObjectErr
 fn steps(changes: Vec<ObjectChange>, releases: &[&str], parts: &Parts<'_>) -> Vec<Step> {
     let mut left: VecDeque<ObjectChange> = changes.into();
     let mut before = stages(of_part(&mut left, None));
-    let pods = before.iter().position(Step::runs);
-    let pods = pods.map_or_else(Vec::new, |at| before.split_off(at));
+    let pods = before
+        .iter()
+        .position(Step::runs)
+        .map_or_else(Vec::new, |at| before.split_off(at));
     let mut behind = Vec::new();
     for name in parts.in_order() {
-        let release = releases.iter().find(|release| **release == name);
-        let release = release.and_then(|name| name.parse().ok());
-        let steps = stages(of_part(&mut left, Some(name))).into_iter();
-        let steps = steps.chain(release.map(Step::Release));
+        let release = releases
+            .iter()
+            .find(|release| **release == name)
+            .and_then(|name| name.parse().ok());
+        let steps = stages(of_part(&mut left, Some(name)))
+            .into_iter()
+            .chain(release.map(Step::Release));
         if parts.is_before_the_operator(name) {
             before.extend(steps);
         } else {

@@ -44,11 +44,12 @@ pub fn disarmed(object: &Object, live: Option<&Object>) -> Result<Object, Object
 /// have changed in the meantime.
 pub(crate) fn without_injected(live: &Object) -> Value {
     let entries = live.as_value()["metadata"]["managedFields"].as_array();
-    let ours = entries
+    let ours: Vec<&Value> = entries
         .into_iter()
         .flatten()
-        .filter(|entry| entry["manager"] == v::FIELD_MANAGER);
-    let ours: Vec<&Value> = ours.map(|entry| &entry["fieldsV1"]).collect();
+        .filter(|entry| entry["manager"] == v::FIELD_MANAGER)
+        .map(|entry| &entry["fieldsV1"])
+        .collect();
     let is_ours = |client: &[&str]| {
         ours.iter().any(|fields| {
             let client = client.iter().fold(*fields, |at, field| &at[*field]);

@@ -116,8 +116,10 @@ impl<'a> Reader<'a> {
     /// Returns the next header, or `None` at the end mark, after which only zeros may follow.
     fn header(&mut self) -> Result<Option<Header<'a>>, ArchiveProblem> {
         let start = self.at;
-        let block = self.tar.get(start..start + BLOCK);
-        let block = block.ok_or(ArchiveProblem::Truncated)?;
+        let block = self
+            .tar
+            .get(start..start + BLOCK)
+            .ok_or(ArchiveProblem::Truncated)?;
         if block.iter().all(|byte| *byte == 0) {
             return match &self.tar[start..] {
                 rest if rest.len() < 2 * BLOCK => Err(ArchiveProblem::Truncated),
@@ -252,8 +254,8 @@ fn name(block: &[u8]) -> Result<String, ArchiveProblem> {
 }
 
 fn text(bytes: &[u8]) -> Result<String, ArchiveProblem> {
-    let text = std::str::from_utf8(bytes);
-    let text = text.map_err(|_| ArchiveProblem::Path(String::from_utf8_lossy(bytes).into_owned()));
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| ArchiveProblem::Path(String::from_utf8_lossy(bytes).into_owned()));
     Ok(text?.to_owned())
 }
 

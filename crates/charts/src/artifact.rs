@@ -137,14 +137,14 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 fn annotations(metadata: &ChartMetadata) -> BTreeMap<String, String> {
     const TITLE: &str = "org.opencontainers.image.title";
     const VERSION: &str = "org.opencontainers.image.version";
-    let people = metadata
+    let people: Vec<String> = metadata
         .maintainers
         .iter()
         .map(|maintainer| match maintainer.email.as_str() {
             "" => maintainer.name.clone(),
             email => format!("{} ({email})", maintainer.name),
-        });
-    let people: Vec<String> = people.collect();
+        })
+        .collect();
     let source = metadata.sources.first().cloned().unwrap_or_default();
     let own = [
         (

@@ -147,8 +147,10 @@ impl Chart {
     /// at this path.
     fn into_kept(mut self, path: &str) -> (Map<String, Value>, impl Iterator<Item = ArchivedFile>) {
         merge_values(&mut self.values_within, &self.values);
-        let own = self.files.into_iter();
-        let own = own.filter(|file| is_definition(&file.path));
+        let own = self
+            .files
+            .into_iter()
+            .filter(|file| is_definition(&file.path));
         let files = own
             .chain(self.definitions_within)
             .map(move |file| ArchivedFile {
@@ -194,8 +196,9 @@ fn read_files(
         ValuesError::Shape => ChartProblem::Values,
     })?;
     as_helm |= values.as_ref().is_some_and(|values| values.as_helm);
-    let schema = find("values.schema.json").map(|file| schema::check(&file.bytes));
-    let schema = schema.transpose()?;
+    let schema = find("values.schema.json")
+        .map(|file| schema::check(&file.bytes))
+        .transpose()?;
     as_helm |= schema.as_ref().is_some_and(|schema| schema.as_helm);
     let mut remote_schema = schema.and_then(|schema| schema.value);
     let mut present = BTreeSet::new();

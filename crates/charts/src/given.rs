@@ -40,10 +40,10 @@ impl Chart {
         let mut defaults = self.default_values();
         merge_values(&mut defaults, published);
         let given = by_path(given);
-        let unknown = given
+        let unknown: Vec<_> = given
             .keys()
-            .filter_map(|path| Some((path, unknown(path, &defaults)?)));
-        let unknown: Vec<_> = unknown.collect();
+            .filter_map(|path| Some((path, unknown(path, &defaults)?)))
+            .collect();
         let wanted = unknown.iter().map(|(_, (keys, _))| keys.clone()).collect();
         let commented = commented(self.values_text(), &wanted);
         let schema = json::from_slice(self.schema_text().as_bytes()).unwrap_or(Value::Null);
@@ -58,8 +58,9 @@ impl Chart {
                 continue;
             }
             let key = keys[keys.len() - 1].to_owned();
-            let near = nearest(&key, siblings.keys(), NEAR).cloned();
-            let near = near.or_else(|| elsewhere(&defaults, &key));
+            let near = nearest(&key, siblings.keys(), NEAR)
+                .cloned()
+                .or_else(|| elsewhere(&defaults, &key));
             if told.insert(keys.join(".")) {
                 all.push(UnnamedValue {
                     path: path.clone(),
@@ -73,8 +74,11 @@ impl Chart {
 
     /// Checks whether a value at this place is the condition of a subchart.
     fn turns_on(&self, keys: &[&str]) -> bool {
-        let conditions = self.metadata.dependencies.iter();
-        let mut conditions = conditions.flat_map(|dependency| dependency.condition.split(','));
+        let mut conditions = self
+            .metadata
+            .dependencies
+            .iter()
+            .flat_map(|dependency| dependency.condition.split(','));
         conditions.any(|condition| condition.trim() == keys.join("."))
     }
 
@@ -128,10 +132,10 @@ fn elsewhere(values: &Map<String, Value>, key: &str) -> Option<String> {
             keys.reverse();
             return Some(keys.join("."));
         }
-        let below = values
+        let below: Vec<_> = values
             .iter()
-            .filter_map(|(name, value)| Some((name.as_str(), at, value.as_object()?)));
-        let below: Vec<_> = below.collect();
+            .filter_map(|(name, value)| Some((name.as_str(), at, value.as_object()?)))
+            .collect();
         all.extend(below);
         at += 1;
     }

@@ -30,8 +30,10 @@ impl IgnoreRules {
             return refuse("is not UTF-8 text".to_owned());
         };
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let lines = text.lines().map(str::trim);
-        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines = text
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with('#'));
         let mut rules = Vec::new();
         for line in lines.chain(["templates/.?*"]) {
             if line.contains("**") || line.contains(['[', '\\']) || line.starts_with('!') {

@@ -105,11 +105,14 @@ fn versions(index: &[u8], name: &str) -> Option<Vec<u8>> {
 
 /// Checks whether a line begins with a key, which may be quoted.
 fn is_key(line: &[u8], name: &[u8]) -> bool {
-    let quote = line.first().filter(|byte| matches!(**byte, b'"' | b'\''));
-    let quote: &[u8] = quote.map_or(&[], std::slice::from_ref);
-    let rest = line.strip_prefix(quote);
-    let rest = rest.and_then(|rest| rest.strip_prefix(name));
-    let rest = rest.and_then(|rest| rest.strip_prefix(quote));
+    let quote: &[u8] = line
+        .first()
+        .filter(|byte| matches!(**byte, b'"' | b'\''))
+        .map_or(&[], std::slice::from_ref);
+    let rest = line
+        .strip_prefix(quote)
+        .and_then(|rest| rest.strip_prefix(name))
+        .and_then(|rest| rest.strip_prefix(quote));
     rest.is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"))
 }
 

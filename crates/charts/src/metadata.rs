@@ -286,8 +286,7 @@ impl ChartMetadata {
             &mut self.kube_version,
         ];
         let lists = self.sources.iter_mut().chain(&mut self.keywords);
-        let people = self.maintainers.iter_mut();
-        let people = people.flat_map(|maintainer| {
+        let people = self.maintainers.iter_mut().flat_map(|maintainer| {
             [
                 &mut maintainer.name,
                 &mut maintainer.email,

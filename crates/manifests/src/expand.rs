@@ -149,8 +149,9 @@ impl Expansion {
         }
         // `0` is the smallest tag, so that the range starts at the first image with this name.
         let first = place("0".parse().map_err(|_| unknown())?);
-        let named = self.images.range(first..);
-        let named: Vec<_> = named
+        let named: Vec<_> = self
+            .images
+            .range(first..)
             .take_while(|(place, _)| place.name == choice.name)
             .collect();
         // Signatures and other referrers count only if the name has no other image

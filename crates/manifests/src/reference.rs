@@ -246,10 +246,11 @@ fn image_field(text: &str, end: usize) -> Option<Range<usize>> {
     let rest = rest[quote.map_or(0, char::len_utf8)..].trim_start_matches(' ');
     // The work below is done only for names with a colon, so that each byte of the text is inspected once.
     let rest = rest.strip_prefix(':')?;
-    let name = before.rfind(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '.'));
-    let name = name.map_or(0, |at| {
-        at + before[at..].chars().next().map_or(0, char::len_utf8)
-    });
+    let name = before
+        .rfind(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '-' | '.'))
+        .map_or(0, |at| {
+            at + before[at..].chars().next().map_or(0, char::len_utf8)
+        });
     let (before, name) = before.split_at(name);
     let value = rest.trim_start_matches(' ');
     let is_field = match quote {

@@ -112,8 +112,10 @@ pub fn api_lifecycle(
     // The replacement may have been replaced as well.
     let newest_api =
         std::iter::successors(replacement, |api| table().get(&(api, kind))?.replacement);
-    let instead = newest_api.last().map(|api| format!("; use {api}"));
-    let instead = instead.unwrap_or_default();
+    let instead = newest_api
+        .last()
+        .map(|api| format!("; use {api}"))
+        .unwrap_or_default();
     let said = |what: &str| format!("{kind} of {api} {what}{instead}");
     // A conditional object may never be applied, so its API is not reported as removed.
     if removed <= oldest.min(KNOWN) && when.is_none() {

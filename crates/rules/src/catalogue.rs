@@ -114,8 +114,10 @@ pub mod advice {
     /// Returns all findings with a specific fix.
     pub fn infos() -> impl Iterator<Item = FindingInfo> {
         let causes = YamlCause::ALL.iter().copied().map(of_cause);
-        let of_source = [KIND, ID].into_iter().chain(causes);
-        let of_source = of_source.map(|advice| source::YAML.with_fix(advice));
+        let of_source = [KIND, ID]
+            .into_iter()
+            .chain(causes)
+            .map(|advice| source::YAML.with_fix(advice));
         [DIRECTORY, TOO_SHORT, UNPACKED, NO_PROVENANCE, AMBIGUOUS]
             .into_iter()
             .chain(of_source)

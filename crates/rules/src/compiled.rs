@@ -11,9 +11,9 @@ use super::Problem;
 pub fn compiled(compiler: &Compiler<'_>, document: &Value) -> Vec<Problem> {
     let mut again = document.clone();
     let remarks = compiler.compile(&mut again);
-    let parts = manifests::image_parts(document).into_iter();
-    let parts = parts.filter(|parts| remarks.iter().all(|remark| remark.path != parts.path));
-    let parts: Vec<Problem> = parts
+    let parts: Vec<Problem> = manifests::image_parts(document)
+        .into_iter()
+        .filter(|parts| remarks.iter().all(|remark| remark.path != parts.path))
         .map(|parts| Problem::ImageInParts(Box::new(parts)))
         .collect();
     let mut problems: Vec<Problem> = remarks.into_iter().filter_map(problem).collect();

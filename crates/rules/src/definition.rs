@@ -111,8 +111,9 @@ pub fn definition_of_chart(document: &Value) -> Vec<Problem> {
 
 fn problems_but_conversion(document: &Value) -> Vec<Problem> {
     let mut problems = refusals_but_conversion(document);
-    let group = text(document, "/spec/group").filter(|group| !group.is_empty());
-    let group = group.filter(|group| is_kubernetes_group(group));
+    let group = text(document, "/spec/group")
+        .filter(|group| !group.is_empty())
+        .filter(|group| is_kubernetes_group(group));
     problems.extend(group.map(|group| Problem::Group(group.to_owned())));
     let mut versions = Definition(document).versions().iter();
     let is_served = |version: &Value| version.get("served") == Some(&Value::Bool(true));

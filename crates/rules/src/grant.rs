@@ -344,8 +344,9 @@ impl<'a> Roles<'a> {
         all: &mut Vec<Right>,
     ) -> Result<(), UnreadableRole> {
         let selectors = manifests::list(role, "/aggregationRule/clusterRoleSelectors");
-        let others = self.own.iter();
-        let others: Vec<(RoleName, &Value)> = others
+        let others: Vec<(RoleName, &Value)> = self
+            .own
+            .iter()
             .filter(|(name, _)| name.namespace.is_none())
             .filter(|(_, other)| selectors.iter().any(|selector| may_select(selector, other)))
             .map(|(name, other)| (name.clone(), *other))

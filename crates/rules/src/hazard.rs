@@ -194,8 +194,9 @@ const GUARDS: [(&str, Option<&str>); 8] = [
 pub fn hazards(object: &Value) -> Vec<Hazard> {
     let what = called(object);
     let (group, kind) = (group_of(object), kind_of(object).1);
-    let rows = OBJECTS.iter();
-    let rows = rows.filter(|row| row.group == group && row.kinds.contains(&kind));
+    let rows = OBJECTS
+        .iter()
+        .filter(|row| row.group == group && row.kinds.contains(&kind));
     let own = rows.flat_map(|row| {
         let found = (row.find)(object).into_iter();
         found.map(|words| hazard(row.weight.clone(), format!("{what} {words}")))
@@ -221,8 +222,9 @@ fn hazard(weight: HazardWeight, words: String) -> Hazard {
 /// Returns the names of the ServiceAccounts that an object's pods run as.
 #[must_use]
 pub fn accounts(object: &Value) -> Vec<&str> {
-    let specs = manifests::pod_specs(object).into_iter();
-    let specs = specs.filter_map(|spec| object.pointer(&spec));
+    let specs = manifests::pod_specs(object)
+        .into_iter()
+        .filter_map(|spec| object.pointer(&spec));
     let named = |spec| {
         let names = ["/serviceAccountName", "/serviceAccount"].map(|field| text(spec, field));
         names.into_iter().flatten().find(|name| !name.is_empty())
@@ -249,8 +251,9 @@ fn pods(object: &Value) -> Vec<&Value> {
 }
 
 fn lowered(space: &Value) -> Vec<String> {
-    let level = labels(space).find(|(key, _)| *key == format!("{POD_SECURITY}enforce"));
-    let level = level.filter(|(_, level)| LOWERED.contains(level));
+    let level = labels(space)
+        .find(|(key, _)| *key == format!("{POD_SECURITY}enforce"))
+        .filter(|(_, level)| LOWERED.contains(level));
     let words = |(_, level)| {
         format!("is held to the PodSecurity level `{level}`, and no longer to a higher one")
     };
@@ -289,8 +292,10 @@ fn switched_off(space: &Value, is_one: impl Fn(&str, &str) -> bool) -> Vec<Strin
 }
 
 fn of_node(volume: &Value) -> Vec<String> {
-    let paths = ["hostPath", "local"].map(|source| text(volume, &format!("/spec/{source}/path")));
-    let paths = paths.into_iter().flatten();
+    let paths = ["hostPath", "local"]
+        .map(|source| text(volume, &format!("/spec/{source}/path")))
+        .into_iter()
+        .flatten();
     paths
         .map(|path| format!("is {} of a node", quoted(path)))
         .collect()
@@ -336,12 +341,13 @@ fn opened(service: &Value) -> Vec<String> {
 fn endpoints(object: &Value) -> Vec<String> {
     let subsets = manifests::list(object, "/subsets").iter();
     let fields = ["/addresses", "/notReadyAddresses"];
-    let addresses = subsets.flat_map(|subset| {
-        fields
-            .iter()
-            .flat_map(|field| manifests::list(subset, field))
-    });
-    let addresses = addresses.filter_map(|address| text(address, "/ip"));
+    let addresses = subsets
+        .flat_map(|subset| {
+            fields
+                .iter()
+                .flat_map(|field| manifests::list(subset, field))
+        })
+        .filter_map(|address| text(address, "/ip"));
     addresses.map(chosen_address).collect()
 }
 
@@ -381,8 +387,8 @@ fn gathering(role: &Value) -> Vec<String> {
 }
 
 fn system_priority(pod: &Value) -> Vec<String> {
-    let class = text(pod, "/spec/priorityClassName");
-    let class = class.filter(|class| SYSTEM_PRIORITIES.contains(class));
+    let class =
+        text(pod, "/spec/priorityClassName").filter(|class| SYSTEM_PRIORITIES.contains(class));
     class
         .map(|class| format!("take the place of all others ({class})"))
         .into_iter()
@@ -397,10 +403,11 @@ fn placed(pod: &Value) -> Vec<String> {
     };
     let everything = manifests::list(pod, "/spec/tolerations")
         .iter()
-        .any(tolerates_all);
-    let everything = everything.then(|| "run on nodes that are kept free of pods".to_owned());
-    let node = text(pod, "/spec/nodeName").filter(|node| !node.is_empty());
-    let node = node.map(|node| format!("choose the node {} themselves", quoted(node)));
+        .any(tolerates_all)
+        .then(|| "run on nodes that are kept free of pods".to_owned());
+    let node = text(pod, "/spec/nodeName")
+        .filter(|node| !node.is_empty())
+        .map(|node| format!("choose the node {} themselves", quoted(node)));
     everything.into_iter().chain(node).collect()
 }
 
@@ -408,8 +415,9 @@ fn placed(pod: &Value) -> Vec<String> {
 /// which a `StorageClass` would define otherwise.
 fn inline_volumes(pod: &Value) -> Vec<String> {
     let volumes = manifests::list(pod, "/spec/volumes").iter();
-    let drivers = volumes.filter_map(|volume| volume.get("csi").filter(|csi| !csi.is_null()));
-    let drivers = drivers.map(|csi| text(csi, "/driver").unwrap_or_default());
+    let drivers = volumes
+        .filter_map(|volume| volume.get("csi").filter(|csi| !csi.is_null()))
+        .map(|csi| text(csi, "/driver").unwrap_or_default());
     let words = |driver| {
         format!(
             "mount an inline volume of the CSI driver {}",
@@ -454,8 +462,9 @@ fn priority_level(_: &Value) -> Vec<String> {
 fn labels(object: &Value) -> impl Iterator<Item = (&str, &str)> {
     let labels = object
         .pointer("/metadata/labels")
-        .and_then(Value::as_object);
-    let labels = labels.into_iter().flatten();
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten();
     labels.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?)))
 }
 

@@ -77,8 +77,9 @@ fn tells_apart(text: &str) -> bool {
 
 /// Returns the first problem of the dashboards in a ConfigMap.
 fn dashboard(document: &Value, in_each: bool) -> Option<String> {
-    let files = object(document, "/data")?.iter();
-    let mut files = files.filter_map(|(name, text)| Some((name, text.as_str()?)));
+    let mut files = object(document, "/data")?
+        .iter()
+        .filter_map(|(name, text)| Some((name, text.as_str()?)));
     let wrong = files.find_map(|(name, text)| {
         // A parameter's placeholder may stand for a JSON value, so that the text is not valid JSON before the
         // expansion.

@@ -19,8 +19,10 @@ pub fn operator<'a>(
 ) -> impl Iterator<Item = Problem> + 'a {
     let place = operator.image.place();
     let absent = (!images.contains(&place)).then_some(Problem::OperatorImage(place));
-    let problems = absent.into_iter().chain(variables(&operator.env));
-    let problems = problems.chain(template(operator));
+    let problems = absent
+        .into_iter()
+        .chain(variables(&operator.env))
+        .chain(template(operator));
     problems.chain(expansions(operator, images))
 }
 

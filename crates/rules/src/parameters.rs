@@ -23,11 +23,13 @@ pub fn parameters(
     let patterns = parameters.values().take(PARAMETERS);
     let is_much = is_much(patterns.filter_map(|parameter| parameter.pattern.as_deref()));
     let much = is_much.then_some(Problem::Patterns);
-    let each = parameters.iter().take(if is_much { 0 } else { PARAMETERS });
-    let each = each.flat_map(|(name, parameter)| {
-        let words = check(parameter).into_iter();
-        words.map(|words| Problem::Parameter(name.clone(), words))
-    });
+    let each = parameters
+        .iter()
+        .take(if is_much { 0 } else { PARAMETERS })
+        .flat_map(|(name, parameter)| {
+            let words = check(parameter).into_iter();
+            words.map(|words| Problem::Parameter(name.clone(), words))
+        });
     many.into_iter().chain(much).chain(each)
 }
 
@@ -215,9 +217,12 @@ fn compiled_within(pattern: &str, size: usize) -> Option<Regex> {
     if pattern.len() > PATTERN {
         return None;
     }
-    let mut builder = RegexBuilder::new(pattern);
-    let builder = builder.size_limit(size).dfa_size_limit(size);
-    builder.nest_limit(PATTERN_NESTING).build().ok()
+    RegexBuilder::new(pattern)
+        .size_limit(size)
+        .dfa_size_limit(size)
+        .nest_limit(PATTERN_NESTING)
+        .build()
+        .ok()
 }
 
 #[cfg(test)]

@@ -104,15 +104,19 @@ pub(super) fn beyond_namespace(pod: &Value) -> Vec<String> {
 
 /// Returns the effects of a container's ports, probes and hooks on its node.
 fn of_node(container: &Value) -> Vec<String> {
-    let ports = list(container, "/ports").iter();
-    let ports = ports.filter_map(|port| port.get("hostPort")?.as_u64());
-    let ports = ports.filter(|port| *port != 0);
-    let ports = ports.map(|port| format!("take port {port} of their node"));
-    let hosts = HANDLERS.into_iter().flat_map(|handler| {
-        ["httpGet", "tcpSocket"].map(|how| text(container, &format!("{handler}/{how}/host")))
-    });
-    let hosts = hosts.flatten().filter(|host| !host.is_empty());
-    let hosts = hosts.map(|host| format!("have their node send requests to {}", quoted(host)));
+    let ports = list(container, "/ports")
+        .iter()
+        .filter_map(|port| port.get("hostPort")?.as_u64())
+        .filter(|port| *port != 0)
+        .map(|port| format!("take port {port} of their node"));
+    let hosts = HANDLERS
+        .into_iter()
+        .flat_map(|handler| {
+            ["httpGet", "tcpSocket"].map(|how| text(container, &format!("{handler}/{how}/host")))
+        })
+        .flatten()
+        .filter(|host| !host.is_empty())
+        .map(|host| format!("have their node send requests to {}", quoted(host)));
     ports.chain(hosts).collect()
 }
 
@@ -171,9 +175,10 @@ fn of_context(holder: &Value, own_users: bool) -> Vec<String> {
     .filter(|(is, _)| *is)
     .map(|(_, words)| words.to_owned())
     .collect();
-    let sysctls = list(context, "/sysctls").iter();
-    let sysctls = sysctls.map(|sysctl| text(sysctl, "/name").unwrap_or_default());
-    let sysctls = sysctls.filter(|name| !SYSCTLS.contains(name));
+    let sysctls = list(context, "/sysctls")
+        .iter()
+        .map(|sysctl| text(sysctl, "/name").unwrap_or_default())
+        .filter(|name| !SYSCTLS.contains(name));
     found.extend(sysctls.map(|name| format!("set the parameter {} of the kernel", quoted(name))));
     let added = list(context, "/capabilities/add");
     let names = added.iter().filter_map(Value::as_str);

@@ -10,8 +10,9 @@ use super::{Problem, kind_of, text};
 /// Returns the JSON Pointer of a field: `/spec/images/0` for `spec.images[0]`.
 #[must_use]
 pub fn field_pointer(field: &str) -> String {
-    let names = names(field).into_iter();
-    let names = names.map(|name| name.replace('~', "~0").replace('/', "~1"));
+    let names = names(field)
+        .into_iter()
+        .map(|name| name.replace('~', "~0").replace('/', "~1"));
     names.flat_map(|name| ["/".to_owned(), name]).collect()
 }
 

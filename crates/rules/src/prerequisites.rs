@@ -16,19 +16,24 @@ pub fn prerequisites<'a>(
         (".solutions", needed.solutions.len(), NEEDED_SOLUTIONS),
         (".apiGroups", needed.api_groups.len(), NEEDED_APIS),
     ];
-    let many = counts.into_iter().filter(|(_, count, most)| count > most);
-    let many = many.map(|(field, count, most)| {
-        format!("{field} has {count} entries; at most {most} are read")
-    });
+    let many = counts
+        .into_iter()
+        .filter(|(_, count, most)| count > most)
+        .map(|(field, count, most)| {
+            format!("{field} has {count} entries; at most {most} are read")
+        });
     let mut seen = BTreeSet::new();
-    let each = needed.solutions.iter().take(NEEDED_SOLUTIONS);
-    let each = each.filter_map(move |needed| {
-        if needed.name == *solution {
-            return Some(format!(".solutions names {solution}, the Solution itself"));
-        }
-        let twice = !seen.insert(&needed.name);
-        twice.then(|| format!(".solutions names {} twice", needed.name))
-    });
+    let each = needed
+        .solutions
+        .iter()
+        .take(NEEDED_SOLUTIONS)
+        .filter_map(move |needed| {
+            if needed.name == *solution {
+                return Some(format!(".solutions names {solution}, the Solution itself"));
+            }
+            let twice = !seen.insert(&needed.name);
+            twice.then(|| format!(".solutions names {} twice", needed.name))
+        });
     many.chain(each).map(Problem::Prerequisite)
 }
 

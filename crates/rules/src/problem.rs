@@ -328,8 +328,11 @@ fn in_parts(parts: &ImageParts) -> String {
         written,
         fields,
     } = parts;
-    let fields = fields.iter().map(|field| format!("`{field}`"));
-    let fields = fields.collect::<Vec<_>>().join(", ");
+    let fields = fields
+        .iter()
+        .map(|field| format!("`{field}`"))
+        .collect::<Vec<_>>()
+        .join(", ");
     if parts.is_complete() {
         format!(
             "{path} splits `{written}` into {fields}, where an import does not replace the address"

@@ -136,8 +136,11 @@ impl RoleCheck<'_> {
             ("verbs", &rule.verbs),
             ("nonResourceURLs", &rule.urls),
         ];
-        let fields = lists.iter().filter(|(_, list)| list.contains(&"*"));
-        let fields: Vec<&str> = fields.map(|(field, _)| *field).collect();
+        let fields: Vec<&str> = lists
+            .iter()
+            .filter(|(_, list)| list.contains(&"*"))
+            .map(|(field, _)| *field)
+            .collect();
         if !fields.is_empty() {
             let fields = fields.join(", ");
             problems.push(Problem::Wildcard(Arc::clone(place), number, fields));
@@ -147,8 +150,9 @@ impl RoleCheck<'_> {
         }
         let urls = (!rule.urls.is_empty()).then(|| "nonResourceURLs".to_owned());
         let resources = rule.resources.iter();
-        let lost = resources.filter(|resource| self.grants_nothing(rule, resource));
-        let lost = lost.map(|resource| format!("`{resource}`"));
+        let lost = resources
+            .filter(|resource| self.grants_nothing(rule, resource))
+            .map(|resource| format!("`{resource}`"));
         let nowhere = |what| Problem::ClusterOnly(Arc::clone(place), number, what);
         problems.extend(urls.into_iter().chain(lost).map(nowhere));
     }

@@ -20,10 +20,11 @@ pub fn check_source(solution: &SolutionName, spec: &SourceSpec) -> Vec<Problem> 
     let none = images.is_empty() && charts.is_empty() && manifests.is_empty();
     let none = none.then_some(Problem::Nothing).into_iter();
     let of_images = images::repeated(&places).chain(images::overlapping(&places));
-    let of_operator = operator.iter();
-    let of_operator = of_operator.flat_map(|operator| operator::operator(operator, &places));
-    let needed = prerequisites::prerequisites(solution, &spec.prerequisites);
-    let needed = needed.chain(prerequisites::rendered_outside(spec));
+    let of_operator = operator
+        .iter()
+        .flat_map(|operator| operator::operator(operator, &places));
+    let needed = prerequisites::prerequisites(solution, &spec.prerequisites)
+        .chain(prerequisites::rendered_outside(spec));
     let problems = none.chain(of_images).chain(of_operator).chain(needed);
     let known = images.iter().all(SourceImage::reference_is_known);
     let references = images

@@ -23,8 +23,9 @@ pub fn starters<'a>(objects: impl Iterator<Item = &'a Value> + Clone) -> BTreeSe
             .is_some_and(|(group, _)| group == RBAC);
         is_rbac && kinds.contains(&text(object, "/kind"))
     };
-    let roles = objects.clone();
-    let roles = roles.filter(|object| is_of(object, ["Role", "ClusterRole"]));
+    let roles = objects
+        .clone()
+        .filter(|object| is_of(object, ["Role", "ClusterRole"]));
     let makes_pods = |role: &&Value| {
         // The API server rejects a role that cannot be interpreted.
         let rights = rights(role, &Reach::Cluster).unwrap_or_default();
@@ -35,17 +36,20 @@ pub fn starters<'a>(objects: impl Iterator<Item = &'a Value> + Clone) -> BTreeSe
         .map(|role| [text(role, "/kind"), text(role, "/metadata/name")])
         .chain(BUILT_IN.map(|name| ["ClusterRole", name]))
         .collect();
-    let bindings = objects.clone();
-    let bindings = bindings.filter(|object| is_of(object, ["RoleBinding", "ClusterRoleBinding"]));
-    let bindings = bindings.filter(|binding| {
-        makers.contains(&[
-            text(binding, "/roleRef/kind"),
-            text(binding, "/roleRef/name"),
-        ])
-    });
+    let bindings = objects
+        .clone()
+        .filter(|object| is_of(object, ["RoleBinding", "ClusterRoleBinding"]))
+        .filter(|binding| {
+            makers.contains(&[
+                text(binding, "/roleRef/kind"),
+                text(binding, "/roleRef/name"),
+            ])
+        });
     let subjects = bindings.flat_map(|binding| manifests::list(binding, "/subjects"));
-    let holders = subjects.filter(|subject| text(subject, "/kind") == "ServiceAccount");
-    let holders: BTreeSet<&str> = holders.map(|subject| text(subject, "/name")).collect();
+    let holders: BTreeSet<&str> = subjects
+        .filter(|subject| text(subject, "/kind") == "ServiceAccount")
+        .map(|subject| text(subject, "/name"))
+        .collect();
     let pods = objects.filter(|object| {
         accounts(object)
             .iter()

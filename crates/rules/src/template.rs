@@ -52,8 +52,7 @@ pub(crate) fn template(operator: &Operator) -> impl Iterator<Item = Problem> {
 
 /// Returns the effects of the operator's pods beyond their namespace, which a site must accept.
 pub fn template_reach(operator: &Operator) -> impl Iterator<Item = Problem> {
-    let pods = operator.template.iter();
-    let pods = pods.map(|OperatorTemplate { metadata, spec, .. }| {
+    let pods = operator.template.iter().map(|OperatorTemplate { metadata, spec, .. }| {
         json!({"metadata": {"annotations": metadata.annotations}, "spec": spec})
     });
     pods.flat_map(|pod| beyond_namespace(&pod))
@@ -288,8 +287,10 @@ pub fn kept_names<'a>(
 ) -> impl Iterator<Item = Problem> + use<'a> {
     let kept = operator.is_some_and(Operator::keeps_role_names);
     let wide = |role: &Value| text(role, "/kind") == Some("ClusterRole");
-    let roles = roles.iter().enumerate();
-    let roles = roles.filter(move |(_, role)| kept && wide(role));
+    let roles = roles
+        .iter()
+        .enumerate()
+        .filter(move |(_, role)| kept && wide(role));
     roles.filter_map(|(index, role)| {
         let name = text(role, "/metadata/name").filter(|name| is_kubernetes_role(name))?;
         Some(Problem::RoleName(index + 1, name.to_owned()))

@@ -133,8 +133,10 @@ pub struct NonRootContainer {
 impl NonRootContainer {
     /// Returns these containers of a workload.
     pub fn of(workload: &Value) -> impl Iterator<Item = Self> {
-        let pod = pod_specs(workload).into_iter().next();
-        let pod = pod.and_then(|pointer| workload.pointer(&pointer));
+        let pod = pod_specs(workload)
+            .into_iter()
+            .next()
+            .and_then(|pointer| workload.pointer(&pointer));
         let promises = pod.into_iter().flat_map(promises);
         promises.filter_map(|promise| match promise.user {
             ContainerUser::OfImage(image) => Some(Self {
@@ -186,15 +188,21 @@ fn promises(pod: &Value) -> impl Iterator<Item = NonRootPromise<'_>> {
 /// Returns the specification of an operator's pods, as far as it is checked.
 fn operator_pod(operator: &Operator) -> Map<String, Value> {
     let template = operator.template.clone().unwrap_or_default();
-    let own = template.own_container().and_then(Value::as_object);
-    let mut own = own.cloned().unwrap_or_default();
+    let mut own = template
+        .own_container()
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
     own.insert(
         "image".to_owned(),
         json!(format!("$(image:{})", operator.image.place())),
     );
     own.entry("name").or_insert_with(|| json!("operator"));
-    let context = own.get("securityContext").and_then(Value::as_object);
-    let mut context = context.cloned().unwrap_or_default();
+    let mut context = own
+        .get("securityContext")
+        .and_then(Value::as_object)
+        .cloned()
+        .unwrap_or_default();
     if operator.security_context.run_as_non_root {
         context.insert("runAsNonRoot".to_owned(), json!(true));
     }
@@ -202,8 +210,9 @@ fn operator_pod(operator: &Operator) -> Map<String, Value> {
         context.insert("runAsUser".to_owned(), json!(user));
     }
     own.insert("securityContext".to_owned(), Value::Object(context));
-    let others = template.list("containers").iter();
-    let others = others
+    let others = template
+        .list("containers")
+        .iter()
         .filter(|container| !OperatorTemplate::is_own(container))
         .cloned();
     let containers = std::iter::once(Value::Object(own)).chain(others);
@@ -230,8 +239,11 @@ fn requests(container: &Value) -> bool {
 
 /// Returns the names of containers, or `None` if there are none.
 fn names<'v>(containers: impl Iterator<Item = &'v Value>) -> Option<String> {
-    let names = containers.map(|container| text(container, "/name").unwrap_or_default());
-    let names: Vec<String> = names.take(NAMED).map(|name| format!("`{name}`")).collect();
+    let names: Vec<String> = containers
+        .map(|container| text(container, "/name").unwrap_or_default())
+        .take(NAMED)
+        .map(|name| format!("`{name}`"))
+        .collect();
     (!names.is_empty()).then(|| names.join(", "))
 }
 

@@ -54,8 +54,9 @@ fn check_webhook(webhook: Option<Fields<'_>>, place: &Place<'_>, faults: &mut Fa
     }
     let place = place.field("conversionReviewVersions");
     let mut known = BTreeSet::new();
-    let versions = webhook.into_iter();
-    let versions = versions.flat_map(|webhook| webhook.texts("conversionReviewVersions"));
+    let versions = webhook
+        .into_iter()
+        .flat_map(|webhook| webhook.texts("conversionReviewVersions"));
     for (index, version) in versions.enumerate() {
         if known.insert(version) {
             label(version, &place.index(index), faults);

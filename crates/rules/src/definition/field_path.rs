@@ -26,8 +26,9 @@ pub(super) fn find<'v>(
             }
             "[" => {
                 let quoted = tokens.next().ok_or("is incomplete")?;
-                let inner = quoted.strip_prefix('\'');
-                let inner = inner.and_then(|text| text.strip_suffix('\''));
+                let inner = quoted
+                    .strip_prefix('\'')
+                    .and_then(|text| text.strip_suffix('\''));
                 let name = unescape(inner.ok_or("has no text in single quotes in brackets")?)?;
                 if tokens.next() != Some("]") {
                     return Err("has a bracket that is not closed");

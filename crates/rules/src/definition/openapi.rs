@@ -129,8 +129,9 @@ fn check_fields(schema: Fields<'_>, around: Surroundings, place: &Place<'_>, fau
         }
         _ => schema.has(field),
     };
-    let named = ["id", "$schema"].into_iter();
-    let named = named.filter(|field| !schema.text(field).is_empty());
+    let named = ["id", "$schema"]
+        .into_iter()
+        .filter(|field| !schema.text(field).is_empty());
     let unsupported = UNSUPPORTED.into_iter().filter(is_set).chain(named);
     for field in unsupported {
         faults.add(&place.field(field), "is not supported");

@@ -193,8 +193,9 @@ impl<'p> Reader<'p> {
 
     /// Reads the beginning of a group, or flags for the rest of the current group.
     fn open(&mut self) -> Translated<()> {
-        let named = ["(?P<", "(?<"].into_iter();
-        let mut named = named.filter_map(|prefix| Some((prefix, self.rest.strip_prefix(prefix)?)));
+        let mut named = ["(?P<", "(?<"]
+            .into_iter()
+            .filter_map(|prefix| Some((prefix, self.rest.strip_prefix(prefix)?)));
         if let Some((prefix, rest)) = named.next() {
             let end = rest.find('>').ok_or("the name of a group is not closed")?;
             let name = &rest[..end];
@@ -350,9 +351,11 @@ impl<'p> Reader<'p> {
             't' => ('\t', 2),
             'v' => ('\x0b', 2),
             '0'..='7' => {
-                let digits = self.rest[1..].bytes().take(3);
-                let digits = digits.take_while(|digit| matches!(digit, b'0'..=b'7'));
-                let digits: Vec<u8> = digits.collect();
+                let digits: Vec<u8> = self.rest[1..]
+                    .bytes()
+                    .take(3)
+                    .take_while(|digit| matches!(digit, b'0'..=b'7'))
+                    .collect();
                 if first != '0' && digits.len() == 1 {
                     return Err("has a backreference, which is not supported");
                 }
@@ -372,8 +375,10 @@ impl<'p> Reader<'p> {
                     return Err(unknown);
                 }
                 let digits = digits.trim_start_matches('0');
-                let code = u32::from_str_radix(if digits.is_empty() { "0" } else { digits }, 16);
-                let code = code.ok().filter(|code| *code <= 0x10_FFFF).ok_or(unknown)?;
+                let code = u32::from_str_radix(if digits.is_empty() { "0" } else { digits }, 16)
+                    .ok()
+                    .filter(|code| *code <= 0x10_FFFF)
+                    .ok_or(unknown)?;
                 // A surrogate does not occur in any text.
                 (char::from_u32(code).unwrap_or('\u{10FFFF}'), length)
             }

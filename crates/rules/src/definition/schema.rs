@@ -64,8 +64,11 @@ impl<'v> Fields<'v> {
     }
 
     pub(super) fn properties(self) -> impl Iterator<Item = (&'v str, Self)> {
-        let properties = self.get("properties").and_then(Value::as_object);
-        let properties = properties.into_iter().flatten();
+        let properties = self
+            .get("properties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
         properties.map(|(name, schema)| (name.as_str(), Fields(schema)))
     }
 

@@ -184,16 +184,19 @@ fn check_clause(clause: Fields<'_>, types: ClauseTypes, place: &Place<'_>, fault
         let value = clause.get(field);
         value.is_none_or(|value| *value == Value::Bool(false) || value.as_str() == Some(""))
     };
-    let fields = NOT_IN_CLAUSES.into_iter().filter(|field| !empty(field));
-    let fields = fields.chain(
-        NEVER_IN_CLAUSES
-            .into_iter()
-            .filter(|field| clause.has(field)),
-    );
+    let fields = NOT_IN_CLAUSES
+        .into_iter()
+        .filter(|field| !empty(field))
+        .chain(
+            NEVER_IN_CLAUSES
+                .into_iter()
+                .filter(|field| clause.has(field)),
+        );
     let lists = LISTS_NOT_IN_CLAUSES.into_iter();
     let fields = fields.chain(lists.filter(|field| !clause.list(field).is_empty()));
-    let additional = clause.get("additionalProperties");
-    let additional = additional.filter(|value| **value != Value::Bool(false));
+    let additional = clause
+        .get("additionalProperties")
+        .filter(|value| **value != Value::Bool(false));
     let fields = fields.chain(additional.map(|_| "additionalProperties"));
     for field in fields {
         let words =

@@ -191,8 +191,9 @@ enum Escapes {
 
 /// Returns the length of the text at the beginning of an expression, with its quotes.
 fn text_length(expression: &str, escapes: Escapes) -> usize {
-    let mut triple = ["\"\"\"", "'''"].into_iter();
-    let triple = triple.find(|quote| expression.starts_with(quote));
+    let triple = ["\"\"\"", "'''"]
+        .into_iter()
+        .find(|quote| expression.starts_with(quote));
     let quote = triple.unwrap_or(&expression[..1]);
     let bytes = expression.as_bytes();
     let mut at = quote.len();

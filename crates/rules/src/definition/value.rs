@@ -279,8 +279,7 @@ fn check_number(number: &Number, schema: Fields<'_>) -> Result<(), &'static str>
     if !is_close && !is_one(value) {
         return Err("is out of the range of its format");
     }
-    let bounds = ["minimum", "maximum", "multipleOf"];
-    let bounds = bounds.map(|field| schema.number(field));
+    let bounds = ["minimum", "maximum", "multipleOf"].map(|field| schema.number(field));
     if bounds.iter().flatten().any(|bound| !is_one(*bound)) {
         return Err("has a bound that is not a number of its type");
     }

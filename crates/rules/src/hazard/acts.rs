@@ -33,10 +33,13 @@ pub fn acts(object: &Value) -> Option<Value> {
         }
         ("apiextensions.k8s.io", "CustomResourceDefinition") => field("/spec/conversion"),
         ("networking.k8s.io" | "extensions", "Ingress") => {
-            let annotations = object.pointer("/metadata/annotations");
-            let annotations = annotations.and_then(Value::as_object).into_iter().flatten();
-            let written = annotations.filter(|(key, value)| is_snippet(key, value));
-            let written: Map<String, Value> = written
+            let annotations = object
+                .pointer("/metadata/annotations")
+                .and_then(Value::as_object)
+                .into_iter()
+                .flatten();
+            let written: Map<String, Value> = annotations
+                .filter(|(key, value)| is_snippet(key, value))
                 .map(|(key, value)| (key.clone(), value.clone()))
                 .collect();
             Some(json!([field("/spec"), written]))

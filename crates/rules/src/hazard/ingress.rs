@@ -10,8 +10,11 @@ use super::{text, texts};
 /// Returns the annotations of an Ingress that add to the configuration of the ingress controller.
 pub(super) fn snippets(ingress: &Value) -> Vec<String> {
     let annotations = ingress.pointer("/metadata/annotations");
-    let keys = annotations.and_then(Value::as_object).into_iter().flatten();
-    let keys = keys.filter(|(key, value)| is_snippet(key, value));
+    let keys = annotations
+        .and_then(Value::as_object)
+        .into_iter()
+        .flatten()
+        .filter(|(key, value)| is_snippet(key, value));
     keys.map(|(key, _)| {
         format!(
             "writes into the ingress controller's own configuration: {}",

@@ -36,8 +36,9 @@ fn of_webhook(webhook: &Value) -> Option<String> {
 
 /// Returns the URL of a CustomResourceDefinition's conversion webhook.
 pub(super) fn conversion(definition: &Value) -> Vec<String> {
-    let client = definition.pointer(CONVERTER);
-    let client = client.filter(|client| text(client, "/url").is_some());
+    let client = definition
+        .pointer(CONVERTER)
+        .filter(|client| text(client, "/url").is_some());
     client.map(converts).into_iter().collect()
 }
 
