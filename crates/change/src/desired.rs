@@ -52,6 +52,7 @@ impl DesiredObject {
     #[must_use]
     pub fn of_operator(object: Object) -> Self {
         let labels = object.labels();
+        // The pull secret and the records have their own rules, see [`Tenure::Named`].
         let is_ours = labels.contains_key(v::SOLUTION) && !labels.contains_key(v::RECORD);
         let tenure = if is_ours && object.gvk().kind != "Secret" {
             Tenure::Recorded
@@ -81,6 +82,7 @@ impl DesiredObject {
     pub fn entry(&self) -> Option<Entry> {
         let is_entry = match self.tenure {
             Tenure::Recorded | Tenure::Sensitive => true,
+            // A set may contain the account itself. The operator only adds its pull secret to it.
             Tenure::Shared => self.part.is_some(),
             Tenure::Named => false,
         };

@@ -157,6 +157,7 @@ impl Claim<'_> {
         };
         match live.labels().get(v::SOLUTION) {
             Some(owner) if *owner == self.solution.as_str() => {
+                // The label has the namespace of the deployment. Another namespace means another environment.
                 let [desired, there] =
                     [desired, live].map(|object| object.labels().get(v::NAMESPACE).copied());
                 if desired == there {

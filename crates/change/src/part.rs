@@ -90,6 +90,7 @@ fn sorted(parts: &[Part<'_>]) -> Vec<usize> {
             waiting[at] += 1;
         }
     }
+    // Taking the first free position each time keeps the given order wherever dependencies allow it.
     let mut free: BTreeSet<usize> = (0..parts.len()).filter(|at| waiting[*at] == 0).collect();
     let mut sorted = Vec::new();
     while let Some(next) = free.pop_first() {

@@ -114,7 +114,7 @@ pub struct Policy<'a> {
     pub recreate: &'a BTreeSet<Recreate>,
     /// The Deployment that an operator of the Solution has in the namespace.
     pub operator: &'a ObjectRef,
-    /// The CustomResourceDefinitions that a newer version wrote, which are left unchanged.
+    /// The CRDs that a newer version wrote, which are left unchanged.
     pub newer: &'a BTreeMap<ObjectRef, Version>,
     /// The decision about an entry that the new version no longer contains.
     pub fate: &'a dyn Fn(&Entry) -> Fate,
@@ -148,7 +148,7 @@ pub struct Plan {
     pub before: Inventory,
     /// The entries that are left unchanged.
     pub kept: Vec<Entry>,
-    /// The CustomResourceDefinitions that are left unchanged.
+    /// The CRDs that are left unchanged.
     pub newer: Vec<Newer>,
     /// The live objects to delete after everything else is ready. Only objects listed here are deleted, because a
     /// tenant can create further objects with the same labels at any time.
@@ -287,6 +287,8 @@ impl Plan {
     /// Returns the record of a desired object. `written` is the UID of the object that this change has already created
     /// under the name.
     fn recorded<'r>(&'r self, desired: &DesiredObject, written: Option<&'r str>) -> Recorded<'r> {
+        // A `Named` object has no recorded UID, and a `Sensitive` object with another UID is replaced. Neither blocks
+        // the change.
         if matches!(desired.tenure, Tenure::Named | Tenure::Sensitive) {
             return Recorded::Some;
         }
@@ -611,6 +613,7 @@ impl Runs {
             }
             Some(_) => Self::Anew,
             None => {
+                // A missing object with the recorded inputs has completed, and was deleted afterwards.
                 let recorded = before.find(object.reference());
                 match recorded.and_then(|recorded| recorded.inputs.as_deref()) {
                     Some(made) if made == *inputs => Self::Done,

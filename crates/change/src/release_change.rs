@@ -95,6 +95,7 @@ impl ReleaseStep {
         if strategy == Strategy::BootstrapOnly && known.revision.is_some() {
             return Ok(Self::Leave);
         }
+        // A newer revision than the recorded one shows that another client has changed the release.
         let is_ours = known.revision == Some(revision) && status == ReleaseStatus::Deployed;
         if is_ours && known.inputs == new.inputs {
             return Ok(Self::Keep);

@@ -47,6 +47,7 @@ impl Inventory {
         for entry in &self.entries {
             let reference = entry.reference();
             if live.is_hidden(&reference) {
+                // It is unknown whether the object exists, so the removal has to include it.
                 removal.going.push(entry.clone());
                 continue;
             }

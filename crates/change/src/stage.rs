@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Stage {
     /// Namespaces.
     Space,
-    /// CustomResourceDefinitions.
+    /// CRDs.
     Definition,
     /// Objects that other objects read: configuration, RBAC rules, classes, Services.
     Data,

@@ -24,7 +24,7 @@ pub const ENVIRONMENT_DESCRIPTION: &str = "solutions.metalk8s.scality.com/enviro
 pub const CREATED: &str = "solutions.metalk8s.scality.com/created";
 /// The label with the name of the Solution, on each of its objects.
 pub const SOLUTION: &str = "solutions.metalk8s.scality.com/solution";
-/// The label of CustomResourceDefinitions and records with the version that wrote them.
+/// The label of CRDs and records with the version that wrote them.
 pub const VERSION: &str = "solutions.metalk8s.scality.com/version";
 /// The label of an operator's cluster-scoped objects with the namespace of the operator.
 pub const NAMESPACE: &str = "solutions.metalk8s.scality.com/namespace";
@@ -50,7 +50,7 @@ pub const INPUTS: &str = "solutions.metalk8s.scality.com/inputs";
 /// if it has not completed.
 pub const CHOSEN: &str = "solutions.metalk8s.scality.com/chosen";
 
-/// The annotation of packaged CustomResourceDefinitions with the version that wrote them. It is not a label, since
+/// The annotation of packaged CRDs with the version that wrote them. It is not a label, since
 /// these definitions belong to one environment and do not show the active version.
 pub const DEFINED_BY: &str = "solutions.metalk8s.scality.com/defined-by";
 
@@ -58,7 +58,7 @@ pub const DEFINED_BY: &str = "solutions.metalk8s.scality.com/defined-by";
 /// replicas.
 pub const STOPPED: &str = "solutions.metalk8s.scality.com/stopped";
 
-/// The mark of CustomResourceDefinitions that existed before a Solution adopted them, and are kept when it is removed.
+/// The mark of CRDs that existed before a Solution adopted them, and are kept when it is removed.
 pub const ADOPTED: &str = "solutions.metalk8s.scality.com/adopted";
 /// The annotation of a namespace's `default` ServiceAccount with the pull secret that was added to it.
 pub const PULL_SECRET: &str = "solutions.metalk8s.scality.com/pull-secret";

@@ -68,6 +68,7 @@ pub(crate) fn unpack(
         budget.entry()?;
         long = reader.entry(&header, long)?;
     }
+    // The entry that the extension names is missing.
     if long.is_some() {
         return Err(ArchiveProblem::Truncated.into());
     }

@@ -36,7 +36,7 @@ pub struct Chart {
     values: Map<String, Value>,
     /// The values of the subcharts, each below its name.
     values_within: Map<String, Value>,
-    /// The CustomResourceDefinitions of the subcharts, with their paths in this chart.
+    /// The CRDs of the subcharts, with their paths in this chart.
     definitions_within: Vec<ArchivedFile>,
     files: Vec<ArchivedFile>,
 }
@@ -136,14 +136,14 @@ impl Chart {
         text.and_then(Result::ok).unwrap_or_default()
     }
 
-    /// Returns the files that Helm installs as CustomResourceDefinitions: those in `crds/`, followed by those of the
+    /// Returns the files that Helm installs as CRDs: those in `crds/`, followed by those of the
     /// subcharts, including subcharts that the values disable.
     pub fn definition_files(&self) -> impl Iterator<Item = ChartFile<'_>> {
         let own = self.files.iter().filter(|file| is_definition(&file.path));
         own.chain(&self.definitions_within).map(ChartFile::from)
     }
 
-    /// Returns the default values and CustomResourceDefinitions, which are all that a parent chart keeps of a subchart
+    /// Returns the default values and CRDs, which are all that a parent chart keeps of a subchart
     /// at this path.
     fn into_kept(mut self, path: &str) -> (Map<String, Value>, impl Iterator<Item = ArchivedFile>) {
         merge_values(&mut self.values_within, &self.values);
@@ -217,15 +217,7 @@ fn read_files(
         remote_schema = remote_schema.or_else(|| chart.remote_schema.clone());
         let path = format!("charts/{name}");
         let name = chart.metadata.name.clone();
-        // Only the first of multiple aliases is used. With all aliases, nested charts could multiply exponentially.
-        let dependency = metadata
-            .dependencies
-            .iter()
-            .find(|dependency| dependency.name == name);
-        let alias = dependency
-            .map(|dependency| &dependency.alias)
-            .filter(|dependency| !dependency.is_empty());
-        let below = alias.unwrap_or(&name).clone();
+        let below = alias(&metadata, &name).unwrap_or(&name).clone();
         let (values, definitions) = chart.into_kept(&path);
         values_within.insert(below, values.into());
         definitions_within.extend(definitions);
@@ -237,7 +229,7 @@ fn read_files(
     }
     let own = files.iter().filter(|file| is_definition(&file.path));
     let mut read = own.clone().map(|file| read_foreign(&file.bytes));
-    // Files that cannot be read at all are reported by the rules for CustomResourceDefinitions.
+    // Files that cannot be read at all are reported by the rules for CRDs.
     as_helm |= read.any(|read| read.is_ok_and(|read| read.as_helm));
     let own = own.count();
     Ok(Chart {
@@ -255,7 +247,15 @@ fn read_files(
     })
 }
 
-/// Checks whether Helm installs a file as CustomResourceDefinitions (Helm's `pkg/chart/v2/chart.go`).
+/// Returns the alias of a dependency, if it has one. Only the first of multiple aliases is used. With all aliases, nested
+/// charts could multiply exponentially.
+fn alias<'m>(metadata: &'m ChartMetadata, name: &str) -> Option<&'m String> {
+    let mut dependencies = metadata.dependencies.iter();
+    let dependency = dependencies.find(|dependency| dependency.name == name)?;
+    Some(&dependency.alias).filter(|alias| !alias.is_empty())
+}
+
+/// Checks whether Helm installs a file as CRDs (Helm's `pkg/chart/v2/chart.go`).
 fn is_definition(path: &str) -> bool {
     let end = path.rsplit_once('.').map_or("", |(_, end)| end);
     let ends = ["yaml", "yml", "json"];

@@ -87,6 +87,7 @@ impl Chart {
         let read = format!(".Values.{}", keys.join("."));
         self.templates().any(|text| {
             text.match_indices(&read).any(|(at, _)| {
+                // The key must end here: `.Values.tag` does not read `.Values.tags`.
                 let next = text[at + read.len()..].chars().next();
                 !next.is_some_and(|c| c.is_alphanumeric() || c == '_')
             })

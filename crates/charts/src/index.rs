@@ -89,6 +89,7 @@ fn versions(index: &[u8], name: &str) -> Option<Vec<u8>> {
                 cut.get_or_insert_with(|| b"entries:\n".to_vec());
             }
         } else if !is_empty && is_inside {
+            // The charts are a flow mapping, which may have any line breaks.
             if names.is_none() && text.starts_with(b"{") {
                 return None;
             }

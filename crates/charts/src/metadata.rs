@@ -223,6 +223,8 @@ fn read_value(name: &'static str, bytes: &[u8]) -> Result<AsRead<Value>, ChartPr
         return Err(ChartProblem::Budget(words));
     }
     let unreadable = |error| ChartProblem::Yaml(name, error);
+    // Helm's rules apply only to files that the strict parser rejects, so that all other charts require only
+    // `charts-1.0.0`.
     let (value, as_helm) = match yaml::from_slice::<Value>(bytes) {
         Ok(value) => (value, false),
         Err(_) => (yaml::go::from_slice(bytes).map_err(unreadable)?, true),

@@ -3,7 +3,7 @@
 //! `$(namespace:NAME)`. Text that may be an image or namespace, but is ambiguous, is left unchanged and reported as a
 //! [`Remark`] with its position.
 //!
-//! CustomResourceDefinitions are not compiled, because they belong to the cluster and not to an environment.
+//! CRDs are not compiled, because they belong to the cluster and not to an environment.
 
 use std::collections::BTreeSet;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions as documents, regardless of their source: an archive, a release or a cluster.
+//! CRDs as documents, regardless of their source: an archive, a release or a cluster.
 //! [`Definition`] gives access to their fields without validation.
 
 use serde_json::Value;

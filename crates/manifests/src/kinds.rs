@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::definition::Definition;
 use crate::document::text;
 
-/// The kinds of Kubernetes and of a group of CustomResourceDefinitions. Any other kind counts as namespaced, since only
+/// The kinds of Kubernetes and of a group of CRDs. Any other kind counts as namespaced, since only
 /// a cluster knows its scope.
 #[derive(Clone, Debug, Default)]
 pub struct ObjectKinds(
@@ -24,7 +24,7 @@ struct Defined {
 }
 
 impl ObjectKinds {
-    /// Creates the kinds of these CustomResourceDefinitions.
+    /// Creates the kinds of these CRDs.
     pub fn new<'a>(definitions: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut kinds = Self::default();
         for definition in definitions.into_iter().map(Definition) {
@@ -43,7 +43,7 @@ impl ObjectKinds {
         self.0.get(group)?.get(kind)
     }
 
-    /// Checks whether one of the CustomResourceDefinitions defines a kind.
+    /// Checks whether one of the CRDs defines a kind.
     #[must_use]
     pub fn defines(&self, group: &str, kind: &str) -> bool {
         self.find(group, kind).is_some()

@@ -21,7 +21,7 @@ pub const ENTRIES: usize = 20_000;
 pub const DEPTH: usize = 8;
 /// Objects. The largest known releases have about 500.
 pub const OBJECTS: usize = 10_000;
-/// Values in one object. The largest known CustomResourceDefinitions have a quarter of it, and the API server accepts
+/// Values in one object. The largest known CRDs have a quarter of it, and the API server accepts
 /// at most 3 MiB.
 pub const OBJECT_VALUES: usize = 500_000;
 /// Bytes of text in one object: three times the size that the API server accepts.

@@ -1,5 +1,5 @@
 //! The images that documents refer to, independently of the images that the Solution packages. These functions find
-//! images in objects, in pods, and in the default values of CustomResourceDefinitions.
+//! images in objects, in pods, and in the default values of CRDs.
 
 use schemas::ImageReference;
 use serde_json::Value;

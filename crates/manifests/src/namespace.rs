@@ -289,12 +289,14 @@ impl WordScan<'_> {
                     Governed::No
                 }
             }
+            // The operators of assignments, selectors and PromQL matchers, and the default of a shell variable.
             "=" | ":" | "==" | "!=" | "=~" | "!~" | ":-" | "=[" | ":[" => {
                 self.bracketed = before.ends_with('[');
                 when(around.label || is_named(around.previous))
             }
             "" | "," if flag && !around.before.is_empty() => Governed::Within,
             "," | "|" | ";" if self.bracketed || !quoted => self.governed,
+            // The next item of a YAML list.
             "-" if around.before.contains('\n') => self.governed,
             "" if self.governed == Governed::ByName => self.governed,
             _ => Governed::No,
@@ -310,6 +312,7 @@ impl WordScan<'_> {
         // The text of a namespace field can still be prose.
         let is_prose = self.governed == Governed::ByName && blanks && !listed;
         let governed = self.governed != Governed::No && !is_key && !is_path && !is_prose;
+        // `system:serviceaccount:NAMESPACE:NAME`, and paths of the API such as `/api/v1/namespaces/NAMESPACE/pods`.
         let of_account =
             around.before == ":" && matches!(around.previous, "serviceaccount" | "serviceaccounts");
         let of_api = around.before == "/" && around.previous == "namespaces";
@@ -325,6 +328,7 @@ impl WordScan<'_> {
         }
         let before = core(around.before);
         let alone = around.first && before.is_empty() && core(around.after).is_empty();
+        // `-n` is a namespace for kubectl and Helm, but other programs use it differently.
         let by_flag = around.previous == "-n" && matches!(before.as_str(), "" | "=" | ",");
         let by_itself = alone && self.said == NamespaceHint::Anything;
         let is_one = self.governed != Governed::No || by_flag || around.is_listed() || by_itself;

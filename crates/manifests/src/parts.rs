@@ -142,6 +142,7 @@ pub fn reference_in_parts(
         .into_iter()
         .find_map(|field| Some((field, text(fields, field)?)));
     let repository =
+        // `hub` and `imageRegistry` are defaults for repositories without a registry.
         match registry.filter(|_| host(&repository).is_none() || fields.contains_key("registry")) {
             Some((field, registry)) => {
                 used.insert(0, field);
@@ -303,6 +304,7 @@ impl<'a> PartsWalk<'a> {
             None => (String::new(), None),
         };
         let own_tag = TAGS.iter().any(|field| scalar(fields, field).is_some());
+        // A name without a path is an image only if another field completes it.
         if used.is_none() && (key != "image" || !own_tag) {
             return;
         }

@@ -65,6 +65,7 @@ pub fn read(path: &Path) -> Result<ManifestFiles, ManifestsError> {
     }
     let mut left = limits::FILES_SIZE;
     for path in paths(&root, &mut read.passed_over, &shown_path)? {
+        // Each file may use only the rest of the total, so that no more than the total is ever read.
         let bytes = files::read(&path, schemas::limits::YAML_STREAM_SIZE.min(left))?;
         left -= bytes.len() as u64;
         let name = below(&root, &path);

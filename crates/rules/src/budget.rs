@@ -9,7 +9,7 @@ use crate::limits::{
     OPERATOR_TEXT, OPERATOR_VALUES,
 };
 
-/// Checks the number of CustomResourceDefinitions, and the total size of these and the roles.
+/// Checks the number of CRDs, and the total size of these and the roles.
 pub fn check_files(definitions: usize, bytes: u64) -> Result<(), Problem> {
     if bytes > OPERATOR_FILES {
         Err(Problem::FileBytes(bytes))

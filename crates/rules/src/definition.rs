@@ -1,4 +1,4 @@
-//! Validation of CustomResourceDefinitions (`apiextensions.k8s.io/v1`), with one definition in each file.
+//! Validation of CRDs (`apiextensions.k8s.io/v1`), with one definition in each file.
 //!
 //! [`refusals`] validates a definition as the API server does when it is created, except for CEL expressions. Each
 //! submodule covers one part: the types of all fields (`shape`), everything but schemas (`spec`, `version`,

@@ -397,6 +397,7 @@ fn system_priority(pod: &Value) -> Vec<String> {
 
 /// Returns the settings by which pods run on nodes that are reserved for other pods.
 fn placed(pod: &Value) -> Vec<String> {
+    // Without a key, the operator `Exists` matches every taint.
     let tolerates_all = |toleration: &Value| {
         text(toleration, "/key").is_none_or(str::is_empty)
             && text(toleration, "/operator") == Some("Exists")

@@ -1,9 +1,9 @@
 //! The limits for documents, each with its reason. The limits for single documents are in `schemas::limits`.
 
-/// Bytes of all files below `operator/`, and of all CustomResourceDefinitions in charts: ten times the largest known
+/// Bytes of all files below `operator/`, and of all CRDs in charts: ten times the largest known
 /// operators.
 pub const OPERATOR_FILES: u64 = 64 * 1024 * 1024;
-/// CustomResourceDefinitions: fifty times the largest known operators, and equal to the limit for packing.
+/// CRDs: fifty times the largest known operators, and equal to the limit for packing.
 pub const OPERATOR_DEFINITIONS: usize = 10_000;
 /// Values in all these files, including keys of maps and expanded aliases. This is about ten times the largest known
 /// operators, and takes up to 500 MB of memory if each map has one key.

@@ -191,6 +191,7 @@ fn sort<'a>(
 fn why(key: &str) -> Option<Why> {
     let key = key.to_ascii_lowercase();
     let domain = key.split('/').next().unwrap_or_default();
+    // Tools come first, because some of their keys are in domains of Kubernetes.
     if let Some((_, tool)) = OWNERS.iter().find(|(owned, _)| owned.is(&key, domain)) {
         Some(Why::Owner(tool))
     } else if is_below(domain, OURS) {

@@ -23,6 +23,7 @@ pub fn parameters(
     let patterns = parameters.values().take(PARAMETERS);
     let is_much = is_much(patterns.filter_map(|parameter| parameter.pattern.as_deref()));
     let much = is_much.then_some(Problem::Patterns);
+    // If the patterns are too costly, none of them is compiled.
     let each = parameters
         .iter()
         .take(if is_much { 0 } else { PARAMETERS })

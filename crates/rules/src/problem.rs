@@ -71,7 +71,7 @@ pub enum Problem {
     /// The operator's files have too many bytes.
     #[error("the files have {0} bytes; at most {OPERATOR_FILES} are read")]
     FileBytes(u64),
-    /// There are too many CustomResourceDefinitions.
+    /// There are too many CRDs.
     #[error("there are {0} CRDs; at most {OPERATOR_DEFINITIONS} are read")]
     Definitions(usize),
     /// The operator's files contain too many values.

@@ -66,7 +66,7 @@ struct RoleCheck<'a> {
     scope: OperatorScope,
 }
 
-/// Returns the problems of the roles of an operator with this scope and these CustomResourceDefinitions.
+/// Returns the problems of the roles of an operator with this scope and these CRDs.
 pub fn roles<'a>(
     documents: &[Value],
     definitions: impl Iterator<Item = &'a Value>,

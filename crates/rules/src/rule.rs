@@ -137,6 +137,7 @@ impl Cost {
             &[&rule.verbs, &rule.groups, &rule.resources, names][..],
             &[&rule.verbs, &rule.urls],
         ] {
+            // The arithmetic saturates, because the products of long lists could overflow.
             let parts = lists
                 .iter()
                 .fold(1_usize, |product, list| product.saturating_mul(list.len()));

@@ -198,6 +198,8 @@ impl TemplateJudge {
             let mut known = BTreeSet::new();
             for (index, item) in items.iter().enumerate() {
                 let place = format!("{place}[{index}]");
+                // Ports with the same number and different protocols are different, so the protocol is a part of the
+                // key.
                 let key_of = item.pointer(key).map(Value::to_string);
                 if matches!(key_of.as_deref(), None | Some("null" | "\"\"")) {
                     self.add(&place, &format!("has no `{}`", &key[1..]));

@@ -322,6 +322,7 @@ impl<'p> Reader<'p> {
             self.out.push_str(&set);
             return Ok(true);
         }
+        // These classes contain only ASCII characters in Go.
         let members = match kind.to_ascii_lowercase() {
             'd' => "0-9",
             's' => r"\t\n\x0C\r ",

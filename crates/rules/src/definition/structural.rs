@@ -156,6 +156,7 @@ fn says_something(field: &str, value: &Value) -> bool {
 /// Checks the clauses of a schema, and its pattern (`validateValueValidation`).
 fn clauses(schema: Fields<'_>, place: &Place<'_>, faults: &mut Faults) {
     let any_is_free = is_int_or_string(schema);
+    // The form may also be in the first clause of `allOf`, which leaves `anyOf` free for other restrictions.
     let first = schema.clauses("allOf").next();
     let all_is_free = first.is_some_and(is_int_or_string);
     for_each_clause(schema, place, |field, index, clause, place| {

@@ -161,6 +161,7 @@ fn tokens(expression: &str) -> impl Iterator<Item = Token<'_>> {
             _ if is_part(first) => {
                 let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
                 let (name, after) = rest.split_at(end);
+                // Texts in CEL may have the prefixes `r` (raw) and `b` (bytes).
                 let is_prefix = name.len() <= 2
                     && name.bytes().all(|byte| b"rRbB".contains(&byte))
                     && after.starts_with(['"', '\'']);

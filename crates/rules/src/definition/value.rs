@@ -75,6 +75,7 @@ impl<'v> ValueJudge<'v> {
         if !one.is_empty() && one.iter().filter(|clause| allows(Fields(clause))).count() != 1 {
             return Err("does not match exactly one clause of oneOf".to_owned());
         }
+        // Without steps left, a clause accepts every value, which must not count as a match.
         if schema.not().is_some_and(&mut allows) && self.spend(0) {
             return Err("matches the clause of not".to_owned());
         }
