@@ -7,7 +7,7 @@ use serde_json::Value;
 const APPLIED: [&str; 4] = ["name", "namespace", "labels", "annotations"];
 
 /// Returns a live object reduced to the fields that a client requests: without the status, the fields that the API
-/// server and controllers add, and any metadata outside [`APPLIED`].
+/// server and controllers add, and any other metadata than its name, namespace, labels and annotations.
 #[must_use]
 pub fn without_server_fields(mut live: Value) -> Value {
     if let Some(fields) = live.as_object_mut() {

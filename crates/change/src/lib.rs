@@ -14,7 +14,7 @@
 //! | recorded state | [`Inventory`], [`Entry`], [`ReleaseEntry`] |
 //! | live objects | [`Live`], [`Seen`] |
 //! | ownership | [`Claim`], [`Recorded`], [`NotOurs`] |
-//! | steps of a change | [`plan`], [`Plan`], [`Step`], [`ObjectChange`], [`ReleaseChange`] |
+//! | steps of a change | [`plan()`], [`Plan`], [`Step`], [`ObjectChange`], [`ReleaseChange`] |
 //! | rollback | [`Inverse`] |
 //! | removal and its order | [`Removal`], [`Departure`] |
 //! | workloads stopped during a change | [`stopped`], [`started`] |

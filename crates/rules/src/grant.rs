@@ -209,7 +209,7 @@ pub struct UnreadableRole {
 ///
 /// # Errors
 ///
-/// Fails if a role cannot be interpreted, or if the rights exceed [`RIGHTS`](crate::limits::RIGHTS).
+/// Fails if a role cannot be interpreted, or if the rights exceed [`RIGHTS`].
 pub fn grants<'a>(objects: &[&'a Value], known: &[&'a Value]) -> Result<Granted, UnreadableRole> {
     let mut roles = Roles::of(objects, known);
     let mut all: BTreeMap<RightsSubject, Vec<Right>> = BTreeMap::new();

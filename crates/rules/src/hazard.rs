@@ -1,7 +1,7 @@
 //! The table of hazards: dangerous effects of objects themselves, independent of RBAC rights. Dangerous rights are in
 //! `danger`, and the effects of pods on their nodes are in `pod`.
 //!
-//! A consent covers more than the name of an object: it is tied to [`acts`], the content that determines the effects.
+//! A consent covers more than the name of an object: it is tied to [`acts()`], the content that determines the effects.
 
 mod acts;
 mod ingress;

@@ -5,7 +5,7 @@
 //! - [`Right`]s: [`rights`] expands a role, [`compare`] compares two lists, [`Right::danger`] returns the danger of a
 //!   right, and [`grants`] returns the rights of each subject.
 //! - Effects: [`hazards`] returns the hazards of an object, and [`acts`] the content that determines them.
-//! - [`metadata`] separates the metadata of a CustomResourceDefinition that is applied from the rest.
+//! - [`metadata()`] separates the metadata of a CustomResourceDefinition that is applied from the rest.
 //!
 //! This crate must not know archives, files or the network. The content of a cluster is passed as documents.
 //!
