@@ -53,7 +53,7 @@ async fn verify(
     output: Output,
 ) -> Result<Outcome, Failure> {
     let readback = Readback::of(accepted, client).await?;
-    let bar = progress::bytes(output, "verify", 0);
+    let bar = progress::spinner(output, "verify");
     let tell = |progress| bar.show("verify", progress);
     let verified = readback.verify(client, &tell).await;
     bar.finish_and_clear();
