@@ -7,6 +7,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::iter;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -44,6 +45,9 @@ pub(crate) const fn assert_one_line(format: &str) {
         at += 1;
     }
 }
+
+/// The characters of a reason after which a table cuts it, at the end of a word.
+const REASON: usize = 120;
 
 /// Whether something could not be written to standard output, so that the result is not complete.
 static INCOMPLETE: AtomicBool = AtomicBool::new(false);
@@ -283,6 +287,31 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
+/// A row of a table, and the lines that are printed below it.
+pub(crate) struct Row<const N: usize> {
+    pub(crate) cells: [String; N],
+    pub(crate) below: Vec<String>,
+}
+
+impl<const N: usize> From<[String; N]> for Row<N> {
+    fn from(cells: [String; N]) -> Self {
+        let below = Vec::new();
+        Self { cells, below }
+    }
+}
+
+/// Prints a table with headings, in which the lines below a row are indented.
+pub(crate) fn table<const N: usize>(titles: [&str; N], rows: &[Row<N>]) {
+    let cells = rows.iter().map(|row| row.cells.clone());
+    let all: Vec<_> = iter::once(titles.map(str::to_owned)).chain(cells).collect();
+    let mut table = columns(&all).into_iter();
+    table.by_ref().take(1).for_each(line);
+    for (row, text) in rows.iter().zip(table) {
+        line(text);
+        lines("  ", &row.below);
+    }
+}
+
 /// The lines of a table.
 pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     let mut widths = [0; N];
@@ -297,6 +326,33 @@ pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
         cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     rows.iter().map(line).collect()
+}
+
+/// A cell of a table, or a dash if it has no text.
+pub(crate) fn cell(text: Option<impl fmt::Display>) -> String {
+    text.map_or_else(|| "-".to_owned(), |text| text.to_string())
+}
+
+/// Returns the lines that give a reason below a row of a table. If the reason is long, its end is cut off, and the last
+/// line has the command that prints it in full.
+pub(crate) fn reason(text: &str, command: impl FnOnce() -> String) -> Vec<String> {
+    let first = beginning(text);
+    if first == text.trim_end() {
+        return vec![format!("reason: {first}")];
+    }
+    let command = command();
+    vec![
+        format!("reason: {first} …"),
+        format!("full reason: {command}"),
+    ]
+}
+
+/// Returns the beginning of a text: words of its first line. Text is cut only before white space, which ends a grapheme.
+fn beginning(text: &str) -> &str {
+    let first = text.trim_end().lines().next().unwrap_or_default();
+    let mut rest = first.char_indices().skip(REASON);
+    let end = rest.find(|(_, character)| character.is_whitespace());
+    first[..end.map_or(first.len(), |(at, _)| at)].trim_end()
 }
 
 /// Several texts of a kind, in one line.
@@ -326,7 +382,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{as_json, bytes, is_unprintable, versioned};
+    use super::{REASON, as_json, bytes, is_unprintable, reason, versioned};
 
     #[test]
     fn json_is_printable_and_means_the_same() {
@@ -346,6 +402,33 @@ mod tests {
         assert_eq!(of(&json!({ "a": 1 })), r#"{"schemaVersion":"1","a":1}"#);
         assert_eq!(of(&json!({})), r#"{"schemaVersion":"1"}"#);
         assert_eq!(of(&json!([{ "a": 1 }])), r#"[{"a":1}]"#);
+    }
+
+    #[test]
+    fn a_long_reason_is_cut_at_a_word_and_names_the_command_that_prints_it() {
+        let of = |text: &str| reason(text, || "solution status".to_owned());
+        let whole = |text: &str| assert_eq!(of(text), [format!("reason: {text}")]);
+        let cut = |text: &str, first: &str| {
+            let lines = [
+                format!("reason: {first} …"),
+                "full reason: solution status".to_owned(),
+            ];
+            assert_eq!(of(text), lines);
+        };
+        whole("");
+        whole("no space on the device");
+        assert_eq!(of("no space\n"), ["reason: no space"]);
+        cut("no space\nline 2", "no space");
+        let long = "x".repeat(REASON);
+        whole(&long);
+        // A name stays whole, so that it can be copied.
+        whole(&format!("{long}x"));
+        cut(&format!("{long} y"), &long);
+        cut(&format!("{long}y z"), &format!("{long}y"));
+        // A mark that combines with the space is not left without it.
+        cut(&format!("{long} \u{301}y"), &long);
+        let flags = "\u{1f1eb}\u{1f1f7}".repeat(REASON);
+        cut(&format!("{flags} z"), &flags);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::give;
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::render::{self, Row};
 use crate::settings::{SETTINGS, Settings, Source};
 
 /// Show the settings for flags that a site repeats
@@ -95,18 +95,17 @@ pub(crate) fn run(_: &Command, output: Output) -> Result<Outcome, Failure> {
 }
 
 fn show(shown: &ShownSettings) {
-    let heading = ["SETTING", "VALUE", "SOURCE", "VARIABLE"].map(str::to_owned);
     let rows = shown.settings.iter().map(|setting| {
         let source = setting.source.clone();
-        [
+        Row::from([
             setting.name.to_owned(),
             setting.values.join(", "),
             source.unwrap_or_default(),
             setting.variable.to_owned(),
-        ]
+        ])
     });
-    let rows: Vec<_> = [heading].into_iter().chain(rows).collect();
-    render::columns(&rows).iter().for_each(render::line);
+    let titles = ["SETTING", "VALUE", "SOURCE", "VARIABLE"];
+    render::table(titles, &rows.collect::<Vec<_>>());
     for file in &shown.files {
         let state = if file.exists { "" } else { " (does not exist)" };
         render::note!("configuration file: {}{state}", file.path.display());

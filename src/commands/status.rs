@@ -3,6 +3,7 @@
 mod connections;
 pub(super) mod incomplete;
 mod metrics;
+pub(super) mod operator;
 mod selection;
 mod served;
 mod shown;
@@ -13,7 +14,6 @@ use schemars::JsonSchema;
 use schemas::{EnvironmentName, Namespace, SolutionName};
 use serde::Serialize;
 
-pub(super) use self::shown::{show_incomplete, show_operator};
 use crate::args::{Format, Output, ReadArguments};
 use crate::failure::{self, Failure, Outcome};
 use crate::{cluster, render};
@@ -88,6 +88,9 @@ pub(crate) struct ShownStatus<'a> {
     /// Objects that this user may not read.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     unseen: &'a [Unseen],
+    /// Whether only some Solutions or environments were asked for.
+    #[serde(skip)]
+    is_selection: bool,
 }
 
 /// An operator, with a hint if it is not ready.
@@ -130,6 +133,7 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         incomplete: &status.incomplete,
         notes: &status.notes,
         unseen: &status.unseen,
+        is_selection: arguments.is_selection(),
     };
     render::result(output, &shown, shown::show);
     Ok(Outcome::of_ready(status.is_ready()))

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::site::{Site, difference, eventually, variable};
+use crate::site::{Site, difference, eventually, has_row, variable};
 
 #[test]
 fn a_mistyped_name_makes_no_environment() {
@@ -368,11 +368,18 @@ fn a_namespace_that_does_not_go_holds_up_no_other_environment() {
     }
     assert_eq!(after, before);
     let listed = listed.success();
-    assert!(listed.contains("namespace free  example 1.0.0"), "{listed}");
-    assert!(
-        listed.contains("namespace stuck (is being deleted)"),
-        "{listed}"
-    );
+    let titles = [
+        "ENVIRONMENT",
+        "NAMESPACE",
+        "STATUS",
+        "SOLUTIONS",
+        "DESCRIPTION",
+    ];
+    let free = ["free", "free", "active", "example 1.0.0", "-"];
+    let stuck = ["stuck", "stuck", "being deleted", "-", "-"];
+    for cells in [titles, free, stuck] {
+        assert!(has_row(&listed, &cells), "{listed}");
+    }
     for told in told {
         let told = told.json();
         let spaces = told["environments"].as_array().unwrap().iter();
@@ -387,11 +394,13 @@ fn a_namespace_that_does_not_go_holds_up_no_other_environment() {
     assert!(described.contains("is being deleted"), "{described}");
     upgraded.success();
     let status = status.success();
-    assert!(status.contains("example 1.1.0  1/1 pods ready"), "{status}");
-    assert!(
-        status.contains("environment stuck, is being deleted"),
-        "{status}"
-    );
+    assert!(status.starts_with("ENVIRONMENT  SOLUTION  VERSION  PODS  STATUS\n"));
+    for cells in [
+        ["free", "example", "1.1.0", "1/1", "ready"],
+        ["stuck", "-", "-", "-", "namespace is being deleted"],
+    ] {
+        assert!(has_row(&status, &cells), "{status}");
+    }
     let deleted = deleted.failure(3);
     assert!(deleted.contains("not deleted after 2 s: Namespace stuck"));
     site.solution(&delete).success();

@@ -395,7 +395,7 @@ away     rest    not reached
     );
     let shown = status(&site, &paris[..1]);
     assert_eq!(shown.code, 1, "{shown:?}");
-    let words = "not in the file: example 1.0.0 in prod\n  example 1.0.0 in test: absent\n";
+    let words = "  example 1.0.0 in test: absent\n  not in the file: example 1.0.0 in prod\n";
     assert!(shown.stdout.contains(words), "{shown:?}");
     what_does_not_run_as_it_should_is_told(&site, oslo);
 }
@@ -469,7 +469,7 @@ fn objects_that_others_changed_are_told(site: &Site) {
     let paris = "--cluster=paris";
     let shown = status(site, &[paris]);
     assert_eq!(shown.code, 1, "{shown:?}");
-    let words = "  shop 1.0.0 in prod: drifted: ConfigMap prod/settings differs from the deployed version\n";
+    let words = "  shop 1.0.0 in prod: drifted\n    reason: ConfigMap prod/settings differs from the deployed version\n";
     assert!(shown.stdout.contains(words), "{shown:?}");
     let last = "0 of 1 cluster is up to date; drifted: paris (shop 1.0.0)\n";
     assert!(shown.stdout.ends_with(last), "{shown:?}");
@@ -537,7 +537,7 @@ fn who_may_read_a_status_may_read_that_of_a_fleet_and_less_is_not_called_absent(
     // Objects are dry-run, which takes the rights to deploy.
     let shown = status(&site, &without_objects[..1]);
     assert_eq!(shown.code, 3, "{shown:?}");
-    let words = "  example 1.0.0 in prod: unknown: cannot compare its objects: ";
+    let words = "  example 1.0.0 in prod: unknown\n    reason: cannot compare its objects: ";
     assert!(shown.stdout.contains(words), "{shown:?}");
 
     // Which cluster it is, and nothing of what runs there.
@@ -546,7 +546,7 @@ fn who_may_read_a_status_may_read_that_of_a_fleet_and_less_is_not_called_absent(
     let shown = becomes("unseen");
     assert_eq!(shown.code, 3, "{shown:?}");
     for words in [
-        "oslo     canary  0 of 1 ready\n  example 1.0.0 in prod: unknown: this user may not see imported versions",
+        "oslo     canary  0 of 1 ready\n  example 1.0.0 in prod: unknown\n    reason: this user may not see imported versions",
         "    hint: ask the cluster administrator for the roles that `solution site rbac --verb status` prints",
         "\n0 of 1 cluster is up to date; unknown: oslo (example 1.0.0)\n",
     ] {

@@ -111,7 +111,7 @@ fn a_job_imports_and_checks_the_registry_with_its_own_account() {
         "{printed}"
     );
     let history = site.solution(&["history", "--limit", "1"]).success();
-    assert!(history.contains("example 1.1.0"), "{history}");
+    assert!(history.contains(" example   1.1.0 "), "{history}");
     let verify = ["registry", "verify", "example", "1.1.0"];
     let printed = run(&site, &image, &[&verify[..], &reach].concat());
     assert!(printed.contains("example-1.1.0"), "{printed}");

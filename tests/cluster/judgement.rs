@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::common::Answer;
 use crate::outages::Paused;
 use crate::running::Running;
-use crate::site::{Site, eventually, variable};
+use crate::site::{Site, eventually, has_row, variable};
 use crate::terminal::Terminal;
 
 /// Packs 1.1.0 as another version, with another command of its operator if one is given.
@@ -120,11 +120,12 @@ fn a_pull_secret_that_comes_late_or_is_corrected_is_used_at_once() {
 /// An operator whose image cannot be pulled.
 fn unready(site: &Site) {
     let text = site.solution(&["status"]).failure(1);
-    assert!(
-        text.contains("example 1.0.0  0/1 pods ready: the image cannot be pulled: the registry does not accept the credentials")
-            && text.contains("hint: name a Secret"),
-        "{text}"
-    );
+    let row = ["late", "example", "1.0.0", "0/1", "not ready"];
+    assert!(has_row(&text, &row), "{text}");
+    let words =
+        "\n  reason: the image cannot be pulled: the registry does not accept the credentials";
+    assert!(text.contains(words), "{text}");
+    assert!(text.contains("\n  hint: name a Secret"), "{text}");
     let answer = site.solution(&["status", "--output", "json"]);
     assert_eq!(answer.code, 1, "{answer:?}");
     let operator = &answer.json()["operators"][0];
@@ -136,7 +137,8 @@ fn unready(site: &Site) {
 /// An operator that is ready, and what is not said of another version.
 fn ready_and_nothing_else(site: &Site) {
     let text = site.solution(&["status"]).success();
-    assert!(text.contains("example 1.0.0  1/1 pods ready\n"), "{text}");
+    let row = ["late", "example", "1.0.0", "1/1", "ready"];
+    assert!(has_row(&text, &row) && !text.contains("reason:"), "{text}");
     let kubectl = |arguments: &[&str]| site.kubectl("late", arguments).success();
     let version = |version: &str| {
         let label = format!("app.kubernetes.io/version={version}");
@@ -149,12 +151,10 @@ fn ready_and_nothing_else(site: &Site) {
     };
     version("9.9.9");
     let text = site.solution(&["status"]).failure(1);
-    assert!(
-        text.contains(
-            "example 1.0.0 (9.9.9 runs)  1/1 pods ready: its Deployment belongs to version 9.9.9"
-        ),
-        "{text}"
-    );
+    let row = ["late", "example", "1.0.0", "1/1", "other version (9.9.9)"];
+    assert!(has_row(&text, &row), "{text}");
+    let words = "\n  reason: its Deployment belongs to version 9.9.9\n";
+    assert!(text.contains(words), "{text}");
     version("1.0.0");
     site.solution(&["status"]).success();
     let image = "deployment/example-operator";

@@ -502,6 +502,16 @@ pub(crate) fn consent_id(refused: &str) -> &str {
     id.split('`').next().unwrap()
 }
 
+/// Whether a table has a row with these cells.
+pub(crate) fn has_row(table: &str, cells: &[&str]) -> bool {
+    let cells_of = |line: &str| {
+        let cells = line.split("  ").map(str::trim);
+        let cells = cells.filter(|cell| !cell.is_empty());
+        cells.map(str::to_owned).collect::<Vec<_>>()
+    };
+    table.lines().any(|line| cells_of(line) == cells)
+}
+
 /// A variable of the sandbox.
 #[expect(
     clippy::disallowed_methods,

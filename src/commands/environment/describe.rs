@@ -7,7 +7,8 @@ use importer::{
 use schemas::EnvironmentName;
 
 use crate::args::{Output, ReadArguments};
-use crate::commands::status::{Hinted, show_incomplete, show_operator};
+use crate::commands::status::operator::show_operator;
+use crate::commands::status::{Hinted, incomplete};
 use crate::failure::{Failure, Outcome};
 use crate::{cluster, render};
 
@@ -39,7 +40,10 @@ pub(super) fn run(arguments: &DescribeArguments, output: Output) -> Result<Outco
 fn show(described: &Description) {
     render::line!("environment {}", described.environment);
     described.namespaces.iter().for_each(namespace);
-    described.incomplete.iter().for_each(show_incomplete);
+    for receipt in &described.incomplete {
+        render::line(incomplete::in_words(receipt));
+        render::line!("  hint: {}", incomplete::way_on(&receipt.outcome));
+    }
     render::lines("note: ", &described.notes);
 }
 

@@ -2,20 +2,22 @@
 
 pub(super) mod delete;
 mod describe;
+pub(super) mod list;
 
 use clap::{Args, Subcommand};
-use importer::{Adopt, EnvironmentNamespace, Run};
+use importer::{Adopt, Run};
 use schemars::JsonSchema;
 use schemas::{EnvironmentName, Namespace};
 use serde::Serialize;
 
 use self::delete::DeleteArguments;
 use self::describe::DescribeArguments;
+use self::list::ListArguments;
 use super::change::change;
 use super::give;
-use crate::args::{ChangeArguments, ClusterArguments, Output, ReadArguments, choose};
+use crate::args::{ChangeArguments, ClusterArguments, Output, choose};
 use crate::failure::{Failure, Outcome};
-use crate::{cluster, render};
+use crate::render;
 
 /// Manage environments and their namespaces
 #[derive(Debug, Subcommand)]
@@ -55,21 +57,11 @@ pub(crate) struct CreateArguments {
     wait: ChangeArguments,
 }
 
-/// List environments and their namespaces
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  solution environment list --output json")]
-pub(crate) struct ListArguments {
-    #[command(flatten)]
-    cluster: ReadArguments,
-}
-
 pub(crate) fn run(command: Command, output: Output) -> Result<Outcome, Failure> {
     match command {
         Command::Create(arguments) => create(arguments, output),
         Command::Delete(arguments) => delete::run(&arguments, output),
-        Command::List(arguments) => list(&arguments, output),
+        Command::List(arguments) => list::run(&arguments, output),
         Command::Describe(arguments) => describe::run(&arguments, output),
     }
 }
@@ -106,36 +98,4 @@ pub(crate) struct Created {
     environment: EnvironmentName,
     /// The namespace.
     namespace: Namespace,
-}
-
-/// The environments of a cluster.
-#[derive(Serialize, JsonSchema)]
-pub(crate) struct Environments {
-    /// Each of their namespaces.
-    environments: Vec<EnvironmentNamespace>,
-}
-
-fn list(arguments: &ListArguments, output: Output) -> Result<Outcome, Failure> {
-    let environments = cluster::read(&arguments.cluster, async |cluster| {
-        Ok(importer::environments(cluster).await?)
-    })?;
-    let listed = Environments { environments };
-    Ok(give(output, &listed, |listed| show(&listed.environments)))
-}
-
-fn show(spaces: &[EnvironmentNamespace]) {
-    if spaces.is_empty() {
-        render::line("no environments; create one with `solution environment create NAME`");
-    }
-    for space in spaces {
-        let runs = space.solutions.iter();
-        let mut runs = render::list(runs.map(|(name, version)| format!("{name} {version}")));
-        if runs.is_empty() {
-            runs.push_str("nothing deployed");
-        }
-        let (environment, namespace) = (&space.environment, &space.namespace);
-        let going = choose(space.going, " (is being deleted)", "");
-        let description = &space.description;
-        render::line!("{environment}  namespace {namespace}{going}  {runs}  {description}");
-    }
 }

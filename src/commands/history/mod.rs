@@ -20,10 +20,10 @@ use crate::{cluster, render};
 /// Show the changes made to the cluster
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each change of the cluster by this program has a revision; the newest is first. BEFORE is the version that ran \
-in the namespace until then. BY is the user that the API server authenticated, with the local user and host in \
-brackets. `solution rollback --to REVISION` returns to a revision. --output json also shows archives, choices \
-and changed objects.
+Each change of the cluster by this program has a revision; the newest is first. PREVIOUS is the version that \
+ran in the namespace until then. BY is the user that the API server authenticated, with the local user and host in \
+brackets. `solution rollback --to REVISION` returns to a revision. A long reason of a failure is cut; \
+--output json has all of it, and archives, choices and changed objects.
 
 With --key, the command shows who signed each receipt (the --receipt-key of the change). Exit code 1 means that \
 a receipt was changed or removed, cannot be read, is from another cluster, or is not signed by one of the keys. \

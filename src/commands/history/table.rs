@@ -1,21 +1,25 @@
 //! Changes as a table, for people.
 
-use importer::{ChangeReceipt, Gap, Outcome, Passage};
-use schemas::KeyId;
+use importer::{ChangeReceipt, Gap, Outcome};
+use schemas::{EnvironmentName, KeyId, Namespace};
 
 use super::shown::{ShownChange, ShownHistory};
 use super::signature::Signature;
-use crate::render;
+use crate::render::{self, Row};
 
-/// The titles of the table.
-pub(in crate::commands) const TITLES: [&str; 8] = [
+/// The number of columns.
+pub(in crate::commands) const COLUMNS: usize = 9;
+
+/// The headings.
+pub(in crate::commands) const TITLES: [&str; COLUMNS] = [
     "REVISION",
-    "AT",
-    "VERB",
+    "TIME",
+    "COMMAND",
     "SOLUTION",
-    "NAMESPACE",
-    "BEFORE",
-    "OUTCOME",
+    "VERSION",
+    "PREVIOUS",
+    "ENVIRONMENT",
+    "RESULT",
     "BY",
 ];
 
@@ -24,8 +28,11 @@ pub(super) fn show(shown: &ShownHistory<'_>) {
     if shown.revisions.is_empty() {
         render::line("no changes");
     } else {
-        let changes: Vec<&ShownChange<'_>> = shown.revisions.iter().collect();
-        table(TITLES, &changes, |_, cells| cells);
+        let rows = shown
+            .revisions
+            .iter()
+            .flat_map(|change| rows(change, || full_reason(change.receipt)));
+        render::table(TITLES, &rows.collect::<Vec<_>>());
     }
     for unreadable in shown.unreadable {
         render::line!("note: {unreadable} is not a readable receipt");
@@ -43,30 +50,32 @@ pub(super) fn show(shown: &ShownHistory<'_>) {
     }
 }
 
-/// One row for each namespace of a change, and what went wrong below. `row` puts before the cells of a change whatever is
-/// in front of them.
-pub(in crate::commands) fn table<const N: usize>(
-    titles: [&str; N],
-    changes: &[&ShownChange<'_>],
-    row: impl Fn(usize, [String; 8]) -> [String; N],
-) {
-    let rows = changes.iter().enumerate().map(|(at, change)| {
-        let rows = rows(change.receipt).into_iter();
-        rows.map(|cells| row(at, cells)).collect()
-    });
-    let rows: Vec<Vec<[String; N]>> = rows.collect();
-    let all = std::iter::once(titles.map(str::to_owned)).chain(rows.iter().flatten().cloned());
-    let mut lines = render::columns(&all.collect::<Vec<_>>()).into_iter();
-    lines.by_ref().take(1).for_each(render::line);
-    for (change, rows) in changes.iter().zip(&rows) {
-        lines.by_ref().take(rows.len()).for_each(render::line);
-        if let Outcome::Failed(why) | Outcome::RolledBack(why) = &change.receipt.outcome {
-            render::line!("  why: {why}");
-        }
-        if let Some(words) = signed(change) {
-            render::line!("  {words}");
-        }
+/// Returns the command that prints why a change failed in full.
+pub(in crate::commands) fn full_reason(receipt: &ChangeReceipt) -> String {
+    let subject = &receipt.subject;
+    let solution = subject.solution.as_ref();
+    let solution = solution.map_or(String::new(), |solution| format!("{solution} "));
+    let place = subject.places.first();
+    let place = place.map_or(String::new(), |place| format!("-n {} ", place.namespace));
+    format!("solution history {solution}{place}-o yaml")
+}
+
+/// Returns one row for each namespace of a change, with the reason of its failure and the signature below the last.
+/// `command` prints the reason in full.
+pub(in crate::commands) fn rows(
+    change: &ShownChange<'_>,
+    command: impl FnOnce() -> String,
+) -> Vec<Row<COLUMNS>> {
+    let mut rows: Vec<Row<COLUMNS>> = cells(change.receipt).into_iter().map(Row::from).collect();
+    let mut below = match &change.receipt.outcome {
+        Outcome::Failed(why) | Outcome::RolledBack(why) => render::reason(why, command),
+        Outcome::Begun | Outcome::Interrupted | Outcome::Done => Vec::new(),
+    };
+    below.extend(signed(change));
+    if let Some(last) = rows.last_mut() {
+        last.below = below;
     }
+    rows
 }
 
 /// Who signed the receipt. Where no key is given, only what is wrong with it is worth a line.
@@ -82,42 +91,38 @@ fn signed(change: &ShownChange<'_>) -> Option<String> {
     }
 }
 
-fn rows(receipt: &ChangeReceipt) -> Vec<[String; 8]> {
+/// Returns the cells of each namespace of a change. What all rows have in common is in the first.
+fn cells(receipt: &ChangeReceipt) -> Vec<[String; COLUMNS]> {
     let subject = &receipt.subject;
-    let version = subject.version.as_ref();
-    let version = version.map_or(String::new(), |version| format!(" {version}"));
-    let solution = subject.solution.as_ref();
-    let solution = solution.map_or(String::new(), |solution| format!("{solution}{version}"));
     let first = [
         receipt.revision.to_string(),
         receipt.at.to_string(),
         subject.verb.to_string(),
-        solution,
-        String::new(),
-        String::new(),
+        render::cell(subject.solution.as_ref()),
+        render::cell(subject.version.as_ref()),
+        render::cell(None::<String>),
+        render::cell(None::<String>),
         outcome(&receipt.outcome).to_owned(),
         receipt.origin.person(),
     ];
     let mut rows = vec![first];
-    for (at, place) in subject.places.iter().enumerate() {
+    for (at, passage) in subject.places.iter().enumerate() {
         if at > 0 {
             rows.push(Default::default());
         }
-        [rows[at][4], rows[at][5]] = whereabouts(place);
+        rows[at][5] = render::cell(passage.from.as_ref().map(|from| &from.version));
+        rows[at][6] = place(&passage.environment, &passage.namespace);
     }
     rows
 }
 
-/// A namespace, and what ran there.
-fn whereabouts(place: &Passage) -> [String; 2] {
-    let (environment, namespace) = (&place.environment, &place.namespace);
-    let namespace = if namespace.as_str() == environment.as_str() {
-        namespace.to_string()
+/// Returns an environment, with its namespace if that has another name.
+pub(in crate::commands) fn place(environment: &EnvironmentName, namespace: &Namespace) -> String {
+    if namespace.as_str() == environment.as_str() {
+        environment.to_string()
     } else {
-        format!("{namespace} ({environment})")
-    };
-    let before = place.from.as_ref().map(|from| from.version.to_string());
-    [namespace, before.unwrap_or_default()]
+        format!("{environment} (namespace {namespace})")
+    }
 }
 
 fn outcome(outcome: &Outcome) -> &'static str {
@@ -156,23 +161,26 @@ mod tests {
             "written": [],
             "removed": [],
         }));
-        let rows = rows(&receipt.unwrap());
+        let receipt = receipt.unwrap();
         let at = "2026-01-02T03:04:05Z";
-        assert_eq!(
-            rows,
+        let (by, second) = ("unknown user (me@here)", "prod (namespace shop)");
+        let expected = [
             [
-                [
-                    "7",
-                    at,
-                    "undeploy",
-                    "shop 1.0.0",
-                    "prod",
-                    "1.0.0",
-                    "failed",
-                    "unknown user (me@here)"
-                ],
-                ["", "", "", "", "shop (prod)", "1.0.0", "", ""],
-            ]
-        );
+                "7", at, "undeploy", "shop", "1.0.0", "1.0.0", "prod", "failed", by,
+            ],
+            ["", "", "", "", "", "1.0.0", second, "", ""],
+        ];
+        assert_eq!(cells(&receipt), expected);
+        let change = ShownChange {
+            receipt: &receipt,
+            signature: Signature::None,
+            signed_by: Vec::new(),
+            is_asked: true,
+        };
+        let rows = rows(&change, || full_reason(&receipt));
+        assert!(rows[0].below.is_empty());
+        assert_eq!(rows[1].below, ["reason: no answer", "not signed"]);
+        let full = "solution history shop -n prod -o yaml";
+        assert_eq!(full_reason(&receipt), full);
     }
 }

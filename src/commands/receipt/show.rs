@@ -43,7 +43,8 @@ pub(super) fn show(verified: &VerifiedReceipt<'_>) {
         );
         return;
     };
-    table::table(table::TITLES, &[change], |_, cells| cells);
+    let command = || format!("solution receipt verify {file} --key PUB -o yaml");
+    render::table(table::TITLES, &table::rows(change, command));
     render::lines("written     ", &change.receipt.written);
     render::lines("removed     ", &change.receipt.removed);
     let origin = &change.receipt.origin;

@@ -21,7 +21,7 @@ pub(super) fn add(all: &mut Results) {
     all.verb("environment-delete", &[deleted, hindered, unconfirmed]);
     let description = &all.own::<Description>();
     all.verb("environment-describe", &[description]);
-    let environments = &all.own::<environment::Environments>();
+    let environments = &all.own::<environment::list::Environments>();
     all.verb("environment-list", &[environments]);
 
     let begun = &all.shared::<begin::Begun>("begun");

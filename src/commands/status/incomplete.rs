@@ -4,6 +4,11 @@ use importer::{ChangeReceipt, Outcome};
 
 /// A change of which a part may be there, as one line.
 pub(in crate::commands) fn in_words(receipt: &ChangeReceipt) -> String {
+    format!("{}: {}", headline(receipt), why(&receipt.outcome))
+}
+
+/// A change of which a part may be there, without the reason.
+pub(super) fn headline(receipt: &ChangeReceipt) -> String {
     let subject = &receipt.subject;
     let solution = subject.solution.as_ref().map(ToString::to_string);
     let version = subject.version.as_ref().map(ToString::to_string);
@@ -15,14 +20,18 @@ pub(in crate::commands) fn in_words(receipt: &ChangeReceipt) -> String {
         none if none.is_empty() => none,
         places => format!(" in {places}"),
     };
-    let why = match &receipt.outcome {
+    let (revision, what) = (receipt.revision, what.join(" "));
+    let (by, at) = (receipt.origin.person(), receipt.at);
+    format!("revision {revision} is incomplete: {what}{places}, by {by} at {at}")
+}
+
+/// Why only a part of a change may be there.
+pub(super) fn why(outcome: &Outcome) -> String {
+    match outcome {
         Outcome::Failed(why) | Outcome::RolledBack(why) => format!("it failed: {why}"),
         Outcome::Begun => "it is still running or was interrupted".to_owned(),
         Outcome::Interrupted | Outcome::Done => "it was interrupted".to_owned(),
-    };
-    let (revision, what) = (receipt.revision, what.join(" "));
-    let (by, at) = (receipt.origin.person(), receipt.at);
-    format!("revision {revision} is incomplete: {what}{places}, by {by} at {at}: {why}")
+    }
 }
 
 /// What completes a change of which a part may be there.

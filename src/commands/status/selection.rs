@@ -8,6 +8,11 @@ use super::Arguments;
 use crate::failure::Failure;
 
 impl Arguments {
+    /// Whether only some Solutions or environments are asked for.
+    pub(super) fn is_selection(&self) -> bool {
+        self.solution.is_some() || self.environment.is_some() || self.namespace.is_some()
+    }
+
     /// Removes the Solutions and environments that were not asked for.
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::slice;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -89,7 +90,7 @@ pub(super) fn run(arguments: &Add, output: Output) -> Result<Outcome, Failure> {
     let stored = all.pop().expect("it was pushed above");
     trust::write(&stored.path, &stored.document, write)?;
     Ok(give(output, &shown(&stored), |shown| {
-        show(shown);
+        show(slice::from_ref(shown));
         render::note(
             "compare each key id with the id that its owner gives you through another channel than the archives",
         );

@@ -14,8 +14,11 @@ use self::add::Add;
 use self::remove::Remove;
 use crate::args::{Output, choose};
 use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::render::{self, Row};
 use crate::trust::{self, Scope, Stored};
+
+/// The headings of the list.
+const TITLES: [&str; 4] = ["POLICY", "SOLUTIONS", "SIGNATURES", "FILE"];
 
 /// Manage the keys that this site trusts
 #[derive(Debug, Subcommand)]
@@ -92,12 +95,13 @@ fn list(output: Output) -> Result<Outcome, Failure> {
     trust::say(&folders, output);
     let policies = all.iter().map(shown).collect();
     render::result(output, &Policies { policies }, |Policies { policies }| {
-        policies.iter().for_each(show);
         if policies.is_empty() {
             render::line("no key is trusted");
             render::note(
                 "trust a publisher's key with `solution trust add`, or for one command with `--key`",
             );
+        } else {
+            show(policies);
         }
     });
     // Shown first, so that one sees what to correct.
@@ -117,13 +121,23 @@ fn shown(stored: &Stored) -> ShownPolicy<'_> {
     }
 }
 
-fn show(shown: &ShownPolicy<'_>) {
-    let keys = render::count(shown.keys.len(), "key");
-    render::line!("policy      {}   ({})", shown.name, shown.path.display());
-    render::line!("  for       {}", render::list(shown.solutions));
-    render::line!("  needs     {} of {keys}", shown.threshold);
-    for key in &shown.keys {
+fn show(policies: &[ShownPolicy<'_>]) {
+    let rows: Vec<_> = policies.iter().map(row).collect();
+    render::table(TITLES, &rows);
+}
+
+fn row(shown: &ShownPolicy<'_>) -> Row<4> {
+    let keys = shown.keys.iter().map(|key| {
         let comment = key.comment.unwrap_or_default();
-        render::line(format!("  key       {}  {comment}", key.id).trim_end());
+        format!("key {}  {comment}", key.id).trim_end().to_owned()
+    });
+    Row {
+        cells: [
+            shown.name.to_string(),
+            render::list(shown.solutions),
+            format!("{} of {}", shown.threshold, shown.keys.len()),
+            shown.path.display().to_string(),
+        ],
+        below: keys.collect(),
     }
 }

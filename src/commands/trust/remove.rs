@@ -1,6 +1,7 @@
 //! `solution trust remove`: a policy goes, or one of its keys.
 
 use std::path::PathBuf;
+use std::slice;
 
 use anyhow::anyhow;
 use clap::Args;
@@ -122,7 +123,7 @@ fn remove_key(
         trust::write(&stored.path, &stored.document, Write::Replace)?;
     }
     Ok(give(output, &shown(&stored), |shown| {
-        show(shown);
+        show(slice::from_ref(shown));
         render::dry(run);
     }))
 }

@@ -60,6 +60,6 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         Ok(found.await)
     })?;
     let history = FleetHistory::of(&file, &places, &found, arguments.limit);
-    render::result(output, &history, people);
+    render::result(output, &history, |history| people(history, &arguments.file));
     Ok(history.outcome())
 }

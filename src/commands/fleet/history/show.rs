@@ -1,34 +1,48 @@
 //! What was changed in the clusters of a fleet, for people.
 
+use std::path::Path;
 use std::{array, iter};
 
 use importer::Gap;
 
-use super::shown::{FleetHistory, MemberHistory};
-use crate::commands::history::shown::ShownChange;
-use crate::commands::history::table::{TITLES, table};
-use crate::render;
+use super::shown::{FleetHistory, MemberChange, MemberHistory};
+use crate::commands::history::table::{COLUMNS, TITLES, rows};
+use crate::render::{self, Row};
 
 /// One table with the cluster in front, and what is wrong with any cluster below.
-pub(super) fn people(history: &FleetHistory<'_>) {
+pub(super) fn people(history: &FleetHistory<'_>, file: &Path) {
     if history.changes.is_empty() {
         render::line("no changes");
     } else {
-        let changes: Vec<&ShownChange<'_>> = history.changes.iter().map(|it| &it.change).collect();
         let titles = around("CLUSTER", TITLES, "FLEET REVISION");
-        table(titles, &changes, |at, cells| {
-            let revision = changes[at].receipt.subject.fleet_revision;
-            let revision = revision.map_or(String::new(), |revision| revision.to_string());
-            around(history.changes[at].cluster.to_owned(), cells, revision)
-        });
+        let all = history.changes.iter();
+        let all = all.flat_map(|change| in_cluster(change, file));
+        render::table(titles, &all.collect::<Vec<_>>());
     }
     for member in &history.clusters {
         notes(member);
     }
 }
 
+/// The rows of a change, each with its cluster and its revision of the fleet.
+fn in_cluster(member: &MemberChange<'_>, file: &Path) -> Vec<Row<{ COLUMNS + 2 }>> {
+    let cluster = member.cluster;
+    let revision = member.change.receipt.subject.fleet_revision;
+    let revision = render::cell(revision.as_ref());
+    let command = || {
+        let file = file.display();
+        format!("solution fleet history {file} --cluster {cluster} -o yaml")
+    };
+    let rows = rows(&member.change, command).into_iter();
+    let rows = rows.map(|Row { cells, below }| Row {
+        cells: around(cluster.to_owned(), cells, revision.clone()),
+        below,
+    });
+    rows.collect()
+}
+
 /// The cells of a change between its cluster and its revision of the fleet.
-fn around<T: Default>(cluster: T, cells: [T; 8], revision: T) -> [T; 10] {
+fn around<T: Default>(cluster: T, cells: [T; COLUMNS], revision: T) -> [T; COLUMNS + 2] {
     let mut all = iter::once(cluster).chain(cells).chain(iter::once(revision));
     array::from_fn(|_| all.next().unwrap_or_default())
 }

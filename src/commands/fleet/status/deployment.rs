@@ -70,14 +70,20 @@ impl DeploymentStatus {
     pub(in crate::commands::fleet) fn is_ready(&self) -> bool {
         self.state == DeploymentState::Ready
     }
+
+    /// The deployment and its state, without the reason.
+    pub(super) fn headline(&self) -> String {
+        let (wanted, state) = (&self.wanted, &self.state);
+        match self.runs.as_ref().filter(|runs| **runs != wanted.version) {
+            Some(runs) => format!("{wanted}: {state}, {runs} is deployed"),
+            None => format!("{wanted}: {state}"),
+        }
+    }
 }
 
 impl fmt::Display for DeploymentStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.wanted, self.state)?;
-        if let Some(runs) = self.runs.as_ref().filter(|it| **it != self.wanted.version) {
-            write!(f, ", {runs} is deployed")?;
-        }
+        f.write_str(&self.headline())?;
         match &self.why {
             Some(why) => write!(f, ": {why}"),
             None => Ok(()),

@@ -108,7 +108,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     let all = all.map(|(turn, found)| MemberStatus::of(&file, &members, turn, found));
     let all: Vec<MemberStatus> = all.collect();
     let gone = known_gone(&file, &arguments.file, output);
-    Ok(show(&file, &all, &gone, output))
+    Ok(show(&file, &arguments.file, &all, &gone, output))
 }
 
 /// The clusters that are no more in the file, as far as this user may read what is remembered of it.

@@ -1,6 +1,7 @@
 //! How far the clusters of a fleet are as the file says, for people.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use fleet::FleetFile;
 
@@ -10,16 +11,17 @@ use super::deployment::{DeploymentState, DeploymentStatus};
 use super::shown::{FleetStatus, MemberStatus};
 use crate::args::{Output, choose};
 use crate::failure::Outcome;
-use crate::render;
+use crate::render::{self, Row};
 
-/// The titles of the table. What is not in the file says so itself.
-const TITLES: [&str; 4] = ["CLUSTER", "WAVE", "STATE", ""];
+/// The headings.
+const TITLES: [&str; 3] = ["CLUSTER", "WAVE", "STATE"];
 
 /// Clusters of one state that the last line names: all of them stand above.
 const NAMED: usize = 5;
 
 pub(super) fn show(
     file: &FleetFile,
+    path: &Path,
     clusters: &[MemberStatus],
     gone: &[GoneCluster],
     output: Output,
@@ -30,25 +32,17 @@ pub(super) fn show(
         gone,
     };
     render::result(output, &all, |all| {
-        people(all.clusters);
+        people(all.clusters, path);
         render::lines("note: ", all.gone);
     });
     worst(clusters.iter().map(|it| it.outcome))
 }
 
 /// One line for each cluster, and more for what is not as the file says.
-fn people(clusters: &[MemberStatus]) {
-    let rows = std::iter::once(TITLES.map(str::to_owned)).chain(clusters.iter().map(row));
-    let mut lines = render::columns(&rows.collect::<Vec<_>>()).into_iter();
-    lines.by_ref().take(1).for_each(render::line);
-    for (cluster, line) in clusters.iter().zip(lines) {
-        render::line(line);
-        for deployment in cluster.deployments.iter().filter(|it| !it.is_ready()) {
-            render::line!("  {deployment}");
-            if let Some(hint) = deployment.hint {
-                render::line!("    hint: {hint}");
-            }
-        }
+fn people(clusters: &[MemberStatus], path: &Path) {
+    let rows = clusters.iter().map(|cluster| row(cluster, path));
+    render::table(TITLES, &rows.collect::<Vec<_>>());
+    for cluster in clusters {
         if let Some(problem) = &cluster.problem {
             render::note!("error: {}: {}", cluster.name, problem.message);
             render::note!("hint: {}", problem.fix);
@@ -57,24 +51,36 @@ fn people(clusters: &[MemberStatus]) {
     render::line(counted(clusters));
 }
 
-fn row(cluster: &MemberStatus) -> [String; 4] {
+fn row(cluster: &MemberStatus, path: &Path) -> Row<3> {
+    let name = &cluster.name;
+    let command = || {
+        let path = path.display();
+        format!("solution fleet status {path} --cluster {name} -o yaml")
+    };
     let all = cluster.deployments.len();
-    let ready = cluster
-        .deployments
-        .iter()
-        .filter(|it| it.is_ready())
-        .count();
+    let other = cluster.deployments.iter().filter(|it| !it.is_ready());
+    let other: Vec<&DeploymentStatus> = other.collect();
+    let ready = all - other.len();
     let state = match &cluster.problem {
         Some(_) => "not reached".to_owned(),
         None if all == 0 => "no Solutions".to_owned(),
         None if ready == all => "ready".to_owned(),
         None => format!("{ready} of {all} ready"),
     };
-    let unlisted = match cluster.unlisted.as_slice() {
-        [] => String::new(),
-        all => format!("not in the file: {}", render::list(all)),
-    };
-    [cluster.name.clone(), cluster.wave.clone(), state, unlisted]
+    let mut below = Vec::new();
+    for deployment in other {
+        below.push(deployment.headline());
+        let why = deployment.why.iter();
+        let more = why.flat_map(|why| render::reason(why, command));
+        let more = more.chain(deployment.hint.map(|hint| format!("hint: {hint}")));
+        below.extend(more.map(|line| format!("  {line}")));
+    }
+    let unlisted = cluster.unlisted.iter();
+    below.extend(unlisted.map(|version| format!("not in the file: {version}")));
+    Row {
+        cells: [name.clone(), cluster.wave.clone(), state],
+        below,
+    }
 }
 
 /// How many clusters are as the file says, and which are not.

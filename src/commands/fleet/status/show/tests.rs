@@ -101,12 +101,28 @@ fn a_cluster_is_one_row() {
         },
         brought: true,
     }];
-    let unlisted = "not in the file: cart 2.0.0 in test (deployed by the fleet)";
-    assert_eq!(row(&mixed), ["rome", "all", "1 of 2 ready", unlisted]);
-    assert_eq!(row(&ready("paris")), ["paris", "all", "ready", ""]);
-    assert_eq!(row(&away("bern")), ["bern", "all", "not reached", ""]);
-    assert_eq!(
-        row(&cluster("lab", Vec::new())),
-        ["lab", "all", "no Solutions", ""]
-    );
+    mixed.deployments[1].why = Some("x ".repeat(200));
+    mixed.deployments[1].hint = Some("wait");
+    let path = Path::new("fleet.yaml");
+    let shown = row(&mixed, path);
+    assert_eq!(shown.cells, ["rome", "all", "1 of 2 ready"]);
+    let cut = format!("  reason: {}…", "x ".repeat(61));
+    let below = [
+        "shop 1.1.0 in prod: not ready",
+        &cut,
+        "  full reason: solution fleet status fleet.yaml --cluster rome -o yaml",
+        "  hint: wait",
+        "not in the file: cart 2.0.0 in test (deployed by the fleet)",
+    ];
+    assert_eq!(shown.below, below);
+    let lab = cluster("lab", Vec::new());
+    for (cluster, name, state) in [
+        (ready("paris"), "paris", "ready"),
+        (away("bern"), "bern", "not reached"),
+        (lab, "lab", "no Solutions"),
+    ] {
+        let shown = row(&cluster, path);
+        assert_eq!(shown.cells, [name, "all", state]);
+        assert!(shown.below.is_empty(), "{:?}", shown.below);
+    }
 }
