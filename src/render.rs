@@ -46,8 +46,8 @@ pub(crate) const fn assert_one_line(format: &str) {
     }
 }
 
-/// The characters of a reason after which a table cuts it, at the end of a word.
-const REASON: usize = 120;
+/// The characters at the beginning and at the end of a long reason that a table shows; words are whole.
+const HALF_REASON: usize = 60;
 
 /// Whether something could not be written to standard output, so that the result is not complete.
 static INCOMPLETE: AtomicBool = AtomicBool::new(false);
@@ -333,26 +333,39 @@ pub(crate) fn cell(text: Option<impl fmt::Display>) -> String {
     text.map_or_else(|| "-".to_owned(), |text| text.to_string())
 }
 
-/// Returns the lines that give a reason below a row of a table. If the reason is long, its end is cut off, and the last
-/// line has the command that prints it in full.
+/// Returns the lines that give a reason below a row of a table. The middle of a long reason is left out, because the
+/// cause is at its end, and the last line has the command that prints it in full.
 pub(crate) fn reason(text: &str, command: impl FnOnce() -> String) -> Vec<String> {
-    let first = beginning(text);
-    if first == text.trim_end() {
-        return vec![format!("reason: {first}")];
+    let text = text.trim_end();
+    let first = text.lines().next().unwrap_or_default();
+    let last = text.lines().last().unwrap_or_default();
+    let (beginning, end) = (beginning(first), end(last));
+    if first == text && beginning.len() + 1 + end.len() >= text.len() {
+        return vec![format!("reason: {text}")];
     }
     let command = command();
     vec![
-        format!("reason: {first} …"),
+        format!("reason: {beginning} … {end}"),
         format!("full reason: {command}"),
     ]
 }
 
-/// Returns the beginning of a text: words of its first line. Text is cut only before white space, which ends a grapheme.
-fn beginning(text: &str) -> &str {
-    let first = text.trim_end().lines().next().unwrap_or_default();
-    let mut rest = first.char_indices().skip(REASON);
+/// Returns the words at the beginning of a line.
+fn beginning(line: &str) -> &str {
+    let mut rest = line.char_indices().skip(HALF_REASON);
     let end = rest.find(|(_, character)| character.is_whitespace());
-    first[..end.map_or(first.len(), |(at, _)| at)].trim_end()
+    line[..end.map_or(line.len(), |(at, _)| at)].trim_end()
+}
+
+/// Returns the words at the end of a line. The first one begins with ASCII, so that it belongs to no grapheme before it.
+fn end(line: &str) -> &str {
+    let mut rest = line.char_indices().rev().skip(HALF_REASON);
+    let rest = rest.find_map(|(at, character)| {
+        let after = &line[at + character.len_utf8()..];
+        let is_word = after.starts_with(|next: char| next.is_ascii_graphic());
+        (character.is_whitespace() && is_word).then_some(after)
+    });
+    rest.unwrap_or(line)
 }
 
 /// Several texts of a kind, in one line.
@@ -382,7 +395,7 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{REASON, as_json, bytes, is_unprintable, reason, versioned};
+    use super::{HALF_REASON, as_json, bytes, is_unprintable, reason, versioned};
 
     #[test]
     fn json_is_printable_and_means_the_same() {
@@ -405,12 +418,12 @@ mod tests {
     }
 
     #[test]
-    fn a_long_reason_is_cut_at_a_word_and_names_the_command_that_prints_it() {
+    fn a_long_reason_is_cut_at_words_and_names_the_command_that_prints_it() {
         let of = |text: &str| reason(text, || "solution status".to_owned());
         let whole = |text: &str| assert_eq!(of(text), [format!("reason: {text}")]);
-        let cut = |text: &str, first: &str| {
+        let cut = |text: &str, shown: &str| {
             let lines = [
-                format!("reason: {first} …"),
+                format!("reason: {shown}"),
                 "full reason: solution status".to_owned(),
             ];
             assert_eq!(of(text), lines);
@@ -418,17 +431,19 @@ mod tests {
         whole("");
         whole("no space on the device");
         assert_eq!(of("no space\n"), ["reason: no space"]);
-        cut("no space\nline 2", "no space");
-        let long = "x".repeat(REASON);
-        whole(&long);
+        cut("no space\non\nthe device", "no space … the device");
+        let half = "x".repeat(HALF_REASON);
+        let shown = format!("{half} … {half}");
+        whole(&format!("{half} {half}"));
+        cut(&format!("{half} y {half}"), &shown);
+        cut(&format!("{half} y\nz {half}"), &shown);
         // A name stays whole, so that it can be copied.
-        whole(&format!("{long}x"));
-        cut(&format!("{long} y"), &long);
-        cut(&format!("{long}y z"), &format!("{long}y"));
-        // A mark that combines with the space is not left without it.
-        cut(&format!("{long} \u{301}y"), &long);
-        let flags = "\u{1f1eb}\u{1f1f7}".repeat(REASON);
-        cut(&format!("{flags} z"), &flags);
+        whole(&half.repeat(9));
+        cut(&format!("{half}y y y{half}"), &format!("{half}y … y{half}"));
+        // Neither are a letter and its mark separated, nor the halves of a flag.
+        whole(&format!("{half} y \u{301}{half}"));
+        let flags = "\u{1f1eb}\u{1f1f7}".repeat(HALF_REASON);
+        cut(&format!("{flags} y {half}"), &format!("{flags} … {half}"));
     }
 
     #[test]

@@ -87,7 +87,7 @@ fn imported(version: &VersionStatus) -> Row<6> {
         images.count().to_string(),
         render::cell(version.active.then_some("active")),
         render::cell(record.expires),
-        record.endpoint.to_string(),
+        record.endpoint.clone(),
     ])
 }
 
