@@ -47,7 +47,7 @@ pub(crate) const fn assert_one_line(format: &str) {
 }
 
 /// The characters at the beginning and at the end of a long reason that a table shows; words are whole.
-const HALF_REASON: usize = 60;
+const HALF_REASON: usize = 120;
 
 /// Whether something could not be written to standard output, so that the result is not complete.
 static INCOMPLETE: AtomicBool = AtomicBool::new(false);

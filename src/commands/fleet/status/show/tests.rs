@@ -106,7 +106,7 @@ fn a_cluster_is_one_row() {
     let path = Path::new("fleet.yaml");
     let shown = row(&mixed, path);
     assert_eq!(shown.cells, ["rome", "all", "1 of 2 ready"]);
-    let words = ["x"; 31].join(" ");
+    let words = ["x"; 61].join(" ");
     let cut = format!("  reason: {words} … {words}");
     let below = [
         "shop 1.1.0 in prod: not ready",
