@@ -114,22 +114,50 @@ pub(crate) fn result_line(text: impl AsRef<str>) {
     write_line(format_args!("{}", printable(text.as_ref())));
 }
 
-/// A line of a unified diff, in colour where a person reads and has not asked for none (`NO_COLOR`).
+/// A colour of a terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Colour {
+    Red,
+    Green,
+    Yellow,
+    Cyan,
+}
+
+/// A line of the result in a colour, where a person reads and has not asked for none (`NO_COLOR`).
+pub(crate) fn coloured(text: &str, colour: Option<Colour>) {
+    let is_result = !ASIDE.load(Ordering::Relaxed);
+    let no_colour = environment::variable("NO_COLOR");
+    match colour.filter(|_| takes_colour(is_result && is_terminal(), no_colour.as_deref())) {
+        Some(colour) => write_line(format_args!("{}", in_colour(text, colour))),
+        None => line(text),
+    }
+}
+
+/// Whether lines have a colour: a file, a pipe and a person with `NO_COLOR` get the text alone.
+fn takes_colour(is_terminal: bool, no_colour: Option<&str>) -> bool {
+    is_terminal && no_colour.is_none()
+}
+
+/// Returns a line with the commands of a terminal that colour it.
+fn in_colour(text: &str, colour: Colour) -> String {
+    let code = match colour {
+        Colour::Red => "31",
+        Colour::Green => "32",
+        Colour::Yellow => "33",
+        Colour::Cyan => "36",
+    };
+    format!("\u{1b}[{code}m{}\u{1b}[0m", printable(text))
+}
+
+/// A line of a unified diff.
 pub(crate) fn diff_line(text: &str) {
     let colour = match text.as_bytes().first() {
-        Some(b'+') => "32",
-        Some(b'-') => "31",
-        Some(b'@') => "36",
-        _ => return line(text),
+        Some(b'+') => Some(Colour::Green),
+        Some(b'-') => Some(Colour::Red),
+        Some(b'@') => Some(Colour::Cyan),
+        _ => None,
     };
-    if ASIDE.load(Ordering::Relaxed)
-        || !is_terminal()
-        || environment::variable("NO_COLOR").is_some()
-    {
-        return line(text);
-    }
-    let text = printable(text);
-    write_line(format_args!("\u{1b}[{colour}m{text}\u{1b}[0m"));
+    coloured(text, colour);
 }
 
 /// A line of talk.
@@ -395,7 +423,25 @@ mod tests {
 
     use serde_json::json;
 
-    use super::{HALF_REASON, as_json, bytes, is_unprintable, reason, versioned};
+    use super::{
+        Colour, HALF_REASON, as_json, bytes, in_colour, is_unprintable, reason, takes_colour, versioned,
+    };
+
+    #[test]
+    fn only_a_terminal_has_colours_and_only_without_no_color() {
+        assert!(takes_colour(true, None));
+        assert!(!takes_colour(true, Some("1")));
+        assert!(!takes_colour(false, None));
+    }
+
+    #[test]
+    fn a_coloured_text_of_others_commands_no_terminal() {
+        let shown = in_colour("+ ConfigMap a\u{1b}[2J", Colour::Green);
+        let inside = shown.strip_prefix("\u{1b}[32m").unwrap();
+        let inside = inside.strip_suffix("\u{1b}[0m").unwrap();
+        assert!(inside.starts_with("+ ConfigMap a"), "{inside}");
+        assert!(!inside.contains(is_unprintable), "{inside}");
+    }
 
     #[test]
     fn json_is_printable_and_means_the_same() {

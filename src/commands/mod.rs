@@ -33,6 +33,7 @@ mod keygen;
 mod login;
 mod logout;
 mod look;
+mod marks;
 mod meant;
 mod mirrors;
 mod pack;

@@ -6,6 +6,7 @@ use importer::{Change, EvenIfUsed, Hindered, RemoveSets, Run, Undone};
 use super::change::{ConfirmedRemoval, remove_confirmed, show_revision};
 use super::give;
 use super::hindered::hindered;
+use super::marks::{self, INDENT, Mark, Totals};
 use super::refusal::refuse;
 use crate::args::{Output, RemovalArguments, choose};
 use crate::failure::{Failure, Outcome};
@@ -106,15 +107,17 @@ pub(super) fn show(undone: &Undone, done: &str, run: Run) {
 /// Shows what would be removed and what would be kept.
 fn show_plan(undone: &Undone) {
     for object in &undone.applied {
-        render::line!("{object} would be applied first");
+        render::line!("{INDENT}first applies {object}");
     }
-    for object in &undone.removed {
-        render::line!("{object} would be removed");
-    }
-    for manifest in &undone.freed {
-        render::line!("manifest {manifest} would be deleted");
-    }
+    let removed = undone
+        .removed
+        .iter()
+        .map(|object| Mark::Remove.line(object));
+    let freed = undone.freed.iter();
+    let freed = freed.map(|manifest| Mark::Remove.line(format_args!("manifest {manifest}")));
+    marks::show(removed.chain(freed));
     show_kept(undone);
+    render::line(Totals::removing(undone.removed.len()).to_string());
 }
 
 fn show_kept(undone: &Undone) {

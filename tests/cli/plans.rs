@@ -51,8 +51,9 @@ fn a_plan_is_shown_as_it_was_when_it_was_made() {
         "planned   2026-01-01T00:00:00Z by unknown user (alice@desk)",
         "signature none",
         "cluster   https://site.test (Kubernetes v1.36.2)",
-        "crd       create CustomResourceDefinition shops.example.test",
+        "    + CustomResourceDefinition shops.example.test",
         "+kind: Shop",
+        "1 to create, 0 to change, 0 to remove",
     ] {
         assert!(shown.contains(line), "{line} is not in {shown}");
     }
@@ -89,7 +90,7 @@ fn what_is_for_archives_says_nothing_of_a_plan() {
 fn each_who_must_approve_a_plan_signs_it_with_a_key_of_his_own() {
     let desk = desk();
     let shown = sign(&desk, &["--key", "alice.key"]);
-    assert!(shown.contains("create CustomResourceDefinition"), "{shown}");
+    assert!(shown.contains("+ CustomResourceDefinition"), "{shown}");
     let twice = ["sign", "plan.json", "--key", "alice.key"];
     let text = desk.solution(&twice).failure(1);
     assert!(text.contains("already signed by key"), "{text}");

@@ -269,7 +269,8 @@ fn what_a_release_has_in_the_whole_cluster_is_accepted_owned_and_taken_back() {
 
     // Its pods pull with the login of the environment, in the release's own namespace.
     let place = ["-e", "prod", "--pull-secret", "login"];
-    let refused = site.import(&archive, &place).failure(1);
+    let detailed = [&place[..], &["--details"]].concat();
+    let refused = site.import(&archive, &detailed).failure(1);
     assert!(refused.contains("PriorityClass shop is made"), "{refused}");
     let later =
         "outside of prod, shop-system, or with their own ServiceAccounts, have no pull secret for";
@@ -594,7 +595,7 @@ fn what_cannot_be_changed_in_place_is_made_anew_only_when_asked() {
 
     let anew = ["--recreate", "StatefulSet/db"];
     let planned = import(&site, &second, &[&anew[..], &["--dry-run"]].concat()).success();
-    assert!(planned.contains("replace StatefulSet prod/db"), "{planned}");
+    assert!(planned.contains("  -/+ StatefulSet prod/db\n"), "{planned}");
     import(&site, &second, &anew).success();
     let policy = site.field("prod", "statefulset/db", "{.spec.podManagementPolicy}");
     assert_eq!(policy, "Parallel");

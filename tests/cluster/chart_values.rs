@@ -39,7 +39,7 @@ fn two_environments_have_values_of_their_own_which_an_upgrade_keeps() {
         &["-e", "test"],
     );
     let archive = pack(&site, "1.0.0", VALUES);
-    let shown = import(&site, &archive, &["--dry-run"]).success();
+    let shown = import(&site, &archive, &["--dry-run", "--details"]).success();
     let line = "greeting \"$(namespace)\" (the site's file)";
     assert!(shown.contains(line), "{shown}");
     import(&site, &archive, &[]).success();

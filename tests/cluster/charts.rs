@@ -336,11 +336,11 @@ fn a_chart_is_installed_by_helm_and_goes_without_a_rest() {
     let before = site.everything("prod");
     let first = pack(&site, "1.0.0", VALUES);
 
-    let shown = import(&site, &first, &["--dry-run"]).success();
+    let shown = import(&site, &first, &["--dry-run", "--details"]).success();
     for words in [
         "install release prod/web (web 1.0.0)",
-        "create Deployment prod/web",
-        "create Job prod/web-setup",
+        "    + Deployment prod/web\n",
+        "    + Job prod/web-setup\n",
         "contain random values that differ in each plan: Secret web, Pod web-test-",
         "proof     a pod pulls",
     ] {
@@ -405,22 +405,22 @@ fn a_chart_is_upgraded_and_taken_back_whatever_others_did() {
     };
     let (kept, running) = (unchanged(), pods(&site, "prod"));
     let second = pack(&site, "1.1.0", &VALUES.replace("hello", "good day"));
-    let shown = import(&site, &second, &["--dry-run"]).success();
+    let shown = import(&site, &second, &["--dry-run", "--details"]).success();
     let upgrade = "upgrade release prod/web (web 1.1.0, revision 1 now)";
     assert!(shown.contains(upgrade), "{shown}");
     // The password is the one that the chart finds in the cluster.
-    for words in ["change Deployment prod/web-side", "Secret"] {
+    for words in ["~ Deployment prod/web-side", "Secret"] {
         assert!(!shown.contains(words), "{words}: {shown}");
     }
     for words in [
-        "create ConfigMap prod/web-r2",
-        "remove ConfigMap prod/web-r1",
+        "    + ConfigMap prod/web-r2\n",
+        "    - ConfigMap prod/web-r1\n",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     // Helm is handed the number of pods that they have set, which it had not sent before.
     let changed =
-        "change Deployment prod/web (.spec.replicas, .spec.template.metadata.annotations.greeting)";
+        "~ Deployment prod/web (.spec.replicas, .spec.template.metadata.annotations.greeting)";
     assert!(shown.contains(changed), "{shown}");
     import(&site, &second, &[]).success();
     assert_eq!(statuses(&site), ["superseded", "deployed"]);
@@ -501,7 +501,7 @@ fn charts_are_installed_by_the_helm_that_the_archive_includes() {
     with("own.iso", &["--key", "publisher.key"]);
     let refused = import("own.iso", &[]).failure(1);
     assert!(refused.contains("`helm` not found"), "{refused}");
-    let dry = ["--use-included-helm", "--dry-run"];
+    let dry = ["--use-included-helm", "--dry-run", "--details"];
     let shown = import("own.iso", &dry).success();
     let words = ", included in the archive: the publisher's program";
     assert!(shown.contains(words), "{shown}");
@@ -534,8 +534,8 @@ fn a_chart_has_a_namespace_of_its_own_and_its_pods_log_in_there() {
     let id = id.split_whitespace().next().unwrap().trim_matches('`');
     let shown = import(&site, &archive, &["--accept", id, "--dry-run"]).success();
     for words in [
-        "create Namespace shop-web",
-        "create Secret shop-web/shop-registry-login",
+        "    + Namespace shop-web\n",
+        "    + Secret shop-web/shop-registry-login\n",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
@@ -594,7 +594,7 @@ spec:
     let archive = pack_with(&site, &agents);
     let shown = accepted(&site, &archive);
     let login = format!("{space}/shop-registry-login");
-    assert!(shown.contains(&format!("create Secret {login}")), "{shown}");
+    assert!(shown.contains(&format!("+ Secret {login}")), "{shown}");
     assert!(
         !shown.contains("which this change does not create"),
         "{shown}"
@@ -603,7 +603,7 @@ spec:
     assert_eq!(pulled, "1");
     // Nothing is left to do, and the plan made in two steps says so.
     let again = import(&site, &archive, &["--dry-run"]).success();
-    assert!(!again.contains("create Secret"), "{again}");
+    assert!(!again.contains("+ Secret"), "{again}");
 
     solution(&site, &["undeploy", "--yes", "shop", "-e", "prod"]).success();
     let secrets = ["get", "secrets", "--output=name"];
@@ -742,7 +742,7 @@ fn a_version_that_does_not_come_up_is_taken_back_and_says_why() {
     let now = history(&site).pop().unwrap();
     assert_eq!(now.1, "deployed");
     // What runs is what was recorded: Helm has nothing to do.
-    let shown = import(&site, &first, &["--dry-run"]).success();
+    let shown = import(&site, &first, &["--dry-run", "--details"]).success();
     assert!(shown.contains("keep release prod/web"), "{shown}");
     import(&site, &first, &[]).success();
     assert_eq!(history(&site).pop().unwrap(), now);

@@ -82,7 +82,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
     let accept = [&adopt[..], &["--accept", id_in(&refused)]].concat();
     let shown = import(&site, &first, &[&accept[..], &["--dry-run"]].concat()).success();
     for words in [
-        "replace ConfigMap prod/settings",
+        "-/+ ConfigMap prod/settings",
         "ConfigMap prod/settings is deleted, and made anew by a hook of the release prod/web",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
@@ -98,7 +98,7 @@ spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Mi}}}
         &[("b", &HOOK.replace("by: web", "by: second"))],
     );
     let shown = import(&site, &second, &["--dry-run"]).success();
-    assert!(shown.contains("replace ConfigMap prod/settings"), "{shown}");
+    assert!(shown.contains("-/+ ConfigMap prod/settings"), "{shown}");
     import(&site, &second, &[]).success();
     assert_eq!(by(), "second");
     let undeploy = ["undeploy", "--yes", "shop", "-e", "prod"];

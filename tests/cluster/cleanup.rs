@@ -67,7 +67,7 @@ fn what_cleans_up_is_done_before_anything_goes() {
     site.environment("prod");
     let empty = site.everything("prod");
     let broken = cleaning(&site, "1.0.0", "serve");
-    let planned = import(&site, &broken, &["--dry-run"]).success();
+    let planned = import(&site, &broken, &["--dry-run", "--details"]).success();
     let words =
         "cleanup   applied before it is removed: ConfigMap prod/farewell, Job prod/clean-up";
     assert!(planned.contains(words), "{planned}");

@@ -55,7 +55,8 @@ fn rights_are_shown_and_those_beyond_the_environment_accepted() {
     site.environment("consent");
     let into = ["-e", "consent", "--pull-secret", "login"];
     // In its own namespace an operator may work without a question.
-    let shown = site.import("1.0.0.iso", &into).success();
+    let detailed = [&into[..], &["--details"]].concat();
+    let shown = site.import("1.0.0.iso", &detailed).success();
     assert!(
         shown.contains("Deployments of namespace consent"),
         "{shown}"

@@ -120,6 +120,8 @@ fn is_as_installed(site: &Site, archive: &str) {
     let told = diff(site, &[]).success();
     assert!(told.contains("no differences"), "{told}");
     let shown = import(site, archive, &["--dry-run"]).success();
+    assert!(shown.ends_with(": nothing to do\n"), "{shown}");
+    let shown = import(site, archive, &["--dry-run", "--details"]).success();
     assert!(shown.contains("keep release prod/web"), "{shown}");
     import(site, archive, &[]).success();
     assert_eq!(history(site), before);
@@ -164,7 +166,7 @@ fn an_object_that_is_gone_is_told_and_made_again() {
         "upgrade release prod/web (web 1.0.0, revision 1 now)",
         "has drifted: ",
         "Service prod/web is gone",
-        "create Service prod/web",
+        "    + Service prod/web\n",
     ] {
         assert!(shown.contains(words), "{words}: {shown}");
     }

@@ -62,12 +62,14 @@ fn what_stands_in_an_environment_stays() {
         &variable("SOLUTION_TEST_REGISTRY_CA"),
         "-e",
         "stands",
+        "--details",
     ]);
     let shown = crate::common::Answer::of(&mut upgrade).success();
     for words in [
-        format!("--pull-registry {}", site.pull_registry()),
+        format!("nodes pull from {}", site.pull_registry()),
+        "--pull-registry: ".to_owned(),
         "--pull-secret login (unchanged)".to_owned(),
-        "--namespace elsewhere".to_owned(),
+        "--namespace: the namespace of the environment".to_owned(),
     ] {
         assert!(shown.contains(&words), "`{words}` is not in: {shown}");
     }
@@ -77,7 +79,7 @@ fn what_stands_in_an_environment_stays() {
     let plan = site
         .import(
             "1.1.0.iso",
-            &["-e", "stands", "--no-pull-secret", "--dry-run"],
+            &["-e", "stands", "--no-pull-secret", "--dry-run", "--details"],
         )
         .success();
     assert!(plan.contains("imagePullSecrets"), "{plan}");
@@ -139,7 +141,7 @@ fn a_removal_can_be_shown_first() {
         .solution(&[&undeploy[..], &["--dry-run"]].concat())
         .success();
     assert!(
-        shown.contains("Deployment dry/example-operator would be removed"),
+        shown.contains("    - Deployment dry/example-operator\n"),
         "{shown}"
     );
     assert_eq!(site.snapshot(), before);
@@ -151,7 +153,10 @@ fn a_removal_can_be_shown_first() {
     ] {
         let before = site.snapshot();
         let shown = site.solution(&[verb, &["--dry-run"]].concat()).success();
-        assert!(shown.contains("would be"), "{verb:?}: {shown}");
+        assert!(
+            shown.contains("0 to create, 0 to change, "),
+            "{verb:?}: {shown}"
+        );
         assert_eq!(site.snapshot(), before, "{verb:?}");
         site.solution(verb).success();
     }

@@ -97,11 +97,11 @@ fn what_is_its_own_goes_and_what_was_moved_stays() {
     let host = variable("SOLUTION_TEST_PUSH_REGISTRY");
     for words in [
         &format!(
-            "manifest {}/example-1.0.0/example-operator@sha256:",
+            "    - manifest {}/example-1.0.0/example-operator@sha256:",
             site.registry()
         ),
         "example-1.0.0/example-server:1.0.0 has changed since this version was pushed, and is kept",
-        "ConfigMap metalk8s-solutions/solution-example-1.0.0 would be removed",
+        "    - ConfigMap metalk8s-solutions/solution-example-1.0.0\n",
         "garbage-collect",
     ] {
         assert!(plan.contains(words), "`{words}`: {plan}");

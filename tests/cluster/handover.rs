@@ -163,7 +163,7 @@ fn an_operator_comes_back_when_the_release_does_not_come_up() {
     let second = pack(&site, "2.0.0", OWN, &broken);
     let planned = import(&site, &second, &["--dry-run"]).success();
     assert!(
-        planned.contains("replace Deployment prod/shop-operator"),
+        planned.contains("  -/+ Deployment prod/shop-operator\n"),
         "{planned}"
     );
     let failed = import(&site, &second, &["--timeout", "20"]);
@@ -231,7 +231,7 @@ fn what_an_operator_has_becomes_a_sets_and_a_charts_and_stays_the_object_that_it
     let taking = ["--adopt", "objects", "--force-conflicts"];
     let planned = charts::import(&site, &third, &[&taking[..], &["--dry-run"]].concat());
     let planned = planned.success();
-    assert!(!planned.contains("remove Deployment"), "{planned}");
+    assert!(!planned.contains("- Deployment"), "{planned}");
     charts::import(&site, &third, &taking).success();
     assert_eq!(uids(&site), shared);
     assert_eq!(deployments(&site), ["page 1", "shop-operator 1"]);

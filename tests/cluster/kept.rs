@@ -159,7 +159,7 @@ fn a_plan_shows_what_changes_and_what_goes() {
     let shown = deploy(&site, &["--dry-run", "--diff"]);
     assert_eq!((shown.code, site.snapshot()), (0, before), "{shown:?}");
     for line in [
-        "remove ConfigMap kept/former",
+        "    - ConfigMap kept/former\n",
         "-  a: 'b'",
         "diff      change Deployment kept/example-operator",
         "+    solutions.metalk8s.scality.com/version: '1.1.0'",

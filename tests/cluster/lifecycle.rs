@@ -174,7 +174,8 @@ fn dry_run_writes_nothing(site: &Site) {
         )
         .success();
     assert!(
-        plan.contains("runs 1.0.0 now") && plan.contains("change Deployment prod/example-operator"),
+        plan.contains("runs 1.0.0 now")
+            && plan.contains("    ~ Deployment prod/example-operator\n"),
         "{plan}"
     );
     assert_eq!(site.snapshot(), before);
@@ -291,7 +292,7 @@ fn delete_environment(site: &Site, name: &str) {
     let shown = site
         .solution(&[&delete[..], &["--delete-resources", "--dry-run"]].concat())
         .success();
-    let gone = format!("namespace {name} would be deleted");
+    let gone = format!("    - Namespace {name}\n");
     assert!(shown.contains(&gone), "{shown}");
     assert_eq!(site.snapshot(), before);
     site.solution(&[&delete[..], &["--delete-resources"]].concat())

@@ -74,7 +74,8 @@ fn an_operator_is_deployed_once_a_pod_has_pulled_its_image() {
         (before, String::new())
     );
 
-    let imported = site.import("1.0.0.iso", &into);
+    let detailed = [&into[..], &["--details"]].concat();
+    let imported = site.import("1.0.0.iso", &detailed);
     assert_eq!(imported.code, 0, "{imported:?}");
     let words = format!("a pod pulls {image}");
     assert!(imported.stdout.contains(&words), "{imported:?}");

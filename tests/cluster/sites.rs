@@ -257,7 +257,7 @@ fn the_file_of_an_environment_goes_with_it_and_the_default_stays() {
     let shown = site.snapshot();
     let delete = ["environment", "delete", "--yes", "gone"];
     let text = site.solution(&[&delete[..], &["--dry-run"]].concat());
-    let words = format!("{file}, the site configuration of the environment, would be deleted");
+    let words = format!("    - {file} (site configuration of the environment)\n");
     let text = text.success();
     assert!(text.contains(&words), "{text}");
     assert_eq!(site.snapshot(), shown);

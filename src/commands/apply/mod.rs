@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::Args;
 use importer::{Adopt, Run};
 
-use super::import::{Registries, SignerArguments};
+use super::import::{DetailArguments, Registries, SignerArguments};
 use crate::approval::ApprovalArguments;
 use crate::args::{
     ChangeArguments, ClusterArguments, IncludedHelmArguments, Output, ProgressArguments, choose,
@@ -26,6 +26,7 @@ use crate::failure::{Failure, Outcome};
         | "change_signers" | "forget_signers" => {
             argument.conflicts_with("plan")
         }
+        "details" => argument.conflicts_with("file"),
         _ => argument,
     }),
     after_help = "\
@@ -68,6 +69,9 @@ pub(crate) struct Arguments {
     /// Show what would change, and change nothing
     #[arg(long)]
     dry_run: bool,
+
+    #[command(flatten)]
+    details: DetailArguments,
 
     #[command(flatten)]
     pruning: UnlistedArguments,

@@ -9,7 +9,7 @@ use registry::Client;
 use super::Arguments;
 use crate::approval::check_approval;
 use crate::args::Output;
-use crate::commands::import::{self, Acceptance, Choices, Reached, Shown, Then};
+use crate::commands::import::{self, Acceptance, Choices, Reached, Then};
 use crate::commands::kept::kept;
 use crate::failure::{self, Failure, Outcome};
 use crate::plans;
@@ -44,7 +44,7 @@ pub(super) fn run(arguments: &Arguments, path: &Path, output: Output) -> Result<
         check_place(&plan.file, &archive, &cluster).await?;
         let choices = Choices {
             then: Then::Follow(&plan.file, arguments.run()),
-            shown: Shown::Plain,
+            shown: arguments.details.shown(),
             missing_rights: None,
         };
         let reached = Reached {

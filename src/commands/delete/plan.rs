@@ -1,7 +1,10 @@
 //! What deleting a Solution comes to, for people.
 
+use std::fmt::Display;
+
 use importer::{Deletion, Obstacle};
 
+use crate::commands::marks::{self, INDENT, Mark, Totals};
 use crate::commands::refusal::InTheWay;
 use crate::render;
 
@@ -14,16 +17,28 @@ pub(super) fn show(plan: &Deletion) {
         let (environment, namespace) = (&leaving.environment, &leaving.namespace);
         let version = &leaving.version;
         render::line!("undeploy  {version} from environment {environment}, namespace {namespace}");
-        render::lines("          first applies ", &leaving.applied);
-        render::lines("          ", &leaving.objects);
+        for object in &leaving.applied {
+            render::line!("{INDENT}first applies {object}");
+        }
+        removed("", &leaving.objects);
     }
-    render::lines("crd       ", &plan.crds);
+    removed("", &plan.crds);
     if !plan.versions.is_empty() {
         render::line!("forget    {}", render::list(&plan.versions));
     }
-    render::lines("free      ", &plan.freed);
+    removed("manifest ", &plan.freed);
     render::lines("used by   ", &plan.uses);
     render::lines("note      ", &plan.notes);
+    let deployments = plan.deployments.iter();
+    let objects = deployments
+        .map(|leaving| leaving.objects.len())
+        .sum::<usize>();
+    render::line(Totals::removing(objects + plan.crds.len()).to_string());
+}
+
+fn removed<T: Display>(kind: &str, objects: &[T]) {
+    let objects = objects.iter();
+    marks::show(objects.map(|object| Mark::Remove.line(format_args!("{kind}{object}"))));
 }
 
 /// What is in the way. That custom resources exist cannot be forced: they are never deleted.

@@ -10,6 +10,7 @@ use crate::args::{Output, RemovalArguments, choose};
 use crate::commands::change::{ConfirmedRemoval, remove_confirmed, show_revision};
 use crate::commands::give;
 use crate::commands::hindered::{free, hindered};
+use crate::commands::marks::{self, Mark, Totals};
 use crate::commands::refusal::refuse;
 use crate::failure::{Failure, Outcome};
 use crate::render;
@@ -55,7 +56,7 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
         &arguments.removal,
         output,
         &question,
-        |plan| show(plan, Run::Dry),
+        show_plan,
         |shown, now| shown == now,
         &async |change: &Change<'_>| {
             free(importer::delete_environment(change, &arguments.environment, resources).await)
@@ -70,9 +71,21 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
                 dry_run,
             };
             give(output, &deleted, |deleted| {
-                show(&deleted.environment, run);
-                show_revision(deleted.environment.revision);
-                render::dry(run);
+                let environment = &deleted.environment;
+                if deleted.dry_run {
+                    show_plan(environment);
+                    return render::dry(run);
+                }
+                let removed = removed(environment);
+                let objects = render::count(removed.len(), "object");
+                // Without `--yes`, the plan has listed them.
+                if arguments.removal.yes {
+                    marks::show(removed);
+                }
+                let name = &arguments.environment;
+                render::line!("environment {name} is deleted: {objects} removed");
+                show_kept(environment);
+                show_revision(environment.revision);
             })
         }
         ConfirmedRemoval::Blocked(blocked) => hindered(output, &blocked, ""),
@@ -86,24 +99,42 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
     })
 }
 
-fn show(deleted: &DeletedEnvironment, run: Run) {
-    let verb = choose(run == Run::Dry, "would be", "is");
-    for resource in &deleted.resources {
-        render::line!("{resource} {verb} deleted");
-    }
+/// Shows what would be deleted, and what would be kept.
+fn show_plan(deleted: &DeletedEnvironment) {
+    let removed = removed(deleted);
+    let totals = Totals::removing(removed.len());
+    marks::show(removed);
+    show_kept(deleted);
+    render::line(totals.to_string());
+}
+
+fn removed(deleted: &DeletedEnvironment) -> Vec<String> {
+    let namespaces = deleted.namespaces.iter().filter_map(|space| match space {
+        Left::Deleted(namespace) => Some(format!("Namespace {namespace}")),
+        Left::Released(_) | Left::Gone(_) => None,
+    });
+    let file = deleted.site_file.iter();
+    let file = file.map(|file| format!("{file} (site configuration of the environment)"));
+    let all = deleted
+        .resources
+        .iter()
+        .cloned()
+        .chain(namespaces)
+        .chain(file);
+    all.map(|object| Mark::Remove.line(object)).collect()
+}
+
+fn show_kept(deleted: &DeletedEnvironment) {
     for space in &deleted.namespaces {
-        render::line(match space {
-            Left::Deleted(namespace) => format!("namespace {namespace} {verb} deleted"),
-            Left::Released(namespace) => {
-                format!(
-                    "namespace {namespace} was adopted by the environment and is kept, without its labels"
-                )
+        match space {
+            Left::Deleted(_) => {}
+            Left::Released(namespace) => render::line!(
+                "note      namespace {namespace} was adopted by the environment and is kept, without its labels"
+            ),
+            Left::Gone(namespace) => {
+                render::line!("note      namespace {namespace} was already deleted");
             }
-            Left::Gone(namespace) => format!("namespace {namespace} was already deleted"),
-        });
-    }
-    if let Some(file) = &deleted.site_file {
-        render::line!("{file}, the site configuration of the environment, {verb} deleted");
+        }
     }
 }
 

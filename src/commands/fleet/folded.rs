@@ -4,9 +4,10 @@ use importer::{PlanSummary, PlannedObject};
 
 use super::fold::fold;
 use crate::commands::import::{self, Shown};
+use crate::commands::marks;
 use crate::render;
 
-/// The words before the line of a plan with its cluster, which is told once for all deployments.
+/// The label of the line of a plan with its cluster, which is told once for all deployments.
 const CLUSTER: &str = "cluster ";
 
 /// The plan of a deployment in a cluster.
@@ -24,17 +25,10 @@ impl<'a> ClusterPlan<'a> {
     pub(in crate::commands) fn of(name: &'a str, plan: &'a PlanSummary) -> Self {
         Self {
             name,
-            lines: lines_of(plan),
+            lines: lines_of(plan).collect(),
             objects: plan.objects().collect(),
         }
     }
-}
-
-/// Which cluster a plan is for.
-pub(super) fn cluster_of(plan: &PlanSummary) -> String {
-    let lines = import::lines(plan);
-    let about = lines.iter().find_map(|it| it.strip_prefix(CLUSTER));
-    about.unwrap_or_default().trim().to_owned()
 }
 
 /// Shows them.
@@ -48,9 +42,10 @@ pub(in crate::commands) fn show_folded(plans: Vec<ClusterPlan<'_>>, shown: Shown
         diffs.push(objects.map(FoldedDiff).collect());
     }
     for folded in fold(lines) {
-        render::line!("  {}{}", folded.text.line, folded.whose(&names));
+        let line = format!("  {}{}", folded.text.line, folded.whose(&names));
+        marks::show([line]);
     }
-    if shown == Shown::Plain {
+    if shown != Shown::WithDiff {
         return;
     }
     for folded in fold::<FoldedDiff<'_>>(diffs) {
@@ -62,19 +57,10 @@ pub(in crate::commands) fn show_folded(plans: Vec<ClusterPlan<'_>>, shown: Shown
     }
 }
 
-/// The lines of what is planned, but for that of its cluster. The id that would accept it alone is not told: a fleet has one for
-/// all.
-fn lines_of(plan: &PlanSummary) -> Vec<String> {
-    let target = plan.target.as_ref();
-    let beyond = target.and_then(|it| it.beyond.as_ref());
-    let id = beyond.map(|it| format!(" (id {}):", it.id));
+/// The lines of what is planned, except that of its cluster.
+fn lines_of(plan: &PlanSummary) -> impl Iterator<Item = String> {
     let lines = import::lines(plan).into_iter();
-    let lines = lines.filter(|line| !line.starts_with(CLUSTER));
-    let without = |line: String| match &id {
-        Some(id) => line.replace(id, ":"),
-        None => line,
-    };
-    lines.map(without).collect()
+    lines.filter(|line| !line.starts_with(CLUSTER))
 }
 
 /// A line of a plan. It means the same as another one only below the same heading.

@@ -296,7 +296,10 @@ pub(crate) struct PlanArguments {
     #[arg(long, value_name = "FILE")]
     plan_out: Option<PathBuf>,
 
-    /// Show the changes to each object as a diff, without values of Secrets
+    #[command(flatten)]
+    details: DetailArguments,
+
+    /// Show the details and the changes to each object as a diff, without values of Secrets
     #[arg(long)]
     diff: bool,
 
@@ -311,7 +314,7 @@ impl PlanArguments {
         let otherwise = choose(self.dry_run, Then::Stop, Then::Apply);
         Choices {
             then: self.plan_out.as_deref().map_or(otherwise, Then::Write),
-            shown: choose(self.diff, Shown::WithDiff, Shown::Plain),
+            shown: choose(self.diff, Shown::WithDiff, self.details.shown()),
             missing_rights: self.missing_rights.as_deref(),
         }
     }
@@ -319,6 +322,20 @@ impl PlanArguments {
     /// What becomes of fields that others own.
     pub(crate) fn conflicts(&self) -> Conflicts {
         choose(self.force_conflicts, Conflicts::Force, Conflicts::Refuse)
+    }
+}
+
+/// How much of a plan is shown.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct DetailArguments {
+    /// Show changed fields, all rights and the source of each value in the plan
+    #[arg(long)]
+    details: bool,
+}
+
+impl DetailArguments {
+    pub(crate) fn shown(self) -> Shown {
+        choose(self.details, Shown::Details, Shown::Plain)
     }
 }
 

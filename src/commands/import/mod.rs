@@ -19,12 +19,12 @@ use deployer::Waited;
 use importer::{Plan, Request};
 
 pub(crate) use self::arguments::{
-    Arguments, Choices, ImageRegistry, Place, PlanArguments, ProofArguments, Registries,
-    SignerArguments,
+    Arguments, Choices, DetailArguments, ImageRegistry, Place, PlanArguments, ProofArguments,
+    Registries, SignerArguments,
 };
 use self::nodes::wait_nodes;
 pub(crate) use self::one_of_several::{as_shown, as_shown_by, look};
-pub(crate) use self::plan::{diff_of, lines, warnings};
+pub(crate) use self::plan::{cluster, diff_of, lines, warnings};
 pub(crate) use self::request::{
     Acceptance, Reached, accept, accept_by, all_but_signers, allow, client, destination, judge,
     nodes, of_goal, of_place, of_reader, of_writer, target,
@@ -109,16 +109,15 @@ pub(crate) async fn carry_out(
         missing_rights,
     } = choices;
     let verb = request.verb;
+    let mut seen = None;
     loop {
         // What a plan is made and applied with is far larger than the plan itself.
         let mut plan = Box::pin(made(archive, reached, &request)).await?;
-        // Nothing is asked, and nothing happens.
-        let is_idle = matches!(then, Then::Apply) && plan.is_done();
-        if output == Output::Human && !is_idle {
-            plan::show(plan.summary());
-            if shown == Shown::WithDiff {
-                plan::diff(plan.summary());
-            }
+        let is_idle = plan.is_done();
+        let is_new = seen.as_ref() != Some(plan.summary());
+        if output == Output::Human && is_new && then.shows(is_idle, shown) {
+            plan::show(plan.summary(), shown, Some((&request).into()));
+            seen = Some(plan.summary().clone());
         }
         if let Then::Apply = then {
             request

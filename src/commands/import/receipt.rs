@@ -19,8 +19,9 @@ pub(super) fn show(verb: Verb, receipt: &Receipt, is_idle: bool) {
     let done = done(verb);
     render::line!("{solution} {done}: {blobs}, {changed} changed, {removed} removed");
     if !receipt.activated.is_empty() {
-        let crds = render::list(&receipt.activated);
-        render::line!("its CRDs are active: {crds}");
+        // The plan has named those that change.
+        let crds = render::count(receipt.activated.len(), "CRD");
+        render::line!("active: {crds}");
     }
     if let Some([environment, namespace]) = &receipt.deployed {
         render::line!("it is ready in environment {environment}, namespace {namespace}");

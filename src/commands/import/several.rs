@@ -48,12 +48,7 @@ pub(super) async fn carry_out(
     let mut request = request.clone();
     for (at, archive) in archives.iter().enumerate() {
         if output == Output::Human {
-            render::line!(
-                "archive   {} ({} of {})",
-                id(archive),
-                at + 1,
-                archives.len()
-            );
+            render::line!("archive   {} of {}", at + 1, archives.len());
         }
         let one = super::carry_out(archive, request.clone(), reached, choices, None, output);
         let outcome = Box::pin(one).await;

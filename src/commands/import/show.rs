@@ -13,9 +13,11 @@ use crate::render;
 /// How a plan is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// What becomes of each object.
+    /// An overview, and what becomes of each object.
     Plain,
-    /// And what changes in it.
+    /// Also fields, rights and the source of each value.
+    Details,
+    /// Also what changes in each object.
     WithDiff,
 }
 

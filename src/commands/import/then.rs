@@ -55,6 +55,11 @@ pub(crate) struct InPlace<'a> {
 }
 
 impl Then<'_> {
+    /// Whether the plan is shown: if there is nothing to do, one line says so instead, unless details are asked for.
+    pub(super) fn shows(self, is_idle: bool, shown: Shown) -> bool {
+        !is_idle || !matches!(self, Then::Apply) && shown != Shown::Plain
+    }
+
     /// What becomes of a plan where it is not applied; none where it is to be.
     pub(super) async fn instead(
         self,
@@ -74,7 +79,9 @@ impl Then<'_> {
                 };
                 Ok(Some(give(output, &mapped, |mapped| {
                     mapped.show_map();
-                    render::dry(Run::Dry);
+                    if !says_nothing_to_do(ready) {
+                        render::dry(Run::Dry);
+                    }
                 })))
             }
             Then::Write(path) => {
@@ -86,7 +93,10 @@ impl Then<'_> {
                     plan_file,
                     plan_id,
                 };
-                Ok(Some(give(output, &written, written_to)))
+                Ok(Some(give(output, &written, |written| {
+                    says_nothing_to_do(ready);
+                    written_to(written);
+                })))
             }
             Then::Follow(file, run) => {
                 let anew = ready.file(cluster).await?;
@@ -108,6 +118,15 @@ impl Then<'_> {
             }
         }
     }
+}
+
+/// Says that there is nothing to do, if that is so.
+fn says_nothing_to_do(ready: &Ready<'_>) -> bool {
+    let is_done = ready.is_done();
+    if is_done {
+        render::line!("{}: nothing to do", ready.summary().solution);
+    }
+    is_done
 }
 
 fn written_to(written: &Written<'_>) {

@@ -78,7 +78,7 @@ pub(crate) fn summarize(plan: &FoundPlan) {
     match plan {
         FoundPlan::OfDeployment(plan) => {
             plans::show(&plan.file);
-            import::plan::show(&plan.file.summary);
+            import::plan::show(&plan.file.summary, Shown::Details, None);
         }
         FoundPlan::OfFleet(plan) => fleet_words::summarize(&plan.file, Shown::Plain),
     }
@@ -92,7 +92,6 @@ fn signatures(envelope: &Envelope) -> Vec<KeyId> {
 fn in_words(file: &PlanFile, signatures: &[KeyId]) {
     plans::show(file);
     signed(signatures);
-    import::plan::show(&file.summary);
-    import::plan::diff(&file.summary);
+    import::plan::show(&file.summary, Shown::WithDiff, None);
     render::note(NOT_VERIFIED);
 }

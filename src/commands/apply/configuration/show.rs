@@ -7,6 +7,7 @@ use schemas::{SolutionName, Version};
 use serde::Serialize;
 
 use super::archives::Refusal;
+use crate::commands::marks::{self, INDENT, Mark, Totals};
 use crate::commands::refusal::InTheWay;
 use crate::failure::{Failure, Outcome};
 use crate::render;
@@ -137,14 +138,24 @@ pub(super) fn plan(steps: &Overview) {
             .bytes
             .map(|bytes| format!(": {} to push", render::bytes(bytes)));
         render::line!("{action:<11} {about}{}", size.unwrap_or_default());
-        for crd in step.crds.iter().filter(|crd| !crd.is_kept()) {
-            render::line!("            {} {}", crd.action, crd.object);
-        }
-        for object in &step.objects {
-            render::line!("            remove {object}");
-        }
+        let crds = step.crds.iter().filter(|crd| !crd.is_kept());
+        marks::show(crds.map(|crd| match Mark::of(&crd.action) {
+            Some(mark) => mark.line(&crd.object),
+            None => format!("{INDENT}{} {}", crd.action, crd.object),
+        }));
+        marks::show(step.objects.iter().map(|object| Mark::Remove.line(object)));
         why(step);
     }
+    render::line(totals(steps).to_string());
+}
+
+fn totals(steps: &Overview) -> Totals {
+    let steps = steps.steps.iter();
+    let marks = steps.flat_map(|step| {
+        let crds = step.crds.iter().filter_map(|crd| Mark::of(&crd.action));
+        crds.chain(step.objects.iter().map(|_| Mark::Remove))
+    });
+    marks.collect()
 }
 
 /// What became of it, for people.

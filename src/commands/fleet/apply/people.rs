@@ -2,12 +2,14 @@
 
 use schemas::PlacedVersion;
 
-use super::super::folded::{ClusterPlan, cluster_of, show_folded};
+use super::super::folded::{ClusterPlan, show_folded};
 use super::PlannedMember;
 use super::planned::{DeploymentPlan, PlannedWork};
 use super::removal::PlannedRemoval;
 use super::rollout::{Rollout, Towards};
 use super::turns::turns;
+use crate::commands::import;
+use crate::commands::marks::{self, Mark, Totals};
 use crate::failure::Outcome;
 use crate::render;
 
@@ -60,7 +62,7 @@ pub(super) fn show(rollout: &Rollout<'_>, members: &[PlannedMember]) {
 fn about(member: &PlannedMember) -> Option<String> {
     let plan = member.plan.as_ref().ok()?;
     if let Some(work) = member.deployments().find_map(DeploymentPlan::deploys) {
-        return Some(cluster_of(&work.planned));
+        return Some(import::cluster(&work.planned));
     }
     let context = plan.cluster.context().unwrap_or("in-cluster");
     member
@@ -99,13 +101,20 @@ fn of_cluster<'a>(name: &'a str, plan: &'a DeploymentPlan, towards: Towards) -> 
 fn removal<'a>(name: &'a str, removal: &PlannedRemoval) -> ClusterPlan<'a> {
     let PlannedRemoval { namespace, undone } = removal;
     let applied = undone.applied.iter();
-    let applied = applied.map(|it| format!("          first applies {it}"));
-    let removed = undone.removed.iter().map(|it| format!("          {it}"));
+    let applied = applied.map(|object| format!("{}first applies {object}", marks::INDENT));
+    let removed = undone.removed.iter();
+    let removed = removed.map(|object| Mark::Remove.line(object));
+    let totals = Totals::removing(undone.removed.len()).to_string();
     let notes = undone.notes.iter().map(|it| format!("note      {it}"));
     let heading = std::iter::once(format!("undeploy  from namespace {namespace}"));
     ClusterPlan {
         name,
-        lines: heading.chain(applied).chain(removed).chain(notes).collect(),
+        lines: heading
+            .chain(applied)
+            .chain(removed)
+            .chain(notes)
+            .chain([totals])
+            .collect(),
         objects: Vec::new(),
     }
 }
