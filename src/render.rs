@@ -424,7 +424,8 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        Colour, HALF_REASON, as_json, bytes, in_colour, is_unprintable, reason, takes_colour, versioned,
+        Colour, HALF_REASON, as_json, bytes, in_colour, is_unprintable, reason, takes_colour,
+        versioned,
     };
 
     #[test]

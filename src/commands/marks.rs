@@ -49,10 +49,9 @@ pub(super) fn show(lines: impl IntoIterator<Item = String>) {
     let width = render::width();
     for line in lines {
         let colour = colour(&line);
-        let wrapped = wrapped(&line, width);
-        wrapped
-            .iter()
-            .for_each(|line| render::coloured(line, colour));
+        for line in wrapped(&line, width) {
+            render::coloured(&line, colour);
+        }
     }
 }
 

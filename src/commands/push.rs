@@ -9,7 +9,7 @@ use shelf::{PathLayout, PushPlan, PushReceipt, PushRequest, PushSummary, Replace
 pub(crate) use self::arguments::Arguments;
 use super::give;
 use super::image_map::{Mapped, Mapping, ShownMap};
-use super::import::plan::{PlannedPush, archive};
+use super::import::plan::archive;
 use super::import::{self, Acceptance, ImageRegistry, accept_by};
 use super::marks;
 use super::pushing::{Goal, Pushing};
@@ -98,14 +98,7 @@ async fn carry_out(
 /// The plan, for people.
 fn show(plan: &PushSummary) {
     render::line("cluster   none: nothing is recorded or deployed");
-    let push = PlannedPush {
-        registries: [&plan.registry, &plan.pull_registry],
-        counts: [plan.images, plan.referrers],
-        bytes: [plan.bytes_to_push, plan.bytes],
-        creates: &plan.creates,
-    };
-    let id = plan.archive_id.to_string();
-    marks::show(archive(&plan.solution, &id, &push));
+    marks::show(archive(&plan.solution, &plan.archive_id, &plan.into()));
     render::lines("note      ", &plan.notes);
 }
 

@@ -37,7 +37,6 @@ const LONG: &[&str] = &[
     "apply/configuration/show.rs",
     "import/arguments.rs",
     "import/mod.rs",
-    "import/plan.rs",
     "import/request.rs",
     "kept.rs",
     "login.rs",

@@ -138,7 +138,7 @@ fn a_plan_that_was_approved_stands_for_what_cleans_up() {
     let plan = |file: &str| {
         let deploy = ["deploy", "shop", "1.0.0", "-e", "prod"];
         let more = ["--pull-secret", "login", "--ca-file", &ca];
-        let planned = [&deploy[..], &more, &["--plan-out", file]].concat();
+        let planned = [&deploy[..], &more, &["--plan-out", file, "--details"]].concat();
         let planned = site.solution(&planned).success();
         let words = "applied before it is removed: ConfigMap prod/farewell";
         assert!(planned.contains(words), "{planned}");

@@ -76,12 +76,7 @@ pub(super) fn run(arguments: &DeleteArguments, output: Output) -> Result<Outcome
                     show_plan(environment);
                     return render::dry(run);
                 }
-                let removed = removed(environment);
-                let objects = render::count(removed.len(), "object");
-                // Without `--yes`, the plan has listed them.
-                if arguments.removal.yes {
-                    marks::show(removed);
-                }
+                let objects = render::count(removed(environment).len(), "object");
                 let name = &arguments.environment;
                 render::line!("environment {name} is deleted: {objects} removed");
                 show_kept(environment);

@@ -3,6 +3,7 @@
 mod apply;
 mod arguments;
 mod consent;
+mod display;
 mod login;
 mod nodes;
 mod one_of_several;
@@ -22,6 +23,7 @@ pub(crate) use self::arguments::{
     Arguments, Choices, DetailArguments, ImageRegistry, Place, PlanArguments, ProofArguments,
     Registries, SignerArguments,
 };
+use self::display::PlanDisplay;
 use self::nodes::wait_nodes;
 pub(crate) use self::one_of_several::{as_shown, as_shown_by, look};
 pub(crate) use self::plan::{cluster, diff_of, lines, warnings};
@@ -109,15 +111,13 @@ pub(crate) async fn carry_out(
         missing_rights,
     } = choices;
     let verb = request.verb;
-    let mut seen = None;
+    let mut display = PlanDisplay::default();
     loop {
         // What a plan is made and applied with is far larger than the plan itself.
         let mut plan = Box::pin(made(archive, reached, &request)).await?;
         let is_idle = plan.is_done();
-        let is_new = seen.as_ref() != Some(plan.summary());
-        if output == Output::Human && is_new && then.shows(is_idle, shown) {
-            plan::show(plan.summary(), shown, Some((&request).into()));
-            seen = Some(plan.summary().clone());
+        if output == Output::Human {
+            display.show(&plan, &request, then, shown);
         }
         if let Then::Apply = then {
             request

@@ -55,11 +55,6 @@ pub(crate) struct InPlace<'a> {
 }
 
 impl Then<'_> {
-    /// Whether the plan is shown: if there is nothing to do, one line says so instead, unless details are asked for.
-    pub(super) fn shows(self, is_idle: bool, shown: Shown) -> bool {
-        !is_idle || !matches!(self, Then::Apply) && shown != Shown::Plain
-    }
-
     /// What becomes of a plan where it is not applied; none where it is to be.
     pub(super) async fn instead(
         self,
@@ -79,7 +74,7 @@ impl Then<'_> {
                 };
                 Ok(Some(give(output, &mapped, |mapped| {
                     mapped.show_map();
-                    if !says_nothing_to_do(ready) {
+                    if !ready.is_done() {
                         render::dry(Run::Dry);
                     }
                 })))
@@ -87,16 +82,12 @@ impl Then<'_> {
             Then::Write(path) => {
                 let file = ready.file(cluster).await?;
                 plans::write_new(path, PayloadType::Plan, file.to_bytes())?;
-                let (plan_file, plan_id) = (path, file.id());
                 let written = Written {
                     plan: planned,
-                    plan_file,
-                    plan_id,
+                    plan_file: path,
+                    plan_id: file.id(),
                 };
-                Ok(Some(give(output, &written, |written| {
-                    says_nothing_to_do(ready);
-                    written_to(written);
-                })))
+                Ok(Some(give(output, &written, written_to)))
             }
             Then::Follow(file, run) => {
                 let anew = ready.file(cluster).await?;
@@ -113,20 +104,10 @@ impl Then<'_> {
                 if !moved.is_empty() {
                     return Ok(Some(refuse(output, planned, &moved)));
                 }
-                let dry = || give(output, &planned, |_| render::dry(run));
-                Ok((run == Run::Dry).then(dry))
+                Ok((run == Run::Dry).then(|| give(output, &planned, |_| render::dry(run))))
             }
         }
     }
-}
-
-/// Says that there is nothing to do, if that is so.
-fn says_nothing_to_do(ready: &Ready<'_>) -> bool {
-    let is_done = ready.is_done();
-    if is_done {
-        render::line!("{}: nothing to do", ready.summary().solution);
-    }
-    is_done
 }
 
 fn written_to(written: &Written<'_>) {

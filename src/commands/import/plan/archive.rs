@@ -2,6 +2,7 @@
 
 use importer::PlanSummary;
 use schemas::SolutionId;
+use shelf::PushSummary;
 
 use super::lines::{Detail, Lines};
 use crate::render;
@@ -29,11 +30,22 @@ impl<'a> From<&'a PlanSummary> for PlannedPush<'a> {
     }
 }
 
+impl<'a> From<&'a PushSummary> for PlannedPush<'a> {
+    fn from(plan: &'a PushSummary) -> Self {
+        Self {
+            registries: [&plan.registry, &plan.pull_registry],
+            counts: [plan.images, plan.referrers],
+            bytes: [plan.bytes_to_push, plan.bytes],
+            creates: &plan.creates,
+        }
+    }
+}
+
 /// The lines about an archive and its images.
 pub(crate) fn archive(solution: &str, archive_id: &str, push: &PlannedPush<'_>) -> Vec<String> {
     let mut lines = Lines::new(Detail::Full);
     lines.solution(solution, archive_id, "");
-    lines.images(push, false);
+    lines.images(push);
     lines.repositories(push.creates);
     lines.lines
 }
@@ -49,7 +61,7 @@ impl Lines {
     }
 
     /// The number of images, the bytes to push, and where nodes pull from.
-    pub(super) fn images(&mut self, push: &PlannedPush<'_>, is_tested: bool) {
+    pub(super) fn images(&mut self, push: &PlannedPush<'_>) {
         let [pushed, pulled] = push.registries;
         let [missing, all] = push.bytes.map(render::bytes);
         let images = render::images(push.counts[0], push.counts[1]);
@@ -59,9 +71,6 @@ impl Lines {
         );
         if pulled != pushed {
             self.also(&format!("nodes pull from {pulled}"));
-        }
-        if is_tested {
-            self.also("a short-lived pod tests the pull before anything else is deployed");
         }
     }
 }

@@ -12,7 +12,7 @@ mod summary;
 
 use importer::{PlanSummary, PlannedObject};
 
-pub(crate) use self::archive::{PlannedPush, archive};
+pub(crate) use self::archive::archive;
 pub(crate) use self::lines::Waits;
 use self::lines::{Detail, Lines};
 pub(crate) use self::overview::cluster;

@@ -37,8 +37,11 @@ impl Lines {
         self.row("cluster", &cluster(plan));
         let place = target.map_or_else(|| "no environment".to_owned(), place);
         self.row("deploy to", &place);
-        let is_tested = target.is_some_and(|target| target.pull_proof.is_some());
-        self.images(&PlannedPush::from(plan), is_tested);
+        self.images(&PlannedPush::from(plan));
+        // With details, a line has the image and the architectures.
+        if !self.is_full() && target.is_some_and(|target| target.pull_proof.is_some()) {
+            self.also("a short-lived pod tests the pull before anything else is deployed");
+        }
         if let Some(target) = target {
             self.row("rights", &rights(target));
             self.row("consent", &consent(target, has_consent_id));
