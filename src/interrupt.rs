@@ -7,6 +7,7 @@
 
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -44,6 +45,8 @@ static SIGNAL: AtomicUsize = AtomicUsize::new(0);
 static NOTICE: Notify = Notify::const_new();
 /// What to say of what is done and what is not.
 static DONE: Mutex<Option<String>> = Mutex::new(None);
+/// A temporary directory that a command which does not notice the signal would leave.
+static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// Taken by whoever says how the program ends.
 static LAST_WORD: Mutex<()> = Mutex::new(());
 
@@ -180,6 +183,11 @@ pub(crate) fn note(sentence: String) {
     *DONE.lock().unwrap_or_else(PoisonError::into_inner) = Some(sentence);
 }
 
+/// Notes a temporary directory to remove if a signal ends the program before the command removes it.
+pub(crate) fn remove_at_end(directory: PathBuf) {
+    *TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) = Some(directory);
+}
+
 /// How a command that did not succeed has ended: by the signal, if there was one and it found no answer.
 pub(crate) fn judge(failure: Failure) -> Failure {
     match (first(), failure.outcome()) {
@@ -221,6 +229,10 @@ fn watch(mut woken: UnixStream, output: Output) {
         }
     }
     take_last_word();
+    if let Some(directory) = &*TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner) {
+        // The command may have removed it already.
+        let _ = std::fs::remove_dir_all(directory);
+    }
     let signal = first().unwrap_or(SIGTERM);
     ended(signal).show(output);
     signal_hook::low_level::exit(signal_code(signal));

@@ -26,8 +26,8 @@ const MOVED: &[(&str, [&str; 2])] = &[
 /// Names that other tools have for a command: what people want, and the command for it.
 const KNOWN: &[(&str, &str, &str)] = &[
     ("add", "import an archive", "import ARCHIVE"),
-    ("build", "build an archive", "pack DIR -o FILE --key KEY"),
-    ("bundle", "build an archive", "pack DIR -o FILE --key KEY"),
+    ("build", "build an archive", "pack SOURCE --key KEY"),
+    ("bundle", "build an archive", "pack SOURCE --key KEY"),
     ("create", "create the source tree of a Solution", "init DIR"),
     ("describe", "show what runs", "status"),
     (
@@ -40,7 +40,7 @@ const KNOWN: &[(&str, &str, &str)] = &[
     ("install", "install an archive", "import ARCHIVE"),
     ("lint", "check a source tree", "pack DIR --check"),
     ("list", "list imported versions and what runs", "status"),
-    ("package", "build an archive", "pack DIR -o FILE --key KEY"),
+    ("package", "build an archive", "pack SOURCE --key KEY"),
     (
         "remove",
         "see what a removal would delete",

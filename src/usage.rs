@@ -173,7 +173,7 @@ mod tests {
         let (_, lines) = wrong(&["pack"]);
         assert_eq!(
             lines[0],
-            "error: the following required arguments were not provided: --out <FILE>, --key <KEY>"
+            "error: the following required arguments were not provided: --key <KEY>"
         );
         let (_, lines) = wrong(&["--output", "xml", "status"]);
         assert_eq!(

@@ -31,6 +31,12 @@ pub enum EvidenceReason {
 }
 
 impl ImageEvidence {
+    /// Whether it names exactly this image.
+    #[must_use]
+    pub fn is_of(&self, image: &ImageReference) -> bool {
+        normal(image.as_str()).is_some_and(|complete| complete == self.reference)
+    }
+
     /// Whether it is about this image: a whole reference, a repository, or the end of one.
     #[must_use]
     pub fn is_about(&self, image: &str) -> bool {

@@ -92,7 +92,8 @@ pub enum Event {
 
 impl Event {
     /// Whether it is a remark on the source, which each run over the same source tells again.
-    fn is_remark(&self) -> bool {
+    #[must_use]
+    pub fn is_remark(&self) -> bool {
         match self {
             Self::Unused(_) | Self::NotRendered | Self::Verified(..) | Self::Chart(..) => true,
             Self::Rendering(_)

@@ -125,6 +125,7 @@ pub(crate) const ARROWS: &[(&str, &[&str])] = &[
             "manifests",
             "mount",
             "packager",
+            "process",
             "registry",
             "release",
             "rules",

@@ -30,6 +30,7 @@ mod keys;
 mod logins;
 mod nonsense;
 mod output;
+mod packed_sources;
 mod packing;
 #[path = "../common/pages.rs"]
 mod pages;

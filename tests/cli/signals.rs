@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt as _;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -168,6 +169,38 @@ fn the_sentence_has_a_form_for_programs() {
     assert_eq!(said["answer"], "unknown");
     let outside = outside(&verb.map(str::to_owned), &said);
     assert!(outside.is_empty(), "{outside:#?}");
+}
+
+#[test]
+fn a_pack_of_a_source_leaves_nothing_behind() {
+    let desk = Desk::with_key();
+    let registry = TcpListener::bind("127.0.0.1:0").unwrap();
+    let host = registry.local_addr().unwrap();
+    let pod = format!(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: shop, labels: {{app.kubernetes.io/version: 1.0.0}}}}, spec: {{containers: [{{name: shop, image: '{host}/shop:1.0.0'}}]}}}}"
+    );
+    desk.write("release.yaml", pod);
+    std::fs::create_dir(desk.path("tmp")).unwrap();
+    let before = desk.names();
+    for (signal, code) in ALL {
+        let mut command = desk.command();
+        command.env("TMPDIR", desk.path("tmp"));
+        command.args(["pack", "release.yaml", "--key", "publisher.key"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let _connection = registry.accept().unwrap();
+        // The tree is private while it exists.
+        let tree = std::fs::read_dir(desk.path("tmp")).unwrap();
+        let modes = tree.map(|entry| entry.unwrap().metadata().unwrap().mode() & 0o777);
+        assert_eq!(modes.collect::<Vec<_>>(), [0o700]);
+        let ended = Ended::by(child, signal);
+        let said = "error: interrupted: `shop-1.0.0.iso` was not written; run the same command again: cached content is not downloaded again\n";
+        assert_eq!(ended.code, Some(code), "{ended:?}");
+        assert!(ended.stderr.ends_with(said), "{ended:?}");
+        let left = std::fs::read_dir(desk.path("tmp")).unwrap();
+        assert_eq!(left.count(), 0, "{ended:?}");
+        assert_eq!(desk.names(), before);
+    }
 }
 
 /// A verb that waits for a passphrase on standard input, where no signal wakes it.

@@ -293,14 +293,14 @@ fn what_was_compressed_is_kept_and_never_believed() {
 }
 
 /// A registry with a few contents.
-struct SmallRegistry {
-    host: String,
+pub(crate) struct SmallRegistry {
+    pub(crate) host: String,
     /// The paths that it was asked for.
-    asked: Arc<Mutex<Vec<String>>>,
+    pub(crate) asked: Arc<Mutex<Vec<String>>>,
 }
 
 /// Serves a registry that has these contents, by the ends of their paths.
-fn registry(contents: BTreeMap<String, Vec<u8>>) -> SmallRegistry {
+pub(crate) fn registry(contents: BTreeMap<String, Vec<u8>>) -> SmallRegistry {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = listener.local_addr().unwrap().to_string();
     let asked = Arc::new(Mutex::new(Vec::new()));
@@ -317,7 +317,8 @@ fn registry(contents: BTreeMap<String, Vec<u8>>) -> SmallRegistry {
                 {
                     head.extend(byte);
                 }
-                let head = String::from_utf8(head).unwrap();
+                // A client may try TLS first.
+                let head = String::from_utf8_lossy(&head).into_owned();
                 let path = head.split(' ').nth(1).unwrap_or_default();
                 let mut found = contents.iter();
                 let found = found.find(|(end, _)| path.ends_with(end.as_str()));

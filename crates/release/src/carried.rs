@@ -87,6 +87,7 @@ impl Carried {
             source,
             files,
             notes: self.notes.clone(),
+            named_by: self.images.named_by(),
         })
     }
 

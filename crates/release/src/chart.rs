@@ -57,6 +57,7 @@ pub fn chart(chart: &PublishedChart, wishes: &Wishes) -> Result<SourceTree, Rele
         source,
         files,
         notes,
+        named_by: BTreeMap::new(),
     })
 }
 

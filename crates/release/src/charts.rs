@@ -11,7 +11,10 @@ use crate::write::{self, EDITOR, push, quoted};
 
 /// Returns notes on what is left to do, whatever the charts are.
 pub(crate) fn notes() -> Vec<Note> {
-    let note = |about, text| Note::new(NoteWeight::Decide, about, text);
+    let note = |about, text| Note {
+        is_settled_by_packing: true,
+        ..Note::new(NoteWeight::Decide, about, text)
+    };
     vec![
         note(
             "images",

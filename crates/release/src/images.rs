@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use manifests::KnownImages;
 use manifests::reference::{EXAMPLE, Hint, normal, path, references};
-use schemas::{ImageName, ImageReference, ImageSource, SourceImage, Tag};
+use schemas::{ImageName, ImagePlace, ImageReference, ImageSource, SourceImage, Tag};
 use serde_json::{Map, Value};
 
 /// The texts of a document that can be references.
@@ -152,6 +152,13 @@ impl DraftImages {
     pub(crate) fn sources(&self) -> Vec<SourceImage> {
         let images = self.images.iter();
         images.map(|named| named.image.clone()).collect()
+    }
+
+    /// The objects that name each image.
+    pub(crate) fn named_by(&self) -> BTreeMap<ImagePlace, Vec<String>> {
+        let images = self.images.iter();
+        let named = images.map(|named| (named.image.place(), named.askers.clone()));
+        named.collect()
     }
 
     /// The image that a reference of the release means.

@@ -38,8 +38,8 @@ mod write;
 use std::collections::BTreeMap;
 
 use schemas::{
-    API_VERSION, Metadata, Prerequisites, SolutionId, SolutionName, SolutionSource, SourceSpec,
-    Version,
+    API_VERSION, ImagePlace, Metadata, Prerequisites, SolutionId, SolutionName, SolutionSource,
+    SourceSpec, Version,
 };
 
 pub use carried::carry;
@@ -50,6 +50,7 @@ pub use helmfile::{HelmfileError, HelmfileProblem, HelmfileReleases};
 pub use listed::{ChartRead, Copied, HelmfileReader, carry_helmfile};
 pub use notes::{Note, NoteWeight};
 pub use operator::draft;
+pub use tree::check_empty;
 pub use update::{Renewed, update};
 
 /// The names and choices that the release need not give, because the user does.
@@ -74,6 +75,8 @@ pub struct SourceTree {
     pub files: BTreeMap<String, Vec<u8>>,
     /// The notes on it, the weightiest first.
     pub notes: Vec<Note>,
+    /// The objects that name each image, if objects of a release do.
+    pub named_by: BTreeMap<ImagePlace, Vec<String>>,
 }
 
 /// Returns the content of `solution.yaml` for a Solution that has nothing yet. People call it by its name.

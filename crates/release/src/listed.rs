@@ -241,6 +241,7 @@ impl TreeParts {
             source,
             files: self.files,
             notes: self.notes,
+            named_by: BTreeMap::new(),
         })
     }
 }

@@ -25,6 +25,9 @@ pub struct Note {
     pub about: String,
     /// The fact, its reason and the next step.
     pub text: String,
+    /// Whether packing settles it: packing adds the images and reports what is wrong with the values.
+    #[serde(skip)]
+    pub is_settled_by_packing: bool,
 }
 
 impl Note {
@@ -37,7 +40,15 @@ impl Note {
             weight,
             about: about.into(),
             text: text.into(),
+            is_settled_by_packing: false,
         }
+    }
+
+    /// The first sentence of the text.
+    #[must_use]
+    pub fn summary(&self) -> &str {
+        let end = self.text.find(". ").unwrap_or(self.text.len());
+        &self.text[..end]
     }
 }
 

@@ -68,6 +68,7 @@ pub fn draft(release: &ManifestFiles, wishes: &Wishes) -> Result<SourceTree, Rel
         source,
         files,
         notes,
+        named_by: images.named_by(),
     })
 }
 

@@ -32,7 +32,7 @@ impl SourceTree {
 }
 
 /// Refuses a directory that is neither empty nor free to be made.
-pub(crate) fn check_empty(directory: &Path) -> Result<(), ReleaseError> {
+pub fn check_empty(directory: &Path) -> Result<(), ReleaseError> {
     let path = || directory.to_owned();
     match fs::read_dir(directory) {
         Ok(mut entries) => match entries.next() {

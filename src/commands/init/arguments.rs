@@ -11,7 +11,7 @@ use crate::args::{MirrorArguments, RegistryArguments};
 const WITH_FROM: &str = "Only with --from";
 
 /// The heading of what only says something about a chart.
-const WITH_CHART: &str = "Only with --chart";
+const WITH_CHART: &str = "Only with a chart";
 
 /// The heading of what says something about either.
 const WITH_EITHER: &str = "Only with --from or --chart";
@@ -53,8 +53,9 @@ pub(crate) struct Arguments {
     #[arg(value_name = "DIR", required_unless_present_any = ["from", "chart"])]
     pub(super) directory: Option<PathBuf>,
 
-    /// The release: YAML documents (a file or a directory), a helmfile, or an upstream archive (ISO)
-    #[arg(long, value_name = "FILE|DIR")]
+    /// The release: YAML documents (a file or a directory), a helmfile, an upstream archive (ISO), or a chart as for
+    /// --chart
+    #[arg(long, value_name = "SOURCE")]
     pub(super) from: Option<PathBuf>,
 
     /// The chart: a directory, a .tgz file, `oci://HOST/PATH:VERSION`, `oci://HOST/PATH@sha256:DIGEST` or
@@ -63,7 +64,7 @@ pub(crate) struct Arguments {
     pub(super) chart: Option<String>,
 
     /// A values file to copy for the chart; may be repeated, and later files take precedence
-    #[arg(long, value_name = "FILE", help_heading = WITH_CHART, requires = "chart")]
+    #[arg(long, value_name = "FILE", help_heading = WITH_CHART)]
     pub(super) values: Vec<PathBuf>,
 
     /// Package the release as manifests or as an operator [default: manifests]
@@ -97,8 +98,8 @@ pub(crate) struct Arguments {
 }
 
 /// How a helmfile is read.
-#[derive(Args, Debug)]
-pub(super) struct HelmfileArguments {
+#[derive(Args, Debug, Default)]
+pub(crate) struct HelmfileArguments {
     /// The `helmfile` program [default: `HELMFILE`, else `helmfile` on the PATH]
     #[arg(long = "helmfile", value_name = "FILE", requires = "from")]
     pub(super) program: Option<PathBuf>,
@@ -114,7 +115,7 @@ pub(super) struct HelmfileArguments {
 
 /// What a release becomes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Taken {
+pub(crate) enum Taken {
     /// The objects are applied unchanged
     #[default]
     Manifests,

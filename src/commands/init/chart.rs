@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use packager::ReadChart;
-use release::PublishedChart;
+use release::{PublishedChart, SourceTree};
 use schemars::JsonSchema;
 use schemas::{ChartName, ChartSource, ChartVersion, SolutionName, Version, limits};
 use serde::Serialize;
 
-use super::{Arguments, show_files, show_next, wishes, write};
+use super::choices::{CreatedTree, TreeChoices};
+use super::{show_files, show_next};
 use crate::args::Output;
 use crate::commands::give;
-use crate::commands::pack::{request, watch};
+use crate::commands::pack::watch;
 use crate::failure::{Failure, Outcome};
-use crate::{environment, progress, render};
+use crate::{progress, render};
 
 /// With a chart: the created source tree.
 #[derive(Serialize, JsonSchema)]
@@ -35,13 +36,17 @@ pub(crate) struct ChartTree<'a> {
     files: &'a [PathBuf],
 }
 
-pub(super) fn run(arguments: &Arguments, called: &str, output: Output) -> Result<Outcome, Failure> {
-    let values = values(&arguments.values)?;
+/// Creates the tree of a chart, which is called so on the command line.
+pub(super) fn tree(
+    source: &ChartSource,
+    called: &str,
+    choices: &TreeChoices<'_>,
+) -> Result<(PublishedChart, SourceTree), Failure> {
+    let values = values(choices.values)?;
     let paths = values.iter().map(|(path, _)| PathBuf::from(path));
     let paths = paths.collect();
     let mut files = BTreeMap::from_iter(values);
-    let source = source(called)?;
-    let chart = read(arguments, &source, output)?;
+    let chart = read(source, choices)?;
     let source = match source {
         ChartSource::File(_) | ChartSource::Dir(_) => {
             let path = format!("charts/{}-{}.tgz", chart.name, chart.version);
@@ -50,7 +55,7 @@ pub(super) fn run(arguments: &Arguments, called: &str, output: Output) -> Result
             files.extend(signed);
             ChartSource::File(path.into())
         }
-        elsewhere => elsewhere,
+        elsewhere => elsewhere.clone(),
     };
     let published = PublishedChart {
         name: chart.name,
@@ -60,29 +65,26 @@ pub(super) fn run(arguments: &Arguments, called: &str, output: Output) -> Result
         values: paths,
         files,
     };
-    let tree = release::chart(&published, &wishes(arguments))?;
-    let (directory, written) = write(arguments, &tree)?;
+    let tree = release::chart(&published, &choices.wishes)?;
+    Ok((published, tree))
+}
+
+/// Gives the created tree.
+pub(super) fn give_created(
+    created: &CreatedTree,
+    published: &PublishedChart,
+    output: Output,
+) -> Outcome {
+    let id = &created.tree.id;
     let made = ChartTree {
-        solution: tree.id.name(),
-        version: tree.id.version(),
+        solution: id.name(),
+        version: id.version(),
         chart: &published.name,
         chart_version: &published.version,
         source: &published.source,
-        files: &written,
+        files: &created.written,
     };
-    Ok(give(output, &made, |made| show(made, &directory)))
-}
-
-/// Where the chart is: in the notation of `solution.yaml`, or as a path of this disk.
-fn source(called: &str) -> Result<ChartSource, Failure> {
-    let notations = ["file:", "dir:", "oci:", "http:", "https:"];
-    if notations
-        .iter()
-        .any(|notation| called.starts_with(notation))
-    {
-        return called.parse().map_err(Failure::usage);
-    }
-    Ok(on_disk(called.into()))
+    give(output, &made, |made| show(made, &created.directory))
 }
 
 /// A chart of this disk, a directory or packed.
@@ -95,15 +97,9 @@ pub(super) fn on_disk(path: PathBuf) -> ChartSource {
 }
 
 /// Reads a chart, wherever it is.
-pub(super) fn read(
-    arguments: &Arguments,
-    source: &ChartSource,
-    output: Output,
-) -> Result<ReadChart, Failure> {
-    let cache = request::cache_in(environment::cache(), &environment::scratch())?;
-    let remote = request::remote(&arguments.reach, &arguments.mirrors)?;
-    let read = progress::watched(output, "chart", watch::show, |watch| {
-        packager::read_chart(source, &remote, cache.path(), watch)
+pub(super) fn read(source: &ChartSource, choices: &TreeChoices<'_>) -> Result<ReadChart, Failure> {
+    let read = progress::watched(choices.output, "chart", watch::show, |watch| {
+        packager::read_chart(source, &choices.remote, choices.cache, watch)
     });
     Ok(read?)
 }

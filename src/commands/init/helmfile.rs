@@ -4,13 +4,15 @@ mod disk;
 
 use std::path::{Path, PathBuf};
 
-use release::{HelmfileReleases, Note, NoteWeight};
+use release::{HelmfileReleases, Note, NoteWeight, SourceTree};
 use schemars::JsonSchema;
 use schemas::{ChartSource, ReleaseName, SolutionName, Version, limits};
 use serde::Serialize;
 
 use self::disk::Disk;
-use super::{Arguments, refuse, show_files, show_next, wishes, write};
+use super::arguments::HelmfileArguments;
+use super::choices::{CreatedTree, TreeChoices};
+use super::{show_files, show_next};
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
@@ -58,13 +60,16 @@ fn file_name(from: &Path) -> String {
     name.to_string_lossy().into_owned()
 }
 
-pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<Outcome, Failure> {
-    refuse_others(arguments)?;
-    let mut disk = Disk::of(arguments, from, output)?;
+/// Creates the tree of a helmfile.
+pub(super) fn tree(from: &Path, choices: &TreeChoices<'_>) -> Result<SourceTree, Failure> {
+    let mut disk = Disk::of(choices, from)?;
     let called = file_name(&disk.root);
-    let wishes = wishes(arguments);
-    let tree = release::carry_helmfile(&file_name(from), &called, &wishes, &mut disk)?;
-    let (directory, written) = write(arguments, &tree)?;
+    release::carry_helmfile(&file_name(from), &called, &choices.wishes, &mut disk)
+}
+
+/// Gives the created tree.
+pub(super) fn give_created(created: &CreatedTree, output: Output) -> Outcome {
+    let tree = &created.tree;
     let releases = tree.source.spec.charts.iter();
     let made = HelmfileTree {
         solution: tree.id.name(),
@@ -75,28 +80,18 @@ pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<
                 source: &it.source,
             })
             .collect(),
-        files: &written,
+        files: &created.written,
         notes: &tree.notes,
     };
-    Ok(give(output, &made, |made| show(made, &directory)))
-}
-
-/// Refuses what only says something about manifests.
-fn refuse_others(arguments: &Arguments) -> Result<(), Failure> {
-    let given = [
-        (arguments.taken.is_some(), "--as"),
-        (arguments.update, "--update"),
-        (arguments.deployment.is_some(), "--deployment"),
-    ];
-    refuse(&given, "manifests", "a helmfile is")
+    give(output, &made, |made| show(made, &created.directory))
 }
 
 /// What to do without the program.
 const PROGRAM: &str = "install Helmfile, or name it with `--helmfile` or HELMFILE";
 
 /// The program: the one that a flag names, else the one that `HELMFILE` names, else the first on the path.
-fn program(arguments: &Arguments) -> Result<PathBuf, Failure> {
-    let flag = arguments.helmfile.program.clone();
+fn program(arguments: &HelmfileArguments) -> Result<PathBuf, Failure> {
+    let flag = arguments.program.clone();
     let program = flag
         .or_else(|| environment::path("HELMFILE"))
         .or_else(|| environment::program("helmfile"));

@@ -3,89 +3,76 @@
 
 mod arguments;
 pub(super) mod chart;
+pub(super) mod choices;
+mod flags;
 pub(super) mod helmfile;
 pub(super) mod release;
+pub(super) mod source;
 pub(super) mod update;
 mod upstream;
 
 use std::path::{Path, PathBuf};
 
-use ::release::{SourceTree, Wishes};
+use ::release::Wishes;
 
-pub(crate) use self::arguments::Arguments;
-use self::arguments::{HelmfileArguments, Taken};
+pub(crate) use self::arguments::{Arguments, HelmfileArguments, Taken};
+use self::choices::TreeChoices;
+use self::source::Source;
+use super::pack::request;
 use super::{Files, give};
-use crate::args::{Output, first_given};
+use crate::args::Output;
 use crate::failure::{Failure, Outcome};
-use crate::render;
+use crate::{environment, interrupt, render};
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    if let Some(chart) = &arguments.chart {
-        return chart::run(arguments, chart, output);
-    }
-    if let Some(from) = &arguments.from
-        && helmfile::is_one(from)?
-    {
-        return helmfile::run(arguments, from, output);
-    }
-    refuse_helmfiles(&arguments.helmfile)?;
-    let reach = &arguments.reach;
-    if reach.plain_http || !reach.ca_file.is_empty() || reach.cert_dir.is_some() {
-        let message = "`--ca-file`, `--cert-dir` and `--plain-http` require a chart with `--chart`";
-        return Err(Failure::usage(message).hint("name the chart with `--chart`, or omit them"));
-    }
-    if let Some(from) = &arguments.from
-        && let Some(medium) = upstream::image(from)
-    {
-        return upstream::run(arguments, from, &medium, output);
-    }
-    match (&arguments.from, &arguments.directory) {
-        (Some(from), _) if arguments.update => update::run(arguments, from, output),
-        (Some(from), _) => release::run(arguments, from, output),
-        (None, Some(directory)) => from_template(arguments, directory, output),
+    let source = match (&arguments.chart, &arguments.from) {
+        (Some(chart), _) => Some(Source::chart(chart)?),
+        (None, Some(from)) => Some(Source::recognize(from)?),
+        (None, None) => None,
+    };
+    flags::refuse_others(arguments, source.as_ref())?;
+    match (source, &arguments.directory) {
+        (Some(Source::Release(from)), _) if arguments.update => {
+            update::run(arguments, &from, output)
+        }
+        (Some(source), _) => from_source(arguments, &source, output),
+        (None, Some(directory)) => from_template(directory, output),
         (None, None) => Err(Failure::usage(
             "name a directory, a release with `--from`, or a chart with `--chart`",
         )),
     }
 }
 
-/// Refuses what only says something about a helmfile.
-fn refuse_helmfiles(arguments: &HelmfileArguments) -> Result<(), Failure> {
-    let given = [
-        (arguments.program.is_some(), "--helmfile"),
-        (arguments.environment.is_some(), "--helmfile-environment"),
-        (!arguments.selectors.is_empty(), "--helmfile-selector"),
-    ];
-    refuse(&given, "a helmfile", "manifests")
-}
-
-/// Refuses options that are about something else than what is given.
-fn refuse(options: &[(bool, &str)], about: &str, given: &str) -> Result<(), Failure> {
-    let Some(option) = first_given(options) else {
-        return Ok(());
+fn from_source(arguments: &Arguments, source: &Source, output: Output) -> Result<Outcome, Failure> {
+    let cache = request::cache_in(environment::cache(), &environment::scratch())?;
+    let choices = TreeChoices {
+        wishes: wishes(arguments, source),
+        values: &arguments.values,
+        taken: arguments.taken.unwrap_or_default(),
+        helmfile: &arguments.helmfile,
+        remote: request::remote(&arguments.reach, &arguments.mirrors)?,
+        cache: cache.path(),
+        output,
     };
-    let message = format!("cannot use `{option}` with {given}: it applies to {about}");
-    Err(Failure::usage(message).hint(format!("omit `{option}`")))
+    let created = source.create(&choices, |tree| {
+        let named = arguments.directory.clone();
+        let directory = named.unwrap_or_else(|| tree.id.name().as_str().into());
+        if let Source::Upstream(..) = source {
+            interrupt::note(format!(
+                "interrupted: `{}` was not changed; remove the directory `.solution-….part` in it or next to it, and run the same command again",
+                directory.display()
+            ));
+        }
+        Ok(directory)
+    })?;
+    Ok(match (source, &created.chart) {
+        (_, Some(published)) => chart::give_created(&created, published, output),
+        (Source::Helmfile(_), None) => helmfile::give_created(&created, output),
+        (_, None) => release::give_created(&created, output),
+    })
 }
 
-fn from_template(
-    arguments: &Arguments,
-    directory: &Path,
-    output: Output,
-) -> Result<Outcome, Failure> {
-    let about_a_release = [
-        (arguments.name.is_some(), "--name"),
-        (arguments.version.is_some(), "--version"),
-        (arguments.deployment.is_some(), "--deployment"),
-        (arguments.taken.is_some(), "--as"),
-    ];
-    if let Some(option) = first_given(&about_a_release) {
-        let directory = directory.display();
-        let message = format!("`{option}` requires a release or a chart");
-        return Err(Failure::usage(message).hint(format!(
-            "name the release with `--from` or a chart with `--chart`; to create a template, omit `{option}`, and edit {directory}/solution.yaml afterwards"
-        )));
-    }
+fn from_template(directory: &Path, output: Output) -> Result<Outcome, Failure> {
     let files = packager::init(directory)?;
     Ok(give(output, &Files { files }, |written| {
         show_files(&written.files);
@@ -96,23 +83,16 @@ fn from_template(
     }))
 }
 
-/// What the user says of a release or chart.
-fn wishes(arguments: &Arguments) -> Wishes {
+/// The names and versions that the user chose for a source. An archive has its own name, whatever the directory is called.
+fn wishes(arguments: &Arguments, source: &Source) -> Wishes {
     let directory = arguments.directory.as_deref().and_then(Path::file_name);
+    let directory = directory.filter(|_| !matches!(source, Source::Upstream(..)));
     let of_directory = || directory?.to_str()?.parse().ok();
     Wishes {
         name: arguments.name.clone().or_else(of_directory),
         version: arguments.version.clone(),
         deployment: arguments.deployment.clone(),
     }
-}
-
-/// Writes a tree to its directory, which is called as the Solution is if none is named.
-fn write(arguments: &Arguments, tree: &SourceTree) -> Result<(PathBuf, Vec<PathBuf>), Failure> {
-    let named = arguments.directory.clone();
-    let directory = named.unwrap_or_else(|| tree.id.name().as_str().into());
-    let written = tree.write(&directory)?;
-    Ok((directory, written))
 }
 
 /// What to do with a tree that carries charts.

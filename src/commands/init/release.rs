@@ -7,7 +7,8 @@ use schemars::JsonSchema;
 use schemas::{SolutionName, Version};
 use serde::Serialize;
 
-use super::{Arguments, Taken, show_files, wishes, write};
+use super::choices::{CreatedTree, TreeChoices};
+use super::{Taken, show_files};
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::{Failure, Outcome};
@@ -28,45 +29,29 @@ pub(crate) struct ReleaseTree<'a> {
     notes: &'a [Note],
 }
 
-pub(super) fn run(arguments: &Arguments, from: &Path, output: Output) -> Result<Outcome, Failure> {
-    let taken = arguments.taken.unwrap_or_default();
-    if arguments.deployment.is_some() && taken == Taken::Manifests {
-        let message =
-            "`--deployment` chooses the operator's Deployment and requires `--as operator`";
-        return Err(Failure::usage(message).hint("add `--as operator`, or omit `--deployment`"));
-    }
-    let draft = draft(arguments, taken, from)?;
-    let (directory, written) = write(arguments, &draft)?;
-    Ok(made(&draft, &directory, &written, output))
+/// Creates the tree of a release.
+pub(super) fn tree(from: &Path, choices: &TreeChoices<'_>) -> Result<SourceTree, Failure> {
+    let release = manifests::read(from).map_err(ReleaseError::from)?;
+    Ok(match choices.taken {
+        Taken::Manifests => release::carry(&release, &choices.wishes),
+        Taken::Operator => release::draft(&release, &choices.wishes),
+    }?)
 }
 
-/// Gives what was made.
-pub(super) fn made(
-    tree: &SourceTree,
-    directory: &Path,
-    written: &[PathBuf],
-    output: Output,
-) -> Outcome {
+/// Gives the created tree.
+pub(super) fn give_created(created: &CreatedTree, output: Output) -> Outcome {
+    let tree = &created.tree;
     let made = ReleaseTree {
         solution: tree.id.name(),
         version: tree.id.version(),
-        files: written,
+        files: &created.written,
         images: tree.source.spec.images.len(),
         notes: &tree.notes,
     };
     give(output, &made, |made| {
         show_files(made.files);
-        show(made, directory);
+        show(made, &created.directory);
     })
-}
-
-fn draft(arguments: &Arguments, taken: Taken, from: &Path) -> Result<SourceTree, Failure> {
-    let wishes = wishes(arguments);
-    let release = manifests::read(from).map_err(ReleaseError::from)?;
-    Ok(match taken {
-        Taken::Manifests => release::carry(&release, &wishes),
-        Taken::Operator => release::draft(&release, &wishes),
-    }?)
 }
 
 /// What to know, the weightiest first.

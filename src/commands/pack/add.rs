@@ -4,23 +4,29 @@ use std::path::Path;
 
 use packager::{Added, PackError};
 
+use super::tree::PackTree;
 use super::why::Why;
 use super::{Arguments, preview, refused, request};
 use crate::args::Output;
 use crate::failure::{Failure, Outcome};
 use crate::{environment, progress, render};
 
-pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
+pub(super) fn run(
+    arguments: &Arguments,
+    tree: &PackTree,
+    output: Output,
+) -> Result<Outcome, Failure> {
     let cache = request::cache(arguments, &environment::scratch())?;
-    let asked = arguments.judging()?;
+    let asked = arguments.judging(&tree.directory)?;
     let request = request::request(
         arguments,
+        &tree.directory,
         Vec::new(),
         Path::new(""),
         cache.path(),
         asked.judging(),
     )?;
-    let why = Why::new(arguments.why.as_deref());
+    let why = Why::new(arguments.why.as_deref(), false);
     let show_event = |bar: &progress::Bar, event| why.show(bar, event);
     let done = progress::watched(output, "check", show_event, |watch| {
         if arguments.check {
@@ -32,7 +38,7 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     why.tell();
     let (mut added, preview) = match done {
         Ok(done) => done,
-        Err(error) => return refused::end(error, arguments, &asked, output),
+        Err(error) => return refused::end(error, arguments, tree, &asked, output),
     };
     let now = environment::now().map_err(Failure::unknown)?;
     let (judged, outcome) = match preview {

@@ -1,21 +1,26 @@
 //! What `solution pack` takes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::compression::Compression;
+use super::creation::CreationArguments;
 use super::sbom::SbomArguments;
 use super::size::Size;
 use super::versioned::VersionedFile;
 use crate::args::{FindingsArguments, MirrorArguments, PassphraseArguments, RegistryArguments};
 use crate::commands::validate::judging::AskedJudging;
 use crate::failure::Failure;
-use crate::review::Checked;
 
 /// Pack a source tree into a signed archive
 #[derive(Args, Debug)]
 #[command(after_help = "\
+SOURCE is a Helm chart (a directory, a .tgz file, `oci://HOST/PATH:VERSION` or \
+`https://REPOSITORY#NAME@VERSION`), a release (a YAML file or a directory of them), a helmfile or an upstream \
+archive (ISO). `pack` then creates a temporary source tree as `solution init` does, adds the images, and packs \
+it. To edit the tree, keep it with --save-source. A directory with solution.yaml is always a source tree.
+
 The same inputs give the same bytes on any machine. SOURCE_DATE_EPOCH sets the time in the image; otherwise it \
 is 1980-01-01.
 
@@ -25,37 +30,29 @@ apply. Images from an engine (`docker-daemon:REF`) come from the socket of Docke
 DOCKER_HOST.
 
 Examples:
-  solution pack -o app.iso --key publisher.key
-  solution pack shop -o shop-1.0.0.iso --key a.key --key b.key
+  solution pack oci://ghcr.io/stefanprodan/charts/podinfo:6.7.0 --key a.key
+  solution pack ./podinfo-6.7.0.tgz --values values.yaml --key a.key
+  solution pack cert-manager.yaml --key a.key --save-source cert-manager
+  solution pack shop --key a.key --key b.key
   solution pack shop -o draft.iso --unsigned
-  solution pack shop --check
   solution pack shop --check --files --output json
   solution pack shop --check --output sarif > solution.sarif
   solution pack shop --check --ignore 'practice.latest=the tag is signed'
-  solution pack shop --add-images
   solution pack shop --add-images --check
-  solution pack shop -o shop.iso --key a.key --keyring charts.gpg
-  solution pack shop -o shop.iso --key a.key --include-helm linux-amd64/helm \\
-      --include-tool linux-amd64/solution
-  solution pack shop -o shop.iso --key a.key --with-referrers
-  solution pack shop -o shop.iso --key a.key --sbom spdx
-  solution pack shop -o app.iso --key publisher.key --compression zstd \\
-      --cache-dir /var/cache/solution
-  solution pack shop -o shop.iso --key a.key --ca-file registry-ca.pem
-  solution pack shop -o shop.iso --key a.key --registry-mirror docker.io=cache.example/hub")]
+  solution pack shop --key a.key --keyring charts.gpg --with-referrers
+  solution pack shop --key a.key --include-helm linux-amd64/helm
+  solution pack shop --key a.key --registry-mirror docker.io=cache.example/hub")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
-    /// The directory with solution.yaml
-    #[arg(default_value = ".", value_name = "DIR")]
-    pub(super) directory: PathBuf,
+    /// The source tree, a directory with solution.yaml [default: .], or the chart or release to create it from
+    #[arg(value_name = "DIR|SOURCE")]
+    pub(super) source: Option<PathBuf>,
 
-    /// The archive to write
-    #[arg(
-        short = 'o',
-        long,
-        value_name = "FILE",
-        required_unless_present_any = ["check", "add_images"]
-    )]
+    #[command(flatten)]
+    pub(super) creation: CreationArguments,
+
+    /// The archive to write [default: NAME-VERSION.iso in the current directory]
+    #[arg(short = 'o', long, value_name = "FILE")]
     pub(super) out: Option<PathBuf>,
 
     /// A secret key (PEM) to sign with; may be repeated
@@ -156,13 +153,8 @@ impl Arguments {
         !self.add_images
     }
 
-    /// How what is found is judged: also by the policy beside `solution.yaml`.
-    pub(super) fn judging(&self) -> Result<AskedJudging, Failure> {
-        AskedJudging::read(&self.findings, Some(&self.directory))
-    }
-
-    /// What is checked.
-    pub(super) fn checked(&self) -> Checked<'_> {
-        Checked::Tree(&self.directory)
+    /// The judging of findings: also by the policy next to `solution.yaml`.
+    pub(super) fn judging(&self, directory: &Path) -> Result<AskedJudging, Failure> {
+        AskedJudging::read(&self.findings, Some(directory))
     }
 }

@@ -3,33 +3,40 @@
 use std::path::Path;
 
 use packager::{ImagePreview, Preview};
+use signing::SecretKey;
 use validator::ArchiveVerdict;
 
+use super::request::Cache;
+use super::show::show_program;
+use super::tree::PackTree;
 use super::why::Why;
-use super::{Arguments, refused, request, show_program};
+use super::{Arguments, WithSource, refused, request};
 use crate::args::{Output, choose};
 use crate::commands::inspect;
 use crate::failure::{Failure, Outcome};
-use crate::{environment, keys, progress, render};
+use crate::review::Checked;
+use crate::{progress, render};
 
 /// The note on a tree of which no archive is made.
 pub(super) const REFUSED: &str = "refused: `solution pack` would not write an archive";
 
-pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Failure> {
-    let keys = keys::secret(&arguments.keys, &arguments.passphrase)?;
-    if let Some(out) = &arguments.out {
-        archive::check_target(out, request::overwrite(arguments))?;
-    }
-    let cache = request::cache(arguments, &environment::scratch())?;
-    let asked = arguments.judging()?;
+pub(super) fn run(
+    arguments: &Arguments,
+    keys: Vec<SecretKey>,
+    tree: &PackTree,
+    cache: &Cache,
+    output: Output,
+) -> Result<Outcome, Failure> {
+    let asked = arguments.judging(&tree.directory)?;
     let request = request::request(
         arguments,
+        &tree.directory,
         keys,
         Path::new(""),
         cache.path(),
         asked.judging(),
     )?;
-    let why = Why::new(arguments.why.as_deref());
+    let why = Why::new(arguments.why.as_deref(), false);
     let show_event = |bar: &progress::Bar, event| why.show(bar, event);
     let preview = progress::watched(output, "check", show_event, |watch| {
         packager::preview(&request, watch)
@@ -37,14 +44,18 @@ pub(super) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
     why.tell();
     let mut preview = match preview {
         Ok(preview) => preview,
-        Err(error) => return refused::end(error, arguments, &asked, output),
+        Err(error) => return refused::end(error, arguments, tree, &asked, output),
     };
     asked.tell(&preview.judged, output);
     if !arguments.files {
         preview.files.clear();
     }
-    render::result(output, &preview, show);
-    asked.review(arguments.checked(), &preview.judged)?;
+    let result = WithSource {
+        result: &preview,
+        source: tree.decisions.as_ref(),
+    };
+    render::result(output, &result, |result| show(result.result));
+    asked.review(Checked::Tree(&tree.directory), &preview.judged)?;
     Ok(outcome(preview.verdict))
 }
 

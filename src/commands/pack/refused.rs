@@ -4,14 +4,15 @@ use std::path::Path;
 
 use packager::{MissingImage, PackError, image_lines};
 use schemars::JsonSchema;
-use schemas::{SolutionSource, limits};
 use serde::Serialize;
 use validator::{ArchiveVerdict, JudgedFindings};
 
 use super::Arguments;
+use super::tree::{PackTree, read_source};
 use crate::args::Output;
 use crate::commands::validate::judging::AskedJudging;
 use crate::failure::{Failure, Outcome, Quote};
+use crate::review::Checked;
 use crate::{environment, render};
 
 /// What is quoted of an answer.
@@ -38,34 +39,35 @@ pub(crate) struct RefusedPack<'a> {
 pub(super) fn end(
     error: PackError,
     arguments: &Arguments,
+    tree: &PackTree,
     asked: &AskedJudging,
     output: Output,
 ) -> Result<Outcome, Failure> {
     match error {
         PackError::Refused(judged) => {
             let words = "because it would have errors";
-            refuse(arguments, asked, &judged, None, words, output)
+            refuse(arguments, tree, asked, (&judged, None), words, output)
         }
         PackError::RefusedSource(refused) => {
             let now = environment::now().map_err(Failure::unknown)?;
             let judged = asked.judge(&refused.findings, now);
             let missing = Some(&refused.missing).filter(|missing| !missing.is_empty());
-            let lines = missing.map(|missing| lines(missing, &arguments.directory));
+            let lines = missing.map(|missing| lines(missing, &tree.directory));
             let words = "because the source tree has errors";
-            refuse(arguments, asked, &judged, lines, words, output)
+            refuse(arguments, tree, asked, (&judged, lines), words, output)
         }
         PackError::Unwritten(lines) => {
             Err(Failure::from(PackError::Unwritten(String::new())).quote(LINES, lines))
         }
-        error => Err(error.into()),
+        error => Err(tree.continued(error.into())),
     }
 }
 
 fn refuse(
     arguments: &Arguments,
+    tree: &PackTree,
     asked: &AskedJudging,
-    judged: &JudgedFindings,
-    image_lines: Option<String>,
+    (judged, image_lines): (&JudgedFindings, Option<String>),
     why: &str,
     output: Output,
 ) -> Result<Outcome, Failure> {
@@ -87,17 +89,17 @@ fn refuse(
         } else {
             render::note!("refused: no archive was written, {why}");
         }
+        if let Some(next) = tree.continuation() {
+            render::note!("next: {next}");
+        }
     });
-    asked.review(arguments.checked(), judged)?;
+    asked.review(Checked::Tree(&tree.directory), judged)?;
     Ok(Outcome::No)
 }
 
 /// The lines for the images that are not there; other places are kept free as far as `solution.yaml` can be read.
 fn lines(missing: &[MissingImage], directory: &Path) -> String {
-    let bytes = files::read(&directory.join("solution.yaml"), limits::MANIFEST_SIZE);
-    let source = bytes
-        .ok()
-        .and_then(|bytes| SolutionSource::from_slice(&bytes).ok());
+    let source = read_source(directory);
     let images = source.map(|source| source.spec.images).unwrap_or_default();
     image_lines(missing, &images)
 }

@@ -56,13 +56,14 @@ pub(crate) fn cache_in(kept: Option<PathBuf>, beside: &Path) -> Result<Cache, Fa
 /// The request, with every choice that was made.
 pub(super) fn request(
     arguments: &Arguments,
+    directory: &Path,
     keys: Vec<SecretKey>,
     out: &Path,
     cache: &Path,
     judging: Judging,
 ) -> Result<PackRequest, Failure> {
     Ok(PackRequest {
-        directory: arguments.directory.clone(),
+        directory: directory.to_owned(),
         output: out.to_owned(),
         // Only a check may go without both.
         signing: choose(keys.is_empty(), Signing::Unsigned, Signing::Keys(keys)),

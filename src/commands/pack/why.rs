@@ -13,6 +13,8 @@ use crate::render;
 /// What names the image that was asked for, if one was.
 pub(super) struct Why<'a> {
     image: Option<&'a str>,
+    /// Whether the evidence of all images is kept.
+    keeps_all: bool,
     /// Whether a chart was rendered, so that its images are known.
     rendered: AtomicBool,
     /// A chart may be loaded twice, so each place is kept once.
@@ -20,9 +22,10 @@ pub(super) struct Why<'a> {
 }
 
 impl<'a> Why<'a> {
-    pub(super) fn new(image: Option<&'a str>) -> Self {
+    pub(super) fn new(image: Option<&'a str>, keeps_all: bool) -> Self {
         Self {
             image,
+            keeps_all,
             rendered: AtomicBool::new(false),
             found: Mutex::default(),
         }
@@ -35,7 +38,7 @@ impl<'a> Why<'a> {
         }
         match event {
             Event::Named(evidence) => {
-                if self.image.is_some_and(|image| evidence.is_about(image)) {
+                if self.keeps_all || self.is_asked(&evidence) {
                     self.found
                         .lock()
                         .expect("no holder panics")
@@ -46,7 +49,17 @@ impl<'a> Why<'a> {
         }
     }
 
-    /// Says all that was kept.
+    fn is_asked(&self, evidence: &ImageEvidence) -> bool {
+        self.image.is_some_and(|image| evidence.is_about(image))
+    }
+
+    /// Returns all evidence that was kept.
+    pub(super) fn evidence(&self) -> Vec<ImageEvidence> {
+        let found = self.found.lock().expect("no holder panics");
+        found.iter().cloned().collect()
+    }
+
+    /// Says all that was asked for.
     pub(super) fn tell(&self) {
         let Some(image) = self.image else {
             return;
@@ -54,17 +67,19 @@ impl<'a> Why<'a> {
         let found = self.found.lock().expect("no holder panics");
         if !self.rendered.load(Ordering::Relaxed) {
             render::note!("cannot find `{image}`: no chart was rendered");
-        } else if found.is_empty() {
+        } else if !found.iter().any(|evidence| self.is_asked(evidence)) {
             render::note!("no chart names `{image}`");
         }
-        for evidence in found.iter() {
-            let ImageEvidence {
-                place, reference, ..
-            } = evidence;
-            let reason = reason(evidence.reason);
-            render::note!("`{reference}` is named by {place}: {reason}");
+        for evidence in found.iter().filter(|evidence| self.is_asked(evidence)) {
+            let reference = &evidence.reference;
+            render::note!("`{reference}` is named by {}", in_words(evidence));
         }
     }
+}
+
+/// The place that names an image, and why it counts.
+pub(super) fn in_words(evidence: &ImageEvidence) -> String {
+    format!("{}: {}", evidence.place, reason(evidence.reason))
 }
 
 fn reason(reason: EvidenceReason) -> &'static str {

@@ -31,11 +31,11 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     let updated = &all.own::<init::update::Updated>();
     all.verb("init", &[files, chart, helmfile, release, updated]);
 
-    let packed = &all.own::<Packed>();
+    let packed = &all.own::<pack::WithSource<Packed>>();
     let refused = &all.own::<pack::RefusedPack>();
     let preview = &said(
         "With `--check`: the planned archive.",
-        &all.own::<Preview>(),
+        &all.own::<pack::WithSource<Preview>>(),
     );
     let added = &said(
         "With `--add-images`: the added images.",

@@ -47,6 +47,7 @@ pub(super) fn tree(
         source,
         files,
         notes,
+        named_by: BTreeMap::new(),
     })
 }
 

@@ -8,9 +8,8 @@ use release::{ChartRead, Copied, HelmfileReader, HelmfileReleases, ReleaseError,
 use schemas::ChartSource;
 
 use super::{PROGRAM, program};
-use crate::args::Output;
-use crate::commands::init::Arguments;
 use crate::commands::init::chart;
+use crate::commands::init::choices::TreeChoices;
 use crate::failure::Failure;
 use crate::{environment, interrupt};
 
@@ -31,39 +30,33 @@ fn real(path: &Path) -> Result<PathBuf, Failure> {
 
 /// A helmfile, and the files that it names.
 pub(super) struct Disk<'a> {
-    arguments: &'a Arguments,
+    choices: &'a TreeChoices<'a>,
     from: &'a Path,
     program: PathBuf,
     /// Its directory, without links.
     pub(super) root: PathBuf,
-    output: Output,
     /// Bytes that may still be copied.
     left: u64,
 }
 
 impl<'a> Disk<'a> {
-    pub(super) fn of(
-        arguments: &'a Arguments,
-        from: &'a Path,
-        output: Output,
-    ) -> Result<Self, Failure> {
+    pub(super) fn of(choices: &'a TreeChoices<'a>, from: &'a Path) -> Result<Self, Failure> {
         let root = match from.parent() {
             Some(parent) if parent != Path::new("") => real(parent)?,
             _ => real(Path::new("."))?,
         };
         Ok(Self {
-            arguments,
+            choices,
             from,
-            program: program(arguments)?,
+            program: program(choices.helmfile)?,
             root,
-            output,
             left: limits::HELMFILE_COPIES,
         })
     }
 
     /// What Helmfile makes of it.
     fn build(&self, values: Values) -> Result<HelmfileReleases, Failure> {
-        let asked = &self.arguments.helmfile;
+        let asked = self.choices.helmfile;
         let helmfile = helm::Helmfile {
             program: &self.program,
             file: self.from,
@@ -95,7 +88,7 @@ impl<'a> Disk<'a> {
     }
 
     fn read(&self, source: &ChartSource) -> Result<(ChartRead, Vec<u8>), Failure> {
-        let read = chart::read(self.arguments, source, self.output)?;
+        let read = chart::read(source, self.choices)?;
         let (name, version) = (read.name, read.version);
         Ok((ChartRead { name, version }, read.archive))
     }
