@@ -21,7 +21,7 @@ use crate::interrupt::Hangup;
 Exit codes: 0 yes or done, 1 no (trying again does not help), 2 wrong command line, 3 unknown (an error of the \
 disk, registry or cluster; trying again may help), 129, 130 or 143 ended by SIGHUP, Ctrl-C or SIGTERM.
 
-Publish: solution keygen · solution init app · solution pack app -o app.iso --key publisher.key
+Publish: solution keygen publisher · solution pack app-1.0.0.tgz -o app.iso --key publisher.key
 Check:   solution validate app.iso --key publisher.pub
 Install: solution import app.iso --key publisher.pub --registry registry.example -e prod"
 )]

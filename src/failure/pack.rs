@@ -41,7 +41,9 @@ impl Judge for PackError {
             Self::ProgramTwice { .. } | Self::HelmWithoutCharts => no("omit one of the flags"),
             Self::Render { source, .. } => source.answer(),
             Self::Unwritten(_) => no("add the lines manually"),
-            Self::NoSource(_) => no("create one with `solution init`"),
+            Self::NoSource(_) => no(
+                "create one with `solution init`, or name a chart or a release: `solution pack SOURCE`",
+            ),
             Self::OtherName(_) => no("rename it to `solution.yaml`"),
             Self::NotADirectory(_) => no("name the directory that holds `solution.yaml`"),
             Self::RefusedSource(_)

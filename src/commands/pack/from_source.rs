@@ -1,5 +1,6 @@
 //! `solution pack SOURCE`: a source tree is created, its images are added, and it is packed, in one run.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use packager::Event;
@@ -54,8 +55,8 @@ fn temporary(arguments: &Arguments) -> Result<Option<Scratch>, Failure> {
     }
     let parent = environment::scratch();
     // Its kind only: the rest of the error has a path that the user did not choose.
-    let temporary =
-        Scratch::new(&parent).map_err(|error| cannot("write", &parent)(error.kind().into()))?;
+    let failed = |error: io::Error| cannot("write", &parent)(io::Error::from(error.kind()));
+    let temporary = Scratch::new(&parent).map_err(failed)?;
     interrupt::remove_at_end(temporary.path().to_owned());
     Ok(Some(temporary))
 }
