@@ -53,7 +53,7 @@ pub(crate) struct SourceDecisions {
 }
 
 /// The kind of a source.
-#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "PackedSourceKind")]
 pub(super) enum DecidedKind {

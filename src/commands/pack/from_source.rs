@@ -1,6 +1,5 @@
 //! `solution pack SOURCE`: a source tree is created, its images are added, and it is packed, in one run.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use packager::Event;
@@ -9,13 +8,13 @@ use release::Wishes;
 
 use super::decisions::SourceDecisions;
 use super::request::{self, Cache};
-use super::tree::PackTree;
+use super::tree::{self, PackTree};
 use super::{Arguments, preview, refused, watch, write};
 use crate::args::Output;
 use crate::commands::init::choices::TreeChoices;
 use crate::commands::init::source::Source;
 use crate::commands::init::{HelmfileArguments, Taken};
-use crate::failure::{Failure, Outcome, cannot};
+use crate::failure::{Failure, Outcome};
 use crate::{environment, interrupt, keys, progress};
 
 pub(super) fn run(
@@ -28,7 +27,7 @@ pub(super) fn run(
     if let Some(out) = &arguments.out {
         archive::check_target(out, request::overwrite(arguments))?;
     }
-    let temporary = temporary(arguments)?;
+    let temporary = tree::temporary(&arguments.creation)?;
     let cache = request::cache(arguments, &environment::scratch())?;
     let tree = create(arguments, source, temporary.as_ref(), &cache, output)?;
     let out = arguments.out.clone();
@@ -40,25 +39,6 @@ pub(super) fn run(
         Ok(Some(refused)) => Ok(refused),
         Err(failure) => Err(failure),
     }
-}
-
-/// A private directory for the tree, unless it is kept.
-fn temporary(arguments: &Arguments) -> Result<Option<Scratch>, Failure> {
-    if let Some(saved) = &arguments.creation.save_source {
-        // Before anything is downloaded.
-        release::check_empty(saved).map_err(|error| {
-            let hint =
-                "name another directory with `--save-source`, which is empty or does not exist";
-            Failure::no(error).hint(hint)
-        })?;
-        return Ok(None);
-    }
-    let parent = environment::scratch();
-    // Its kind only: the rest of the error has a path that the user did not choose.
-    let failed = |error: io::Error| cannot("write", &parent)(io::Error::from(error.kind()));
-    let temporary = Scratch::new(&parent).map_err(failed)?;
-    interrupt::remove_at_end(temporary.path().to_owned());
-    Ok(Some(temporary))
 }
 
 /// Creates the tree, and shows the decisions about it.

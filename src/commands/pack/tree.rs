@@ -1,11 +1,15 @@
 //! The source tree that `solution pack` packs, and what it was created from.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
+use process::Scratch;
 use schemas::{SolutionSource, limits};
 
-use super::decisions::SourceDecisions;
-use crate::failure::{Failure, Outcome};
+use super::creation::CreationArguments;
+use super::decisions::{DecidedKind, SourceDecisions};
+use crate::failure::{Failure, Outcome, cannot};
+use crate::{environment, interrupt};
 
 /// The source tree that is packed.
 #[derive(Debug)]
@@ -42,14 +46,17 @@ impl PackTree {
                     "the source tree is in `{saved}`: edit `{saved}/solution.yaml`, then run `solution pack {saved}`"
                 )
             }
+            None if decisions.kind == DecidedKind::Chart => "if the chart requires values, run the same command with `--values FILE`; otherwise with `--save-source DIR`, edit DIR/solution.yaml, then run `solution pack DIR`".to_owned(),
             None => "run the same command with `--save-source DIR`, edit DIR/solution.yaml, then run `solution pack DIR`".to_owned(),
         })
     }
 
     /// The failure with the way to continue, if there is one.
     pub(super) fn continued(&self, failure: Failure) -> Failure {
+        let saved = self.decisions.as_ref().and_then(|it| it.tree.as_ref());
         match self.continuation() {
-            Some(hint) if failure.outcome() == Outcome::No => failure.hint(hint),
+            // Without a tree that is kept, the same command is the way to try again.
+            Some(hint) if saved.is_some() || failure.outcome() == Outcome::No => failure.hint(hint),
             _ => failure,
         }
     }
@@ -76,4 +83,23 @@ impl PackTree {
 pub(super) fn read_source(directory: &Path) -> Option<SolutionSource> {
     let bytes = files::read(&directory.join("solution.yaml"), limits::MANIFEST_SIZE);
     SolutionSource::from_slice(&bytes.ok()?).ok()
+}
+
+/// A private directory for the tree, unless it is kept.
+pub(super) fn temporary(creation: &CreationArguments) -> Result<Option<Scratch>, Failure> {
+    if let Some(saved) = &creation.save_source {
+        // Before anything is downloaded.
+        release::check_empty(saved).map_err(|error| {
+            let hint =
+                "name another directory with `--save-source`, which is empty or does not exist";
+            Failure::no(error).hint(hint)
+        })?;
+        return Ok(None);
+    }
+    let parent = environment::scratch();
+    // Its kind only: the rest of the error has a path that the user did not choose.
+    let failed = |error: io::Error| cannot("write", &parent)(io::Error::from(error.kind()));
+    let temporary = Scratch::new(&parent).map_err(failed)?;
+    interrupt::remove_at_end(temporary.path().to_owned());
+    Ok(Some(temporary))
 }
