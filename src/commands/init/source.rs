@@ -57,9 +57,10 @@ impl Source {
 
     /// A chart that is named as one: in the notation of `solution.yaml`, or by a path of this disk.
     pub(crate) fn chart(called: &str) -> Result<Self, Failure> {
-        let source = match is_notation(called) {
-            true => called.parse().map_err(Failure::usage)?,
-            false => chart::on_disk(called.into()),
+        let source = if is_notation(called) {
+            called.parse().map_err(Failure::usage)?
+        } else {
+            chart::on_disk(called.into())
         };
         Ok(Self::Chart(source, called.to_owned()))
     }

@@ -55,8 +55,8 @@ fn is_tree(named: &Path) -> bool {
 
 /// Whether a directory itself has a YAML file, as a chart's directory does.
 fn has_manifests(directory: &Path) -> bool {
-    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.into_iter().any(|entry| {
+    let mut entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.any(|entry| {
         let path = entry.path();
         let ending = path.extension().unwrap_or_default();
         ending == "yaml" || ending == "yml"
