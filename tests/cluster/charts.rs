@@ -199,9 +199,17 @@ fn a_new_user_can_follow_the_pages() {
     assert_eq!(pages.len(), 4, "{pages:?}");
     let all: Vec<String> = pages.iter().flat_map(|page| commands(page)).collect();
     let last = fs::read_to_string(&pages[3]).unwrap();
-    let file = last.split("```yaml\n").nth(1).unwrap();
-    let file = file.split("```").next().unwrap();
-    site.desk.write("site.yaml", file);
+    let files = last.split("```yaml\n").skip(1);
+    let files: Vec<&str> = files.filter_map(|file| file.split("```").next()).collect();
+    let [configuration, choices] = files[..] else {
+        panic!("{files:?}");
+    };
+    // What `solution setup` writes; its questions have a test of their own.
+    let configuration = crate::book::in_site(&site, configuration)
+        .replace("/etc/solution", &site.desk.path(".").display().to_string());
+    site.desk
+        .write(".config/solution/config.yaml", configuration);
+    site.desk.write("site.yaml", choices);
     let mut shown = String::new();
     let mut id = String::new();
     for command in &all {
@@ -209,11 +217,15 @@ fn a_new_user_can_follow_the_pages() {
         let line = command
             .replace("ghcr.io/stefanprodan", &registry)
             .replace("--accept ID", &format!("--accept {id}"))
-            .replace("solution init", "solution init --ca-file site-ca.pem")
-            .replace("solution pack", "solution pack --ca-file site-ca.pem");
+            .replace("solution pack", "solution pack --ca-file site-ca.pem")
+            .replace("solution import", "solution import --create-environment");
         let answer = with_helm(&site, &line);
         let expected = i32::from(command.ends_with("# ends with 1"));
         assert_eq!(answer.code, expected, "{command}\n{answer:?}");
+        if command.starts_with("solution keygen") {
+            let trust = "solution trust add publisher --solutions podinfo --key publisher.pub";
+            with_helm(&site, trust).success();
+        }
         shown.push_str(&answer.stdout);
         if command.starts_with("solution deploy") && expected == 1 {
             id = taken_over_by(&answer.stderr).to_owned();
