@@ -9,7 +9,8 @@ TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
 # The suites that need programs or a cluster: cargo does not count them among all targets.
 SUITES = charts cluster devices docker_registry foreign helm interop kernel openssl real reference remote signed skopeo
 
-.PHONY: help check test tools test-interop test-kernel test-registry test-cluster test-hostile fuzz book demo demo-down dist dist-tools dist-compare bench clean
+.PHONY: help check test tools test-interop test-kernel test-registry test-cluster test-hostile fuzz helm book demo \
+    demo-down dist dist-tools dist-compare bench clean
 
 help: ## List the recipes
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' $(MAKEFILE_LIST) | column -t -s '	'
@@ -47,6 +48,9 @@ test-hostile: fuzz ## All fuzz targets, then twenty thousand variants of an arch
 fuzz: ## Fuzz every reader of hostile input for FUZZ_SECONDS (30) each
 	scripts/fuzz $(FUZZ_SECONDS)
 
+helm: ## Helm 4, where `cargo build --release` builds the program that uses it (TARGET=)
+	scripts/helm $(TARGET) target/$(TARGET)/release
+
 book: ## The documents as a book, in target/book
 	scripts/book
 
@@ -60,7 +64,8 @@ dist: ## What is shipped, in target/packages: .deb, .rpm, tarball, OCI image, ch
 	scripts/dist-build $(TARGET)
 	scripts/dist-packages $(TARGET)
 
-dist-tools: ## Install what makes packages
+dist-tools: ## Install what makes packages; Go is a package of the distribution
+	scripts/book
 	cargo install --locked --features cli cargo-about@0.9.3
 	cargo install --locked cargo-deb@3.8.0 cargo-generate-rpm@0.21.1
 

@@ -195,7 +195,7 @@ pub(crate) struct ChangeArguments {
     #[command(flatten)]
     longest: TimeoutArguments,
 
-    /// The `helm` program, version 4 [default: `HELM`, else `helm` on the PATH]
+    /// The `helm` program, version 4 [default: `HELM`, else that of the package, else `helm` on the PATH]
     #[arg(long, value_name = "FILE")]
     pub(crate) helm: Option<PathBuf>,
 

@@ -90,6 +90,15 @@ pub(crate) fn own_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"))
 }
 
+/// The places of a file that packages install, such as `share/doc`: below the prefix of an installed program, and next
+/// to one that was unpacked or built.
+pub(crate) fn installed(program: &Path, name: &str) -> Vec<PathBuf> {
+    let directories = program.ancestors().skip(1).take(2);
+    let mut places: Vec<PathBuf> = directories.map(|directory| directory.join(name)).collect();
+    places.reverse();
+    places
+}
+
 /// Where contents are kept that are expensive to get again.
 pub(crate) fn cache() -> Option<PathBuf> {
     base("XDG_CACHE_HOME", ".cache").map(|base| base.join("solution"))

@@ -349,3 +349,59 @@ fn every_command_and_flag_on_a_page_exists() {
     assert!(counted > 200, "{counted}");
     assert!(faults.is_empty(), "{faults:#?}");
 }
+
+/// The files of an installed package that a text names.
+fn installed_files(text: &str) -> Vec<&str> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || "/._-".contains(c);
+    let words = text.split(|c| !is_part(c));
+    let places = ["libexec/solution/", "share/doc/solution/"];
+    words
+        .filter_map(|word| {
+            places
+                .iter()
+                .find_map(|place| word.find(place).map(|at| &word[at..]))
+        })
+        .map(|path| path.trim_end_matches(['.', '/']))
+        .collect()
+}
+
+/// The destinations of the assets of one kind of package in `Cargo.toml`, below `usr`: those that end with `/` are
+/// directories with whatever is there.
+fn assets(kind: &str) -> Vec<String> {
+    let manifest = fs::read_to_string("Cargo.toml").unwrap();
+    let section = format!("[package.metadata.{kind}]");
+    let (_, section) = manifest.split_once(&section).unwrap();
+    let section = section.split("\n[package").next().unwrap();
+    let rows = section
+        .lines()
+        .filter(|line| line.contains("target/release/"));
+    rows.map(|row| {
+        let texts: Vec<&str> = row.split('"').skip(1).step_by(2).collect();
+        let to = texts[1].trim_start_matches('/').trim_start_matches("usr/");
+        match texts[0].rsplit_once('/').unwrap().1 {
+            name if !name.contains('*') && to.ends_with('/') => format!("{to}{name}"),
+            _ => to.to_owned(),
+        }
+    })
+    .collect()
+}
+
+#[test]
+fn packages_install_every_file_that_a_page_names() {
+    let mut named = 0;
+    for kind in ["deb", "generate-rpm"] {
+        let assets = assets(kind);
+        assert!(assets.len() > 6, "{assets:?}");
+        let has = |path: &str| {
+            let mut assets = assets.iter();
+            assets.any(|asset| path == asset || (asset.ends_with('/') && path.starts_with(asset)))
+        };
+        for page in pages().into_keys() {
+            for path in installed_files(&fs::read_to_string(&page).unwrap()) {
+                named += 1;
+                assert!(has(path), "{}: no {kind} has {path}", page.display());
+            }
+        }
+    }
+    assert!(named > 0);
+}

@@ -53,9 +53,9 @@ const OWN_LOGIN: &str =
 const NOTHING_BEFORE: &str = "list imported versions with `solution status`, then run an older one with `solution deploy NAME VERSION --allow-downgrade`";
 const REVISIONS: &str = "list deployed versions with `solution history NAME --environment NAME`, then run an imported version with `solution deploy NAME VERSION`";
 const IMPORTED_ANEW: &str = "import the earlier archive again with `--replace`, or run the one that is imported now with `solution deploy NAME VERSION --allow-downgrade`";
-const NO_HELM: &str = "install helm 4, and name it with `--helm FILE` or `HELM` if it is not on the path; if the archive includes helm (`solution inspect`), use it with `--use-included-helm`; or omit `--environment` and install each chart from the registry as `oci://`";
-const NO_INCLUDED_HELM: &str = "install helm 4 here and omit `--use-included-helm`; a publisher includes helm with `solution pack --include-helm`";
-const UNSIGNED_HELM: &str = "ask the publisher for a signed archive, or install helm 4 from another source and name it with `--helm`";
+const NO_HELM: &str = "install a package of `solution`, which contains Helm 4, or run `make helm` in the source tree; to use another one, name it with `--helm FILE` or HELM; if the archive includes helm (`solution inspect`), use it with `--use-included-helm`; or omit `--environment` and install each chart from the registry as `oci://`";
+const NO_INCLUDED_HELM: &str = "omit `--use-included-helm` to use the Helm of this machine (`solution version` shows it); a publisher includes helm with `solution pack --include-helm`";
+const UNSIGNED_HELM: &str = "ask the publisher for a signed archive, or omit `--use-included-helm` to use the Helm of this machine (`solution version` shows it)";
 const RENDERING: &str = "check that the chart supports this version of Kubernetes; to reproduce the error, run `helm template` with the files in the archive's `charts/` (`solution archive cat`)";
 const CHART_VALUES: &str = "set other values with `--chart-set RELEASE:PATH=VALUE` or in the site configuration; list the chart's values with `solution archive values ARCHIVE`, and see `values.schema.json` in its `chart.tgz` (`solution archive cat`)";
 const NOT_CARRIED: &str = "ask the publisher to pack the chart with these images: `solution pack --add-images` finds them, and `render` lists further values";

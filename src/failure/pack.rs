@@ -11,6 +11,9 @@ use sources::{CacheError, SourceError};
 
 use super::{Answer, Judge, NO, UNKNOWN, no, unknown};
 
+/// What to do without Helm 4.
+const PROVIDE_HELM: &str = "install a package of `solution`, which contains Helm 4, or run `make helm` in the source tree; to use another one, name it with `--helm` or HELM";
+
 /// What to do with a release that is no operator as imports run them.
 const BY_HAND: &str = "omit `--as operator` to package the release unchanged, or write an operator manually, starting with the source tree that `solution init DIR` creates";
 
@@ -22,10 +25,10 @@ impl Judge for PackError {
             Self::Write(error) => error.answer(),
             Self::Cached { .. } | Self::Check(_) | Self::Init { .. } => UNKNOWN,
             Self::NoHelm => no(
-                "install Helm 4, or name it with `--helm` or HELM; to pack without checking which images charts need, use `--no-render`",
+                "install a package of `solution`, which contains Helm 4, or run `make helm` in the source tree; to use another one, name it with `--helm` or HELM; to pack without checking which images charts need, use `--no-render`",
             ),
             Self::Helm(error) | Self::Verifier(error) => error.answer(),
-            Self::NoVerifier => no("install Helm 4, or name it with `--helm` or HELM"),
+            Self::NoVerifier => no(PROVIDE_HELM),
             Self::NoSyft => no("install syft, or name it with `--syft` or SYFT"),
             Self::Syft(error) | Self::Sbom { source: error, .. } => error.answer(),
             Self::NoExecutable(_) => {
@@ -72,9 +75,7 @@ fn included(error: &HelmError) -> Answer {
 impl Judge for HelmError {
     fn answer(&self) -> Answer {
         match self {
-            Self::Missing(_) | Self::NotHelm4 { .. } => {
-                no("install Helm 4, or name it with `--helm` or HELM")
-            }
+            Self::Missing(_) | Self::NotHelm4 { .. } => no(PROVIDE_HELM),
             Self::NotSolution(_) => no("pass the program `solution`"),
             Self::TooMuch { .. } | Self::Altered { .. } => NO,
             Self::Failed { .. } => no(

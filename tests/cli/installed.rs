@@ -105,11 +105,17 @@ fn each_verb_has_its_manual_page() {
     let verbs = verbs(&desk, &[]);
     let mut expected: Vec<String> = verbs
         .iter()
-        .map(|verb| format!("share/man1/solution-{}.1", verb.join("-")))
+        .map(|verb| format!("share/pages/solution-{}.1", verb.join("-")))
         .collect();
-    expected.push("share/man1/solution.1".to_owned());
+    let others = [
+        "solution.1",
+        "solution-findings.7",
+        "solution-site.5",
+        "solution-fleet.5",
+    ];
+    expected.extend(others.map(|page| format!("share/pages/{page}")));
     expected.sort();
-    let answer = desk.solution(&["man", "share/man1", "--output", "json"]);
+    let answer = desk.solution(&["man", "share/pages", "--output", "json"]);
     assert_eq!(
         answer.json(),
         serde_json::json!({"schemaVersion": "1", "files": expected})
@@ -117,15 +123,16 @@ fn each_verb_has_its_manual_page() {
     let pages: Vec<Vec<u8>> = expected.iter().map(|page| desk.read(page)).collect();
     for (name, page) in expected.iter().zip(&pages) {
         let page = String::from_utf8(page.clone()).unwrap();
-        let ends = [".SH EXAMPLES", ".SH SUBCOMMANDS"].map(|end| page.contains(end));
+        let ends =
+            [".SH EXAMPLES", ".SH SUBCOMMANDS", ".SH \"SEE ALSO\""].map(|end| page.contains(end));
         assert!(ends.contains(&true), "{name}: {page}");
     }
     // Those of an earlier version are replaced, by the same bytes every time.
-    desk.write("share/man1/solution-pack.1", "old");
-    let text = desk.solution(&["man", "share/man1"]).success();
+    desk.write("share/pages/solution-pack.1", "old");
+    let text = desk.solution(&["man", "share/pages"]).success();
     assert_eq!(
         text,
-        format!("{} manual pages in share/man1\n", pages.len())
+        format!("{} manual pages in share/pages\n", pages.len())
     );
     let again: Vec<Vec<u8>> = expected.iter().map(|page| desk.read(page)).collect();
     assert!(pages == again, "pages differ from one run to the next");

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use fixtures::example::{Programs, Release};
 
-use crate::common::Desk;
+use crate::common::{Answer, Desk};
 
 #[test]
 fn keygen_makes_a_pair_and_never_overwrites() {
@@ -193,4 +193,49 @@ fn the_version_names_what_is_read_and_written() {
         shown.contains("records     formats 2, 3, 4, 5 are read"),
         "{shown}"
     );
+    assert!(shown.ends_with("\nhelm        not found\n"), "{shown}");
+    assert!(said["helm"].is_null(), "{said}");
+}
+
+/// As in a package: `bin/solution` and `libexec/solution/helm` below one prefix.
+#[test]
+fn the_version_shows_the_helm_that_was_installed_with_the_program() {
+    let desk = Desk::new();
+    let helm = |path: &str, script: &str| {
+        desk.write(path, script);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(desk.path(path), mode).unwrap();
+    };
+    std::fs::create_dir(desk.path("bin")).unwrap();
+    std::fs::copy(env!("CARGO_BIN_EXE_solution"), desk.path("bin/solution")).unwrap();
+    let version = |helm: Option<&str>, json: bool| {
+        let mut command = std::process::Command::new(desk.path("bin/solution"));
+        command
+            .env_clear()
+            .env("PATH", desk.path("path"))
+            .arg("version");
+        command.args(json.then_some("--output=json"));
+        command.envs(helm.map(|helm| ("HELM", desk.path(helm))));
+        Answer::of(command.current_dir(desk.path("")))
+    };
+    helm("path/helm", "#!/bin/sh\necho v4.1.1\n");
+    helm("libexec/solution/helm", "#!/bin/sh\necho v4.2.2\n");
+    helm("named", "#!/bin/sh\necho v3.3.3\n");
+    let packaged = desk.path("libexec/solution/helm");
+    let line = format!("\nhelm        v4.2.2 ({})\n", packaged.display());
+    let shown = version(None, false).success();
+    assert!(shown.ends_with(&line), "{shown}");
+    let said = version(None, true).json();
+    assert_eq!(said["helm"]["version"], "v4.2.2");
+    assert_eq!(said["helm"]["path"], packaged.to_str().unwrap());
+
+    let named = version(Some("named"), true).json();
+    let words = format!(
+        "`{}` is not Helm 4: it says `v3.3.3`",
+        desk.path("named").display()
+    );
+    assert_eq!(named["helm"]["error"], words);
+    std::fs::remove_file(&packaged).unwrap();
+    let shown = version(None, false).success();
+    assert!(shown.contains("\nhelm        v4.1.1 ("), "{shown}");
 }

@@ -23,7 +23,8 @@ fn shown(desk: &Desk, program: &str, arguments: &[&str]) -> Value {
 fn the_image_has_the_program_and_what_it_needs_and_no_other_bytes_twice() {
     let desk = Desk::new();
     desk.write("program/solution", "the program");
-    for notice in ["LICENSE", "THIRD-PARTY-NOTICES"] {
+    desk.write("program/libexec/solution/helm", "helm");
+    for notice in ["LICENSE", "THIRD-PARTY-NOTICES", "HELM-NOTICES"] {
         desk.write(&format!("program/share/doc/solution/{notice}"), notice);
     }
     image(&desk, "a.tar");
@@ -48,13 +49,18 @@ fn the_image_has_the_program_and_what_it_needs_and_no_other_bytes_twice() {
         files.lines().all(|it| it.contains(" 2023-11-14 22:13 ")),
         "{files}"
     );
-    for line in [
-        "drwxrwxrwt 0/0 ",
-        "drwx------ 65532/65532 ",
-        "-rwxr-xr-x 0/0 ",
+    for (line, count) in [
+        ("drwxrwxrwt 0/0 ", 1),
+        ("drwx------ 65532/65532 ", 1),
+        ("-rwxr-xr-x 0/0 ", 2),
     ] {
-        assert_eq!(files.matches(line).count(), 1, "{line}: {files}");
+        assert_eq!(files.matches(line).count(), count, "{line}: {files}");
     }
-    let program = ["-xzOf", &layer, "usr/bin/solution"];
-    assert_eq!(desk.run("tar", &program).success(), "the program");
+    for (path, bytes) in [
+        ("usr/bin/solution", "the program"),
+        ("usr/libexec/solution/helm", "helm"),
+    ] {
+        let file = desk.run("tar", &["-xzOf", &layer, path]).success();
+        assert_eq!(file, bytes);
+    }
 }

@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod fields;
+pub(super) mod manual;
 
 use anyhow::anyhow;
 use clap::Args;

@@ -36,7 +36,7 @@ pub(super) struct ReadingArguments {
     #[command(flatten)]
     cluster: ReadArguments,
 
-    /// The `helm` program, version 4 [default: `HELM`, else `helm` on the PATH]
+    /// The `helm` program, version 4 [default: `HELM`, else that of the package, else `helm` on the PATH]
     #[arg(long, value_name = "FILE")]
     helm: Option<PathBuf>,
 }

@@ -88,7 +88,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "IMAGE", conflicts_with = "no_render")]
     pub(super) why: Option<String>,
 
-    /// The `helm` program, version 4 [default: `HELM`, else `helm` on the PATH]
+    /// The `helm` program, version 4 [default: `HELM`, else that of the package, else `helm` on the PATH]
     #[arg(long, value_name = "FILE", conflicts_with = "no_render")]
     pub(super) helm: Option<PathBuf>,
 

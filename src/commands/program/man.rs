@@ -1,4 +1,4 @@
-//! `solution man`: the help of every verb as a manual page.
+//! `solution man`: the help of every verb as a manual page, and the pages of ids and files.
 
 use std::fs;
 use std::io;
@@ -9,6 +9,7 @@ use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
 use crate::args::{Output, choose};
+use crate::commands::explain::manual;
 use crate::commands::{Files, give};
 use crate::failure::{Failure, Outcome, cannot};
 use crate::render;
@@ -19,11 +20,12 @@ const EXAMPLES: &str = "Examples:\n";
 /// Write the manual pages to a directory
 #[derive(Args, Debug)]
 #[command(after_help = "\
-Each command has its own page, such as solution-pack(1). Existing pages are replaced.
+Each command has its own page, such as solution-pack(1). solution-findings(7), solution-site(5) and \
+solution-fleet(5) have the findings and the fields of files. Existing pages are replaced.
 
 Examples:
-  solution man /usr/local/share/man/man1
-  solution man pages && man -l pages/solution-pack.1")]
+  solution man pages && man -l pages/solution-pack.1
+  solution man pages && install -m 644 pages/*.1 /usr/local/share/man/man1")]
 pub(crate) struct Arguments {
     /// The directory; it is created if it does not exist
     #[arg(value_name = "DIR")]
@@ -36,11 +38,14 @@ pub(crate) fn run(arguments: &Arguments, cli: Command, output: Output) -> Result
     let mut program = cli.disable_help_subcommand(true);
     program.build();
     let mut open = vec![program];
-    let mut written = Vec::new();
+    let mut pages = manual::pages();
     while let Some(command) = open.pop() {
         let shown = command.get_subcommands().filter(|it| !it.is_hide_set());
         open.extend(shown.cloned());
-        let (name, page) = page(command);
+        pages.push(page(command));
+    }
+    let mut written = Vec::new();
+    for (name, page) in pages {
         let path = directory.join(name);
         fs::write(&path, page).map_err(cannot("write", &path))?;
         written.push(path);

@@ -1,7 +1,10 @@
 //! `solution version`: what this program reads and writes.
 
+use std::path::PathBuf;
+
 use archive::Feature;
 use clap::Args as ClapArgs;
+use helm::Helm;
 use schemars::JsonSchema;
 use schemas::Capability;
 use serde::Serialize;
@@ -9,7 +12,7 @@ use serde::Serialize;
 use crate::args::Output;
 use crate::commands::give;
 use crate::failure::Outcome;
-use crate::render;
+use crate::{helm as programs, render};
 
 /// The format of archives (docs/reference/format.md).
 const ARCHIVE_FORMAT: u32 = 1;
@@ -19,6 +22,8 @@ const ARCHIVE_FORMAT: u32 = 1;
 #[command(after_help = "\
 An archive requires capabilities, which `solution inspect` shows. A program that does not know one of them \
 refuses the archive. An import stores records in the cluster. A program that does not know their format stops.
+
+`helm` is the Helm that charts are rendered and installed with, unless --helm names another one.
 
 Examples:
   solution version
@@ -37,6 +42,39 @@ pub(crate) struct ProgramVersion {
     archives: ArchiveFormats,
     /// The records of a cluster.
     records: RecordFormats,
+    /// The Helm that commands use without `--helm`; missing if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    helm: Option<HelmVersion>,
+}
+
+/// A Helm on this machine.
+#[derive(Serialize, JsonSchema)]
+struct HelmVersion {
+    /// The program.
+    path: PathBuf,
+    #[serde(flatten)]
+    answer: HelmAnswer,
+}
+
+/// The answer of a program to the question for its version.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+enum HelmAnswer {
+    /// The version that it reports.
+    Version(String),
+    /// The reason why it cannot be used.
+    Error(String),
+}
+
+impl HelmVersion {
+    fn find() -> Option<Self> {
+        let path = programs::program(None)?;
+        let answer = match Helm::at(&path) {
+            Ok(helm) => HelmAnswer::Version(helm.version().to_owned()),
+            Err(error) => HelmAnswer::Error(format!("{:#}", anyhow::Error::new(error))),
+        };
+        Some(Self { path, answer })
+    }
 }
 
 /// The archive formats.
@@ -70,6 +108,7 @@ pub(super) fn run(output: Output) -> Outcome {
             read: &importer::RECORD_FORMATS_READ,
             written: &importer::RECORD_FORMATS_WRITTEN,
         },
+        helm: HelmVersion::find(),
     };
     give(output, &version, show)
 }
@@ -85,4 +124,11 @@ fn show(version: &ProgramVersion) {
         list(read),
         list(written)
     );
+    match &version.helm {
+        None => render::line("helm        not found"),
+        Some(HelmVersion { path, answer }) => match answer {
+            HelmAnswer::Version(said) => render::line!("helm        {said} ({})", path.display()),
+            HelmAnswer::Error(error) => render::line!("helm        cannot be used: {error}"),
+        },
+    }
 }

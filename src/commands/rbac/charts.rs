@@ -33,7 +33,7 @@ pub(crate) struct ChartArguments {
     #[arg(long, value_name = "FILE")]
     site_file: Option<PathBuf>,
 
-    /// The `helm` program, version 4 [default: `HELM`, else `helm` on the PATH]
+    /// The `helm` program, version 4 [default: `HELM`, else that of the package, else `helm` on the PATH]
     #[arg(long, value_name = "FILE")]
     helm: Option<PathBuf>,
 }

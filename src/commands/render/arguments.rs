@@ -83,7 +83,7 @@ pub(crate) struct Arguments {
     #[command(flatten)]
     pub(super) cluster: ReadArguments,
 
-    /// The `helm` program, version 4 [default: `HELM`, else `helm` on the PATH]
+    /// The `helm` program, version 4 [default: `HELM`, else that of the package, else `helm` on the PATH]
     #[arg(long, value_name = "FILE")]
     pub(super) helm: Option<PathBuf>,
 

@@ -44,7 +44,7 @@ pub(crate) struct Arguments {
     #[arg(long = "archive", value_name = "FILE", requires = "file")]
     archives: Vec<PathBuf>,
 
-    /// The `helm` program, version 4 [default: `HELM`, else `helm` on the PATH]
+    /// The `helm` program, version 4 [default: `HELM`, else that of the package, else `helm` on the PATH]
     #[arg(long, value_name = "FILE", requires = "archives")]
     helm: Option<PathBuf>,
 
