@@ -51,7 +51,7 @@ fuzz: ## Fuzz every reader of hostile input for FUZZ_SECONDS (30) each
 helm: ## Helm 4, where `cargo build --release` builds the program that uses it (TARGET=)
 	scripts/helm $(TARGET) target/$(TARGET)/release
 
-book: ## The documents as a book, in target/book
+book: ## The documents as a book, in target/book, and as one page, target/solution.html
 	scripts/book
 
 demo: ## The main job from nothing: start a cluster, pack, validate, import, show the pods

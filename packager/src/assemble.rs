@@ -12,6 +12,7 @@ use schemas::{
 use sources::{Collected, Here};
 
 use crate::charts::{self, LoadedChart};
+use crate::documentation::LoadedDocumentation;
 use crate::error::PackError;
 use crate::load::Loaded;
 use crate::programs::{self, LoadedProgram};
@@ -26,6 +27,13 @@ pub(crate) fn files(
     images.extend(artifacts(loaded));
     let mut contents = charts::contents(&loaded.charts);
     contents.extend(programs::contents(&loaded.programs));
+    let documentation = loaded.documentation.as_ref();
+    contents.extend(
+        documentation
+            .map(LoadedDocumentation::contents)
+            .into_iter()
+            .flatten(),
+    );
     let source = |digest: &Digest| {
         let of_artifact = contents.get(digest).cloned();
         of_artifact.unwrap_or_else(|| source(digest))
@@ -41,7 +49,8 @@ pub(crate) fn files(
         .iter()
         .map(LoadedProgram::included)
         .collect();
-    let readme = archive::readme(&loaded.id, &included);
+    let documentation = documentation.map(LoadedDocumentation::included);
+    let readme = archive::readme(&loaded.id, &included, documentation.as_ref());
     let mut list = vec![
         ArchiveFile::from_bytes(own_path(archive::MANIFEST), manifest),
         ArchiveFile::from_bytes(own_path(archive::README), readme),
@@ -53,10 +62,16 @@ pub(crate) fn files(
     Ok(list)
 }
 
-/// The images that no source gives: charts and programs, as artifacts.
+/// The images that no source gives: charts, programs and documentation, as artifacts.
 pub(crate) fn artifacts(loaded: &Loaded) -> Vec<Image> {
     let mut artifacts = charts::images(&loaded.charts);
     artifacts.extend(programs::images(&loaded.programs));
+    artifacts.extend(
+        loaded
+            .documentation
+            .as_ref()
+            .map(LoadedDocumentation::image),
+    );
     artifacts
 }
 

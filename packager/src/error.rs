@@ -126,6 +126,9 @@ pub enum PackError {
         /// The version that it was to have.
         wanted: Tag,
     },
+    /// The documentation is no HTML page.
+    #[error("cannot include the documentation: `{}` is not an HTML page", .0.display())]
+    NoHtml(PathBuf),
     /// A program is to be included, and there is nothing that it would install.
     #[error("cannot include `helm`: the Solution has no charts")]
     HelmWithoutCharts,

@@ -12,6 +12,7 @@ mod assemble;
 mod chart_images;
 mod charts;
 mod compiled_in;
+mod documentation;
 mod error;
 mod evidence;
 mod in_values;

@@ -11,6 +11,7 @@ use watch::Watch;
 use crate::Event;
 use crate::chart_images::{self, RenderedImages};
 use crate::charts::{self, LoadedChart};
+use crate::documentation::LoadedDocumentation;
 use crate::error::PackError;
 use crate::operator::{self, OperatorFile, OperatorPaths};
 use crate::problems::{SourceFaults, SourceProblems};
@@ -43,6 +44,8 @@ pub(crate) struct Loaded {
     pub(crate) rendered: Vec<RenderedImages>,
     /// The programs that are included.
     pub(crate) programs: Vec<LoadedProgram>,
+    /// The documentation that is included.
+    pub(crate) documentation: Option<LoadedDocumentation>,
     /// What makes SBOMs, if any are asked for.
     pub(crate) sboms: Option<SbomMaker>,
     /// CRDs and roles that lie there although there is no operator to use them.
@@ -147,6 +150,7 @@ pub(crate) fn load(
         as_helm,
         rendered,
         programs: Vec::new(),
+        documentation: None,
         sboms: None,
         source,
         id,

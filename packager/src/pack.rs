@@ -25,6 +25,7 @@ use watch::{Cancel, Watch};
 
 use crate::chart_images;
 use crate::compiled_in::{ImageCandidate, ProgramSearch};
+use crate::documentation::LoadedDocumentation;
 use crate::error::PackError;
 use crate::load::{self, ByHelm, Loaded};
 use crate::programs::{self, PackedProgram, ProgramFile, ProgramKind};
@@ -63,6 +64,8 @@ pub struct PackRequest {
     pub keyring: Option<PathBuf>,
     /// The programs that are included, for sites that have none.
     pub programs: Vec<ProgramFile>,
+    /// The documentation of this program that is included, if any is: one HTML page.
+    pub documentation: Option<PathBuf>,
     /// The SBOMs that are made of the images, if any are.
     pub sboms: Option<SbomRequest>,
     /// The directory for copies of programs while they are asked for their version, and for the files of `syft`.
@@ -188,6 +191,8 @@ pub(crate) fn load(
     let watched = watch.with(&tell);
     let network = SourceNetwork::new(&request.remote, cache, &watched);
     let programs = programs::load(&request.programs, &request.scratch)?;
+    let documentation = request.documentation.as_deref();
+    let documentation = documentation.map(LoadedDocumentation::load).transpose()?;
     let sboms = request.sboms.as_ref();
     let sboms = sboms.map(|it| SbomMaker::new(it, &request.scratch));
     let sboms = sboms.transpose()?;
@@ -203,6 +208,7 @@ pub(crate) fn load(
     }
     Ok(Loaded {
         programs,
+        documentation,
         sboms,
         ..loaded
     })

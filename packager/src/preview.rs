@@ -177,7 +177,7 @@ fn images(
     images.iter().map(&mut preview).collect()
 }
 
-/// The artifacts of charts and programs.
+/// The artifacts of charts, programs and documentation.
 fn artifacts(loaded: &Loaded) -> Vec<ImagePreview> {
     let charts = loaded.charts.iter();
     let sources = charts.map(|chart| (chart.release.place(), chart.source.to_string()));
@@ -200,7 +200,12 @@ fn artifacts(loaded: &Loaded) -> Vec<ImagePreview> {
             ..artifact(image, source, None)
         }
     });
-    charts.chain(programs).collect()
+    let documentation = loaded.documentation.iter();
+    let documentation = documentation.map(|page| {
+        let artifact_type = archive::DOCUMENTATION_TYPE.to_owned();
+        artifact(page.image(), page.source(), Some(artifact_type))
+    });
+    charts.chain(programs).chain(documentation).collect()
 }
 
 fn artifact(image: Image, source: String, artifact_type: Option<String>) -> ImagePreview {

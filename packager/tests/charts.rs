@@ -155,6 +155,7 @@ spec:
             renderer: ChartRenderer::Helm(Some(helm())),
             keyring: None,
             programs: Vec::new(),
+            documentation: None,
             sboms: None,
             scratch: self.0.path().to_owned(),
         }

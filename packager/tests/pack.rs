@@ -55,6 +55,7 @@ fn request(tree: &Path, output: &Path) -> PackRequest {
         renderer: ChartRenderer::Nothing,
         keyring: None,
         programs: Vec::new(),
+        documentation: None,
         sboms: None,
         scratch: tree.to_owned(),
     }

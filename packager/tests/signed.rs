@@ -119,6 +119,7 @@ spec:
             renderer: ChartRenderer::Helm(Some(helm())),
             keyring: Some(self.path(keyring)),
             programs: Vec::new(),
+            documentation: None,
             sboms: None,
             scratch: self.0.path().to_owned(),
         };

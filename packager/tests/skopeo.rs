@@ -76,6 +76,7 @@ spec:
         renderer: ChartRenderer::Nothing,
         keyring: None,
         programs: Vec::new(),
+        documentation: None,
         sboms: None,
         scratch: directory.to_owned(),
     };

@@ -31,6 +31,9 @@ impl Judge for PackError {
             Self::NoVerifier => no(PROVIDE_HELM),
             Self::NoSyft => no("install syft, or name it with `--syft` or SYFT"),
             Self::Syft(error) | Self::Sbom { source: error, .. } => error.answer(),
+            Self::NoHtml(_) => {
+                no("run `make book` in the source tree, and use `target/solution.html`")
+            }
             Self::NoExecutable(_) => {
                 no("pass the unpacked Linux program as its project publishes it")
             }

@@ -203,3 +203,62 @@ fn the_flag_excludes_another_program_and_needs_a_place_for_charts() {
         assert!(refused.failure(2).contains("unexpected argument"));
     }
 }
+
+/// A page of documentation.
+const PAGE: &str = "<!DOCTYPE html>\n<title>the book</title>\n";
+
+#[test]
+fn the_documentation_is_packed_as_an_ordinary_image_and_extracted() {
+    let desk = desk();
+    desk.write("book.html", PAGE);
+    let with = |more: &[&str]| desk.solution(&[&PACK[..7], more].concat());
+    let packed = with(&["--include-docs=book.html", "--output", "json"]).json();
+    // The other one is the artifact of the chart.
+    assert_eq!(packed["images"], 2, "{packed:#}");
+    let place = concat!("solution-docs:", env!("CARGO_PKG_VERSION"));
+    let report = desk.solution(&["validate", "out.iso", "--key", "publisher.pub"]);
+    assert!(report.success().contains("\nvalid: shop 1.0.0 (2 images"));
+    let inspected = desk
+        .solution(&["inspect", "out.iso", "--output", "json"])
+        .json();
+    assert_eq!(inspected["images"][1]["image"], place, "{inspected:#}");
+    let listed = stages::list(&desk.path("out.iso"));
+    let requires = &listed.statement().predicate.requires;
+    let requires: Vec<&str> = requires.iter().map(Capability::as_str).collect();
+    assert_eq!(requires, ["charts-1.0.0"], "no capability of its own");
+
+    let readme = desk
+        .solution(&["archive", "cat", "out.iso", "README.txt"])
+        .success();
+    let line = readme.lines().find(|line| line.ends_with(" solution.html"));
+    let path = line.unwrap().split_whitespace().nth(1).unwrap();
+    let path = path.strip_prefix("/mnt/").unwrap();
+    let page = desk
+        .solution(&["archive", "cat", "out.iso", path])
+        .success();
+    assert_eq!(page, PAGE);
+}
+
+#[test]
+fn documentation_that_is_missing_or_no_html_is_refused() {
+    let desk = desk();
+    let pack = |docs: &str| {
+        desk.solution(&[
+            "pack",
+            "source",
+            "-o",
+            "out.iso",
+            "--unsigned",
+            "--no-render",
+            docs,
+        ])
+    };
+    let missing = pack("--include-docs").failure(1);
+    let words = "cannot include the documentation: `share/doc/solution/solution.html` not found";
+    assert!(missing.contains(words), "{missing}");
+    assert!(missing.contains("`make book`"), "{missing}");
+    desk.write("page", "the book");
+    let words = "cannot include the documentation: `page` is not an HTML page";
+    let refused = pack("--include-docs=page").failure(1);
+    assert!(refused.contains(words), "{refused}");
+}

@@ -53,10 +53,10 @@ pub use medium::{Blobs, Drive, Medium};
 pub use open::{Opened, Trusted};
 pub use pieces::Pieces;
 pub use program::{
-    Architecture, ELF_HEADER, Program, ProgramError, helm_in_head, includes_helm, program_image,
-    program_image_name, program_name, programs_of,
+    Architecture, DOCUMENTATION_TYPE, ELF_HEADER, Program, ProgramError, documentation_image,
+    helm_in_head, includes_helm, program_image, program_image_name, program_name, programs_of,
 };
-pub use readme::{IncludedProgram, readme};
+pub use readme::{IncludedDocumentation, IncludedProgram, readme};
 pub use sign::{Destination, Signable, SigningSubject, detached_path, read_detached};
 pub use signed_files::{SignedDirectory, SignedFiles, SignedNode};
 pub use unsigned::{ArchiveFile, FileSource, StatementInfo, Unsigned};

@@ -19,6 +19,8 @@ pub const DIFFERENCES: usize = 64;
 pub const ROOTS: u64 = 512 * 1024 * 1024;
 /// Bytes of a program: one and a half times the size of Helm 4. A program is read into memory when an archive is built.
 pub const PROGRAM_SIZE: u64 = 128 * 1024 * 1024;
+/// Bytes of the documentation that `pack` includes: many times the size of the book. It is read into memory.
+pub const DOCUMENTATION_SIZE: u64 = 16 * 1024 * 1024;
 /// The maximum number of programs in an archive: the existing ones, with room for more.
 pub const PROGRAMS: usize = 16;
 /// The maximum number of platforms of a program. Each costs one more document to read.

@@ -1,14 +1,14 @@
-//! Programs for the site. They are packaged as artifacts among the images (docs/reference/format-programs.md): see
-//! [`program_image`] and [`programs_of`]. Older archives that a site keeps can have them as files in the head instead
-//! ([`helm_in_head`]).
+//! Programs for the site and the documentation of `solution`. They are packaged as artifacts among the images
+//! (docs/reference/format-programs.md): see [`program_image`], [`documentation_image`] and [`programs_of`]. Older archives
+//! that a site keeps can have programs as files in the head instead ([`helm_in_head`]).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
 use schemas::{
     ArchivePath, Descriptor, Digest, Document, EMPTY_CONFIG, EMPTY_CONFIG_TYPE, Image,
-    ImageDocument, ImageDocumentError, ImageName, ImagePlace, MediaType, Platform, Statement,
+    ImageDocument, ImageDocumentError, ImageName, ImagePlace, MediaType, Platform, Statement, Tag,
 };
 use serde_json::json;
 
@@ -21,6 +21,12 @@ const PREFIX: &str = "programs/";
 
 /// The artifact type of a program, and the media type of its only layer.
 const PROGRAM: &str = "application/vnd.solutions.program.v1";
+
+/// The name of the image with the documentation of `solution`. For readers, it is an ordinary image.
+const DOCUMENTATION: &str = "solution-docs";
+
+/// The artifact type of the documentation.
+pub const DOCUMENTATION_TYPE: &str = "application/vnd.solutions.documentation.v1";
 
 /// A program for one kind of processor.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,22 +135,71 @@ pub fn program_image(place: ImagePlace, programs: &[Program]) -> Image {
     }
 }
 
+/// Returns the image of the documentation of a version of `solution`: one HTML page. Its blobs are the page and
+/// [`EMPTY_CONFIG`].
+///
+/// # Panics
+///
+/// Never: what is written here can be read.
+#[must_use]
+pub fn documentation_image(version: Tag, digest: Digest, size: u64) -> Image {
+    let name = DOCUMENTATION.parse();
+    let place = ImagePlace {
+        name: name.expect("it is a name"),
+        tag: version,
+    };
+    let page = ArtifactLayer {
+        media_type: "text/html",
+        title: "solution.html",
+        digest,
+        size,
+    };
+    let empty = (digest_of(EMPTY_CONFIG), EMPTY_CONFIG.len() as u64);
+    Image {
+        place,
+        reference: None,
+        root: artifact(DOCUMENTATION_TYPE, &page),
+        children: Vec::new(),
+        blobs: BTreeMap::from([(digest, size), empty]),
+        platforms: BTreeSet::new(),
+    }
+}
+
 fn manifest(title: &str, program: &Program) -> Arc<Document> {
+    let layer = ArtifactLayer {
+        media_type: PROGRAM,
+        title,
+        digest: program.digest,
+        size: program.size,
+    };
+    artifact(PROGRAM, &layer)
+}
+
+/// The only layer of an artifact.
+struct ArtifactLayer<'a> {
+    media_type: &'a str,
+    /// The file name that tools for artifacts use.
+    title: &'a str,
+    digest: Digest,
+    size: u64,
+}
+
+fn artifact(artifact_type: &str, layer: &ArtifactLayer<'_>) -> Arc<Document> {
     document(&json!({
         "schemaVersion": 2,
         "mediaType": MediaType::OciManifest.as_str(),
-        "artifactType": PROGRAM,
+        "artifactType": artifact_type,
         "config": {
             "mediaType": EMPTY_CONFIG_TYPE,
             "digest": digest_of(EMPTY_CONFIG),
             "size": EMPTY_CONFIG.len(),
         },
         "layers": [{
-            "mediaType": PROGRAM,
-            "digest": program.digest,
-            "size": program.size,
+            "mediaType": layer.media_type,
+            "digest": layer.digest,
+            "size": layer.size,
             // Tools that pull artifacts use the title as the file name.
-            "annotations": {"org.opencontainers.image.title": title},
+            "annotations": {"org.opencontainers.image.title": layer.title},
         }],
     }))
 }

@@ -1,5 +1,5 @@
 //! `README.txt`, the instructions for a person who mounts an archive without knowing this project. [`readme`] derives
-//! it from name, version and programs only, so that it is the same in every build of a Solution.
+//! it from name, version, programs and documentation only, so that it is the same in every build of a Solution.
 
 use std::fmt::Write as _;
 
@@ -19,12 +19,26 @@ pub struct IncludedProgram {
     pub digest: Digest,
 }
 
+/// The documentation of `solution` that an archive includes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IncludedDocumentation {
+    /// The place of its image.
+    pub place: ImagePlace,
+    /// SHA-256 of the page.
+    pub digest: Digest,
+}
+
 /// Returns the bytes of `README.txt`. Readers never compare them, so later versions of the tools may change the text.
 #[must_use]
-pub fn readme(id: &SolutionId, programs: &[IncludedProgram]) -> Vec<u8> {
+pub fn readme(
+    id: &SolutionId,
+    programs: &[IncludedProgram],
+    documentation: Option<&IncludedDocumentation>,
+) -> Vec<u8> {
     let (name, version) = (id.name(), id.version());
     let length = PAYLOAD_TYPE.len();
     let programs = taking(programs);
+    let documentation = documentation.map(reading).unwrap_or_default();
     format!(
         r#"{name} {version}
 
@@ -53,7 +67,7 @@ the archive mounted at /mnt, and the publisher's key in publisher.pub
 If there are multiple signatures, use each line instead of the first (`head -n 1`).
 sha256sum does not detect files that are not listed; `solution validate` does.
 `sha256sum payload` prints the archive id, which you can compare with the publisher's.
-{programs}
+{programs}{documentation}
 Contents
   manifest.yaml          name, version and contents of the Solution
   images/NAME/TAG/       each image: skopeo copy dir:/mnt/images/NAME/TAG ...
@@ -67,6 +81,19 @@ Contents
 "#
     )
     .into_bytes()
+}
+
+/// Returns the command that copies the documentation from the mounted archive.
+fn reading(documentation: &IncludedDocumentation) -> String {
+    let IncludedDocumentation { place, digest } = documentation;
+    format!(
+        "
+Documentation of `solution` {}, one HTML page
+    cp /mnt/{} solution.html
+",
+        place.tag,
+        image_blob_path(place, digest)
+    )
 }
 
 /// Returns the commands that copy each program from the mounted archive.
@@ -110,8 +137,9 @@ mod tests {
     #[test]
     fn a_program_is_taken_by_the_lines_that_stand_there() {
         let id = "shop-1.0.0".parse().unwrap();
-        let without = String::from_utf8(readme(&id, &[])).unwrap();
+        let without = String::from_utf8(readme(&id, &[], None)).unwrap();
         assert!(!without.contains("Programs"), "{without}");
+        assert!(!without.contains("Documentation"), "{without}");
         let program = |name: &str, architecture, byte| IncludedProgram {
             place: format!("programs/{name}:v4.3").parse().unwrap(),
             architecture,
@@ -121,7 +149,7 @@ mod tests {
             program("helm", Architecture::Amd64, 0x5a),
             program("solution", Architecture::Arm64, 0x5b),
         ];
-        let text = String::from_utf8(readme(&id, &programs)).unwrap();
+        let text = String::from_utf8(readme(&id, &programs, None)).unwrap();
         let lines = format!(
             "  helm v4.3, for amd64:
     cp /mnt/images/programs/helm/v4.3/{} helm
@@ -137,5 +165,20 @@ Contents",
             "5b".repeat(32)
         );
         assert!(text.contains(&lines), "{text}");
+    }
+
+    #[test]
+    fn the_documentation_is_copied_by_the_line_that_names_it() {
+        let id = "shop-1.0.0".parse().unwrap();
+        let documentation = IncludedDocumentation {
+            place: "solution-docs:1.0.0".parse().unwrap(),
+            digest: Digest::new([0x5a; 32]),
+        };
+        let text = String::from_utf8(readme(&id, &[], Some(&documentation))).unwrap();
+        let line = format!(
+            "    cp /mnt/images/solution-docs/1.0.0/{} solution.html\n\nContents",
+            "5a".repeat(32)
+        );
+        assert!(text.contains(&line), "{text}");
     }
 }

@@ -45,6 +45,7 @@ fn findings(tree: &Path) -> Vec<Finding> {
         renderer: ChartRenderer::Nothing,
         keyring: None,
         programs: Vec::new(),
+        documentation: None,
         sboms: None,
         scratch: tree.to_owned(),
         judging: validator::Judging::default(),

@@ -40,7 +40,7 @@ Examples:
   solution pack shop --check --ignore 'practice.latest=the tag is signed'
   solution pack shop --add-images --check
   solution pack shop --key a.key --keyring charts.gpg --with-referrers
-  solution pack shop --key a.key --include-helm linux-amd64/helm
+  solution pack shop --key a.key --include-helm linux-amd64/helm --include-docs
   solution pack shop --key a.key --registry-mirror docker.io=cache.example/hub")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Arguments {
@@ -81,7 +81,7 @@ pub(crate) struct Arguments {
 
     /// Add the missing images of objects and charts to solution.yaml, and write no archive. With --check, also look
     /// up all images in the registries
-    #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "files", "force", "no_render", "include_helm", "include_tool", "sarif", "junit"])]
+    #[arg(long, conflicts_with_all = ["out", "keys", "unsigned", "files", "force", "no_render", "include_helm", "include_tool", "include_docs", "sarif", "junit"])]
     pub(super) add_images: bool,
 
     /// Show where charts name IMAGE (a reference, a repository, or the end of one) and how it is recognized
@@ -108,6 +108,11 @@ pub(crate) struct Arguments {
     /// Include this `solution` program for sites that do not have it, in the same way as --include-helm
     #[arg(long, value_name = "[VERSION=]FILE")]
     pub(super) include_tool: Vec<VersionedFile>,
+
+    /// Include the documentation of `solution` as one HTML page [default: that of the package]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true)]
+    #[expect(clippy::option_option, reason = "a flag with an optional value")]
+    pub(super) include_docs: Option<Option<PathBuf>>,
 
     /// Include the signatures and other referrers of the images, by cosign and OCI 1.1
     #[arg(long)]

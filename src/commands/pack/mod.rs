@@ -6,6 +6,7 @@ mod compression;
 mod creation;
 mod decisions;
 mod from_source;
+mod included;
 mod input;
 mod preview;
 mod refused;

@@ -5,13 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use archive::Overwrite;
-use packager::{ChartRenderer, PackRequest, ProgramFile, ProgramKind, Signing};
+use packager::{ChartRenderer, PackRequest, Signing};
 use signing::SecretKey;
 use sources::{CacheOptions, ReferrerTreatment, Remote};
 use tempfile::TempDir;
 use validator::Judging;
 
-use super::Arguments;
+use super::{Arguments, included};
 use crate::args::{MirrorArguments, RegistryArguments, choose};
 use crate::failure::{Failure, cannot};
 use crate::{environment, helm, registries};
@@ -89,19 +89,11 @@ pub(super) fn request(
             ChartRenderer::Helm(helm::program(arguments.helm.as_deref())),
         ),
         keyring: arguments.keyring.clone(),
-        programs: programs(arguments),
+        programs: included::programs(arguments),
+        documentation: included::documentation(arguments)?,
         sboms: arguments.sbom.request(),
         scratch: environment::scratch(),
     })
-}
-
-/// The programs to include.
-fn programs(arguments: &Arguments) -> Vec<ProgramFile> {
-    let helm = arguments.include_helm.iter();
-    let helm = helm.map(|it| it.as_included(ProgramKind::Helm));
-    let tool = arguments.include_tool.iter();
-    let tool = tool.map(|it| it.as_included(ProgramKind::Solution));
-    helm.chain(tool).collect()
 }
 
 /// How what is not on the disk is reached.

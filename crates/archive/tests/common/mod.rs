@@ -161,7 +161,7 @@ pub(crate) fn files(directory: &Path) -> Vec<ArchiveFile> {
     };
     let own = [
         (MANIFEST, b"kind: Solution\n".to_vec()),
-        (README, readme(&id(), &[])),
+        (README, readme(&id(), &[], None)),
         (ROLE, b"kind: Role\n".to_vec()),
         (
             crd_path("example").unwrap().as_str(),
