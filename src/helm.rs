@@ -1,5 +1,6 @@
 //! Where the `helm` program is, and what it is given.
 
+use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock};
@@ -32,7 +33,7 @@ fn packaged(solution: &Path) -> Option<PathBuf> {
     let owner = solution.metadata().ok()?.uid();
     let mut places = environment::installed(solution, PACKAGED).into_iter();
     places.find(|file| {
-        let found = file.symlink_metadata().ok().filter(|facts| facts.is_file());
+        let found = file.symlink_metadata().ok().filter(Metadata::is_file);
         found.is_some_and(|facts| {
             ownership::exposure(facts.uid(), facts.mode(), &[0, owner]).is_none()
         })
