@@ -392,7 +392,7 @@ pub(crate) struct TrustArguments {
     pub(crate) keys: Vec<std::path::PathBuf>,
 
     /// The number of keys that must have signed
-    #[arg(long, value_name = "N", requires = "keys")]
+    #[arg(long, value_name = "N")]
     pub(crate) threshold: Option<std::num::NonZeroUsize>,
 }
 

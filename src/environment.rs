@@ -85,6 +85,11 @@ pub(crate) fn chosen(flag: Option<&Path>, variable: &str, name: &str) -> Option<
     flag.or_else(|| path(variable)).or_else(|| program(name))
 }
 
+/// The arguments that this program was started with.
+pub(crate) fn arguments() -> impl Iterator<Item = OsString> {
+    std::env::args_os().skip(1)
+}
+
 /// This program, to be started by another one.
 pub(crate) fn own_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("/proc/self/exe"))

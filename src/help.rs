@@ -18,7 +18,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Site",
-        &["site", "trust", "environment", "registry", "crds", "fleet"],
+        &["setup", "site", "trust", "environment", "registry", "fleet"],
     ),
 ];
 

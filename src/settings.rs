@@ -9,12 +9,15 @@ use clap::Command;
 use schemas::nearest;
 use serde::Deserialize;
 
+use crate::trust::Scope;
 use crate::{environment, own};
 
 /// The configuration file of this machine.
 const SYSTEM: &str = "/etc/solution/config.yaml";
 /// Bytes of a configuration file.
 const SIZE: u64 = 64 * 1024;
+/// The setting for the login that nodes pull with.
+const PULL_LOGIN: &str = "pullLogin";
 /// Letters that a mistyped name of a setting may differ in.
 const TYPING_ERRORS: usize = 3;
 
@@ -25,6 +28,8 @@ enum Commands {
     Only(&'static [&'static str]),
     /// All that have the flag but these, each with the commands below it.
     Except(&'static [&'static str]),
+    /// These, which read the value themselves: the environment's own choice has precedence.
+    Offered(&'static [&'static str]),
 }
 
 /// A flag that can be set once.
@@ -46,13 +51,19 @@ pub(crate) const SETTINGS: &[Setting] = &[
         variable: "SOLUTION_REGISTRY",
         argument: "registry",
         // Elsewhere, the flag decides whether the cluster's record is read.
-        commands: Commands::Only(&["import", "registry push", "registry check"]),
+        commands: Commands::Only(&["import", "registry push", "registry check", "setup"]),
     },
     Setting {
         name: "pullRegistry",
         variable: "SOLUTION_PULL_REGISTRY",
         argument: "pull_registry",
-        commands: Commands::Only(&["import", "registry push"]),
+        commands: Commands::Only(&["import", "registry push", "setup"]),
+    },
+    Setting {
+        name: PULL_LOGIN,
+        variable: "SOLUTION_PULL_LOGIN",
+        argument: "pull_login",
+        commands: Commands::Offered(&["import", "deploy"]),
     },
     Setting {
         name: "caFile",
@@ -83,6 +94,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
             "diff",
             "render",
             "rollback",
+            "setup",
             "support-bundle",
             "undeploy",
         ]),
@@ -116,7 +128,7 @@ impl Setting {
         };
         self.argument == argument
             && match self.commands {
-                Commands::Only(list) => is_in(list),
+                Commands::Only(list) | Commands::Offered(list) => is_in(list),
                 Commands::Except(list) => !is_in(list),
             }
     }
@@ -140,12 +152,69 @@ pub(crate) struct Settings {
 }
 
 /// A value in a file: one, or a list for a flag that may be repeated.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, PartialEq, Deserialize)]
 #[serde(untagged)]
 enum FileValue {
     Text(String),
     Number(u64),
     List(Vec<String>),
+}
+
+/// The configuration file of the machine or of the user; none for a user without a home directory.
+pub(crate) fn file(scope: Scope) -> Option<PathBuf> {
+    match scope {
+        Scope::System => Some(PathBuf::from(SYSTEM)),
+        Scope::User => environment::config().map(|folder| folder.join("config.yaml")),
+    }
+}
+
+/// Reads the text of a configuration file; a file that does not exist is empty.
+pub(crate) fn text(path: &Path) -> anyhow::Result<String> {
+    if !path.try_exists().unwrap_or(true) {
+        return Ok(String::new());
+    }
+    String::from_utf8(own::read(path, SIZE)?)
+        .with_context(|| format!("cannot use the configuration `{}`", path.display()))
+}
+
+/// Returns the text of a configuration file with other values, or without those that are none. Other lines are kept.
+pub(crate) fn edit(text: &str, values: &[(&str, Option<&str>)]) -> anyhow::Result<String> {
+    let mut expected = parse(text)?;
+    let mut edited = String::new();
+    let mut is_dropped = false;
+    for line in text.lines() {
+        // A value can continue in lines that are indented, and a list in lines with a dash.
+        if !line.starts_with([' ', '\t', '-', '#']) {
+            let name = line.split(':').next().unwrap_or_default().trim();
+            is_dropped = values.iter().any(|(changed, _)| *changed == name);
+        }
+        if !is_dropped || line.starts_with('#') {
+            edited.push_str(line);
+            edited.push('\n');
+        }
+    }
+    for (name, value) in values {
+        expected.remove(*name);
+        if let Some(value) = value {
+            expected.insert((*name).to_owned(), FileValue::Text((*value).to_owned()));
+            // The strings of JSON are strings of YAML.
+            edited += &format!("{name}: {}\n", serde_json::to_string(value)?);
+        }
+    }
+    // Only a file with one setting in each line can be edited.
+    if parse(&edited).ok() != Some(expected) {
+        bail!("the file does not have one setting per line");
+    }
+    Ok(edited)
+}
+
+/// The values of a configuration file; an empty one has none.
+fn parse(text: &str) -> anyhow::Result<BTreeMap<String, FileValue>> {
+    let is_empty = |line: &str| line.trim().is_empty() || line.starts_with('#');
+    if text.lines().all(is_empty) {
+        return Ok(BTreeMap::new());
+    }
+    Ok(schemas::yaml::from_slice(text.as_bytes())?)
 }
 
 impl Settings {
@@ -156,14 +225,13 @@ impl Settings {
     /// Fails if a file cannot be read, has an unknown setting, or could have been written by another user.
     pub(crate) fn read() -> anyhow::Result<Self> {
         let mut settings = Self::default();
-        let user = environment::config().map(|folder| folder.join("config.yaml"));
         // The first one that has a value wins.
         for setting in SETTINGS {
             if let Some(value) = environment::variable(setting.variable) {
                 settings.set(setting, vec![value], Source::Variable);
             }
         }
-        for path in user.into_iter().chain([PathBuf::from(SYSTEM)]) {
+        for path in [Scope::User, Scope::System].into_iter().filter_map(file) {
             let exists = path.try_exists().unwrap_or(true);
             if exists {
                 settings.read_file(&path)?;
@@ -175,8 +243,7 @@ impl Settings {
 
     fn read_file(&mut self, path: &Path) -> anyhow::Result<()> {
         let shown = path.display();
-        let bytes = own::read(path, SIZE)?;
-        let values: BTreeMap<String, FileValue> = schemas::yaml::from_slice(&bytes)
+        let values = parse(&text(path)?)
             .with_context(|| format!("cannot use the configuration `{shown}`"))?;
         for (name, value) in values {
             let Some(setting) = SETTINGS.iter().find(|setting| setting.name == name) else {
@@ -210,6 +277,12 @@ impl Settings {
         self.values.get(name)
     }
 
+    /// Returns the login file for nodes.
+    pub(crate) fn pull_login(&self) -> Option<PathBuf> {
+        let (values, _) = self.value(PULL_LOGIN)?;
+        values.first().map(PathBuf::from)
+    }
+
     /// The command line in which flags have these values if they are not given.
     pub(crate) fn apply(&self, program: Command) -> Command {
         program.mut_subcommands(|command| {
@@ -221,7 +294,9 @@ impl Settings {
     fn apply_to(&self, command: Command, path: &str) -> Command {
         let command = command.mut_args(|argument| {
             let id = argument.get_id().as_str();
-            let setting = SETTINGS.iter().find(|setting| setting.is_for(path, id));
+            let mut settings = SETTINGS.iter();
+            let setting = settings.find(|setting| setting.is_for(path, id));
+            let setting = setting.filter(|it| !matches!(it.commands, Commands::Offered(_)));
             match setting.and_then(|setting| self.value(setting.name)) {
                 // Defaults of clap live as long as the program.
                 Some((values, _)) => {
@@ -242,4 +317,37 @@ impl Settings {
 pub(crate) fn is_independent(typed: &[OsString]) -> bool {
     let mut words = typed.iter().skip(1);
     words.any(|word| word == "--help" || word == "-h" || word == "--version" || word == "help")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_edited_setting_by_setting_and_the_rest_stays() {
+        let text = "# mine\nregistry: a.test\nkey:\n  - a.pub\n- b.pub\n# theirs\ntimeout: 60\n";
+        let values = [
+            ("registry", Some("b.test")),
+            ("caFile", Some("/ca \"1\".pem")),
+        ];
+        let text = text.replace("- b.pub\n", "");
+        let expected = "# mine\nkey:\n  - a.pub\n# theirs\ntimeout: 60\nregistry: \"b.test\"\ncaFile: \"/ca \\\"1\\\".pem\"\n";
+        assert_eq!(edit(&text, &values).unwrap(), expected);
+        let without = edit(&text, &[("key", None)]).unwrap();
+        assert_eq!(without, "# mine\nregistry: a.test\n# theirs\ntimeout: 60\n");
+        assert_eq!(
+            edit("", &[("registry", Some("a"))]).unwrap(),
+            "registry: \"a\"\n"
+        );
+    }
+
+    #[test]
+    fn a_file_that_has_another_form_is_not_edited() {
+        for text in [
+            "{registry: a.test}\n",
+            "{registry: a.test,\n  timeout: 60}\n",
+        ] {
+            edit(text, &[("registry", Some("b.test"))]).unwrap_err();
+        }
+    }
 }

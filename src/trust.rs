@@ -36,7 +36,7 @@ pub(crate) enum Scope {
 }
 
 /// A policy and the file that it stands in.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Stored {
     pub(crate) path: PathBuf,
     pub(crate) document: TrustPolicy,

@@ -5,7 +5,7 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use super::{
     apply, at_registry, checksums, config, crds, delete, deploy, diff, environment, explain, fleet,
     history, import, init, inspect, keygen, look, pack, postrender, program, receipt, render,
-    rollback, sign, site, status, support_bundle, trust, undeploy, unimport, validate,
+    rollback, setup, sign, site, status, support_bundle, trust, undeploy, unimport, validate,
 };
 use crate::args::{Format, choose};
 use crate::help;
@@ -76,6 +76,7 @@ pub(crate) enum Command {
     Rollback(Box<rollback::Arguments>),
     Undeploy(undeploy::Arguments),
     Delete(delete::Arguments),
+    Setup(Box<setup::Arguments>),
     #[command(subcommand)]
     Site(site::Command),
     #[command(subcommand)]

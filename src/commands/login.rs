@@ -76,7 +76,11 @@ pub(crate) fn run(arguments: &Arguments, output: Output) -> Result<Outcome, Fail
         Some(username) => username.clone(),
         None => ask_username(registry)?,
     };
-    let password = password(arguments)?;
+    let password = if arguments.password_stdin {
+        password(&from_stdin()?)?
+    } else {
+        ask_password(registry)?
+    };
     let client = client(arguments, &username, &password)?;
     let checked = cluster::block_on(async {
         client.ping().await?;
@@ -137,16 +141,16 @@ fn ask_username(registry: &RegistryAddress) -> Result<Username, Failure> {
     text.parse().map_err(Failure::no)
 }
 
-fn password(arguments: &Arguments) -> Result<Secret, Failure> {
-    let bytes = if arguments.password_stdin {
-        from_stdin()?
-    } else {
-        let question = format!("Password for {}: ", arguments.registry);
-        let line = terminal::ask(&question, Echo::Hidden, limits::PASSWORD)?;
-        line.ok_or_else(no_terminal)?
-    };
+/// Asks for a password, which is not shown.
+pub(super) fn ask_password(registry: &RegistryAddress) -> Result<Secret, Failure> {
+    let question = format!("Password for {registry}: ");
+    let line = terminal::ask(&question, Echo::Hidden, limits::PASSWORD)?;
+    password(&line.ok_or_else(no_terminal)?)
+}
+
+fn password(bytes: &[u8]) -> Result<Secret, Failure> {
     let most = limits::PASSWORD;
-    match str::from_utf8(&bytes) {
+    match str::from_utf8(bytes) {
         Ok(text) if (1..=most).contains(&text.len()) => Ok(Secret::new(text.to_owned())),
         _ => Err(Failure::no(anyhow!(
             "a password must have 1 to {most} bytes of text"

@@ -52,6 +52,7 @@ mod render;
 mod results;
 mod rollback;
 mod serve;
+mod setup;
 mod sign;
 mod site;
 mod status;
@@ -103,7 +104,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Archive(command) => look::run(&command, output),
         Command::Config(command) => config::run(&command, output),
         Command::Crds(command) => crds::run(command, output),
-        Command::Import(arguments) => import::run(&arguments, output),
+        Command::Import(arguments) => setup::offer::offer(import::run(&arguments, output), output),
         Command::Apply(arguments) => apply::run(&arguments, output),
         Command::Explain(arguments) => explain::run(&arguments, output),
         Command::Deploy(arguments) => deploy::run(&arguments, output),
@@ -120,6 +121,7 @@ pub(crate) fn run(cli: Cli) -> Result<Outcome, Failure> {
         Command::Undeploy(arguments) => arguments.run(output),
         Command::Delete(arguments) => delete::run(&arguments, output),
         Command::Environment(command) => environment::run(command, output),
+        Command::Setup(arguments) => setup::run(*arguments, output),
         Command::Site(command) => site::run(command, output),
         Command::Fleet(command) => fleet::run(&command, output),
         Command::Program(command) => program::run(&command, output),

@@ -9,10 +9,14 @@ use crate::render;
 /// Bytes of an answer that are read.
 const ANSWER: u64 = 16;
 
+/// Returns whether a person reads what is shown and can answer.
+pub(super) fn can_ask(output: Output) -> bool {
+    output == Output::Human && std::io::stdin().is_terminal() && render::is_terminal()
+}
+
 /// Whether whoever reads what is shown says yes to it.
 pub(super) async fn agreed(question: &str, output: Output) -> Result<bool, Failure> {
-    let answered = std::io::stdin().is_terminal() && render::is_terminal();
-    if output != Output::Human || !answered {
+    if !can_ask(output) {
         return Ok(false);
     }
     render::note!("{question} Type `yes` to continue:");

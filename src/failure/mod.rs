@@ -39,7 +39,7 @@ pub(crate) use self::fleets::{fleet_fix, hub, identity, member, not_for_others, 
 pub(crate) use self::keys::key;
 pub(crate) use self::logins::logins;
 pub(crate) use self::plans::{approvers, no_plan, not_approved, replan, replan_fleet};
-pub(crate) use self::trust::{nobody_trusted, policies, together, without_key};
+pub(crate) use self::trust::{no_keys, nobody_trusted, policies, together, without_key};
 use crate::args::Output;
 use crate::{hints, render};
 
@@ -105,6 +105,8 @@ struct Attached {
     files: Vec<NodeFile>,
     /// What was found in the way as well.
     also: Vec<Obstacle>,
+    /// Whether `solution setup` asks for what is missing.
+    is_for_setup: bool,
 }
 
 /// The state of an incomplete push.
@@ -304,6 +306,29 @@ impl Failure {
         self
     }
 
+    /// Notes that `solution setup` asks for what is missing.
+    pub(crate) fn for_setup(mut self) -> Self {
+        self.attached.is_for_setup = true;
+        self
+    }
+
+    /// Returns whether `solution setup` asks for what is missing: a setting, a login, or the registry's authority.
+    pub(crate) fn is_for_setup(&self) -> bool {
+        self.attached.is_for_setup || self.is_login() || self.is_untrusted()
+    }
+
+    /// Returns whether a registry requires a login, or refused it.
+    pub(crate) fn is_login(&self) -> bool {
+        let mut causes = self.error.chain().filter_map(registry_error);
+        causes.any(::registry::Error::is_login)
+    }
+
+    /// Returns whether the certificate of a registry is not trusted.
+    pub(crate) fn is_untrusted(&self) -> bool {
+        let mut causes = self.error.chain().filter_map(registry_error);
+        causes.any(|error| matches!(error, ::registry::Error::Untrusted { .. }))
+    }
+
     /// Adds what somebody else had to say in several lines.
     pub(crate) fn quote(mut self, what: &'static str, text: impl Into<String>) -> Self {
         let text = text.into();
@@ -391,6 +416,24 @@ impl Failure {
     /// The exit code.
     pub(crate) fn outcome(&self) -> Outcome {
         self.outcome
+    }
+}
+
+/// The error of a registry that an error is, whichever library says so.
+fn registry_error<'a>(
+    error: &'a (dyn std::error::Error + 'static),
+) -> Option<&'a ::registry::Error> {
+    let of_shelf = |error: &'a shelf::Error| match error {
+        shelf::Error::Registry(error) => Some(error),
+        _ => None,
+    };
+    match error.downcast_ref() {
+        Some(importer::Error::Registry(error)) => Some(error),
+        Some(importer::Error::Shelf(error)) => of_shelf(error),
+        _ => {
+            let of_shelf = error.downcast_ref().and_then(of_shelf);
+            of_shelf.or_else(|| error.downcast_ref())
+        }
     }
 }
 

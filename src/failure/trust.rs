@@ -42,7 +42,14 @@ impl Judge for PolicyError {
 /// Nobody's signature can be trusted, where no key is given and no policy stands.
 pub(crate) fn nobody_trusted() -> Failure {
     Failure::usage("cannot verify signatures: no public key is given, and this machine trusts none")
+        .for_setup()
         .hint("pass the publisher's key with `--key`, or trust it with `solution trust add`; to check everything else, use `validate --skip-signature`")
+}
+
+/// A number of keys is given, and no keys.
+pub(crate) fn no_keys() -> Failure {
+    Failure::usage("cannot use `--threshold`: no public key is given or configured")
+        .hint("pass the keys with `--key`; a policy in `solution trust list` has its own threshold")
 }
 
 /// A folder of policies cannot be read, or is not to be believed.

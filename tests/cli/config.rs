@@ -85,3 +85,40 @@ fn a_configuration_with_a_mistake_ends_every_command_but_help() {
     let refused = run(&desk, &["config", "view"], &[]).failure(2);
     assert!(refused.contains("config.yaml"), "{refused}");
 }
+
+#[test]
+fn a_threshold_is_for_the_keys_of_the_configuration_too() {
+    let desk = Desk::with_archive();
+    desk.solution(&["keygen", "other"]).success();
+    let validate = ["validate", "example.iso", "--threshold", "1"];
+    let refused = run(&desk, &validate, &[]).failure(2);
+    assert!(refused.contains("cannot use `--threshold`"), "{refused}");
+    configure(&desk, "key: [publisher.pub, other.pub]\n");
+    run(&desk, &validate, &[]).success();
+    let two = ["validate", "example.iso", "--threshold", "2"];
+    run(&desk, &two, &[]).failure(1);
+}
+
+#[test]
+fn without_a_terminal_setup_names_the_files_and_an_import_names_setup() {
+    let desk = Desk::with_archive();
+    let file = desk.path(".config/solution/config.yaml");
+    let refused = run(&desk, &["setup"], &[]).failure(2);
+    for words in [
+        "there is no terminal",
+        file.to_str().unwrap(),
+        "`solution registry login`",
+        "`solution trust add`",
+    ] {
+        assert!(refused.contains(words), "{words}: {refused}");
+    }
+    let refused = run(&desk, &["import", "example.iso", "-e", "demo"], &[]).failure(2);
+    assert!(refused.contains("with `solution setup`"), "{refused}");
+    // A check of nothing says what is missing.
+    let checked = run(&desk, &["setup", "--check"], &[]);
+    assert_eq!(checked.code, 1, "{checked:?}");
+    assert!(
+        checked.stdout.contains("no registry is configured"),
+        "{checked:?}"
+    );
+}

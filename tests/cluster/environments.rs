@@ -1,9 +1,12 @@
 //! Environments as an administrator means them: no new one by a slip of the hand, nothing gone that is still used, and
 //! what stands stays until he says otherwise.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::site::{Site, difference, eventually, has_row, variable};
+use crate::terminal::Terminal;
 
 #[test]
 fn a_mistyped_name_makes_no_environment() {
@@ -30,6 +33,82 @@ fn a_mistyped_name_makes_no_environment() {
         "{plan}"
     );
     assert_eq!(site.snapshot(), before);
+}
+
+/// The login for nodes, as an administrator types it.
+fn typed_login() -> (String, String) {
+    let login = std::fs::read(variable("SOLUTION_TEST_PULL_SECRET")).unwrap();
+    let login: Value = serde_json::from_slice(&login).unwrap();
+    let auths = login["auths"].as_object().unwrap();
+    let auth = auths.values().next().unwrap()["auth"].as_str().unwrap();
+    let pair = String::from_utf8(STANDARD.decode(auth).unwrap()).unwrap();
+    let (user, password) = pair.split_once(':').unwrap();
+    (format!("{user}\n"), format!("{password}\n"))
+}
+
+#[test]
+fn an_import_offers_to_set_up_what_is_missing_and_then_needs_no_flag() {
+    let site = Site::new("configured");
+    let login = "REGISTRY_AUTH_FILE";
+    let variables = [
+        ("KUBECONFIG", site.kubeconfig().to_owned()),
+        (login, variable(login)),
+    ];
+    let line = |typed: String| typed + "\n";
+    let (user, password) = typed_login();
+    let import = "solution import 1.0.0.iso -e configured";
+    Terminal::run(&site.desk, import, &variables)
+        .at("Run `solution setup` now? [Y/n] ", "\n")
+        .at("Kubeconfig context [current]: ", "\n")
+        .at(
+            "Registry to push images to (HOST[/PREFIX]): ",
+            &line(site.registry()),
+        )
+        .at(
+            "Certificate authority",
+            &line(variable("SOLUTION_TEST_REGISTRY_CA")),
+        )
+        .at("[the same]: ", &line(site.pull_registry()))
+        .at("that may only pull, for nodes: ", &user)
+        .at("Password for ", &password)
+        .at("Public key of a publisher to trust", "publisher.pub\n")
+        .at("Is it the same? [y/N] ", "y\n")
+        .at("[*]: ", "\n")
+        .at("Name of the policy [publisher]: ", "\n")
+        .at("Another public key: ", "\n")
+        .at("Environment that commands use by default: ", "\n")
+        .at("Write this? [Y/n] ", "\n")
+        .at(
+            "environment `configured` does not exist; create it?",
+            "yes\n",
+        )
+        .ended(0);
+    let secrets = "{.imagePullSecrets[*].name}";
+    let account = site.field("configured", "serviceaccount/example-operator", secrets);
+    assert_eq!(account, "example-registry-login");
+
+    // All parts pass, and a plan in a file has no login.
+    site.solution(&["setup", "--check"]).success();
+    let pull_secret = |more: &[&str]| {
+        let import = ["import", "1.1.0.iso", "--output", "json", "-e"];
+        let plan = site.solution(&[&import[..], more].concat()).json();
+        let mut defaults = plan["defaults"].as_array().unwrap().iter();
+        let found = defaults.find(|found| found["flag"] == "--pull-secret");
+        let found = found.unwrap_or_else(|| panic!("{plan}"));
+        [&found["value"], &found["why"]].map(|text| text.as_str().unwrap().to_owned())
+    };
+    let planned = pull_secret(&["configured", "--plan-out", "plan.json"]);
+    assert_eq!(planned, ["example-registry-login", "unchanged"]);
+    let planned = pull_secret(&["other", "--create-environment", "--dry-run"]);
+    let configured = ["example-registry-login", "from the configured pull login"];
+    assert_eq!(planned, configured);
+    // The choice of the site has precedence.
+    let kind = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Site\n";
+    let text = format!("{kind}spec: {{pullSecret: login}}\n");
+    site.desk.write("site.yaml", text);
+    site.solution(&["site", "set", "site.yaml"]).success();
+    let planned = pull_secret(&["configured", "--dry-run"]);
+    assert_eq!(planned[0], "login");
 }
 
 #[test]

@@ -14,6 +14,7 @@ mod server;
 
 mod certificates;
 mod charts;
+mod configured;
 mod ecr;
 mod engine;
 mod exports;

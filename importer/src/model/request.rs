@@ -171,6 +171,10 @@ pub enum PullLogin {
     /// A Secret that is made of this login, which is written nowhere else.
     #[serde(skip)]
     Made(Login),
+    /// The same of the login that this machine has for all environments. The Secret that the site configuration or the
+    /// running version names has precedence.
+    #[serde(skip)]
+    Offered(Login),
 }
 
 /// A user's name and password at a registry.

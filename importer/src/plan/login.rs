@@ -8,7 +8,7 @@ use schemas::{KubernetesName, Namespace, SolutionName};
 use serde_json::{Value, json};
 
 use crate::model::namespace_record::NamespaceRecord;
-use crate::model::request::Login;
+use crate::model::request::{Asked, Login, PullLogin, Target};
 
 /// The name of the Secret that is made for a Solution.
 ///
@@ -19,6 +19,27 @@ pub(crate) fn secret_name(solution: &SolutionName) -> KubernetesName {
     format!("{solution}-registry-login")
         .parse()
         .expect("the name of a Secret")
+}
+
+/// Returns the login that the Secret of the asked Solution is made of, if `pull_secret` is that one.
+pub(crate) fn made<'a>(
+    asked: &Asked<'_>,
+    target: &'a Target,
+    pull_secret: Option<&KubernetesName>,
+) -> Option<&'a Login> {
+    match &target.pull_login {
+        PullLogin::Made(login) => Some(login),
+        PullLogin::Offered(login) => {
+            let is_used = pull_secret == Some(&secret_name(asked.id.name()));
+            (is_used && is_offered(asked, login)).then_some(login)
+        }
+        PullLogin::Keep | PullLogin::None | PullLogin::Secret(_) => None,
+    }
+}
+
+/// Returns whether a login that is offered for all environments is for the registry that nodes pull from.
+pub(crate) fn is_offered(asked: &Asked<'_>, login: &Login) -> bool {
+    login.host == asked.record.pull_host()
 }
 
 /// Makes a pod log in with this Secret, beside those that it names itself.

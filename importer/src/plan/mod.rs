@@ -329,7 +329,7 @@ impl<'a> Plan<'a> {
         let scratch = request.scratch.as_path();
         self.summary.migrations =
             migration::planned(crds, id, client, cluster, scratch, state).await?;
-        self.summary.defaults = defaults(request, &decision, &self.summary.pull_registry);
+        self.summary.defaults = defaults(&self.asked, &decision, &self.summary.pull_registry);
         self.summary.target = deployment.map(|it| planned_target(it, proof.as_ref()));
         if let (Some(target), Some(deployment)) = (&mut self.summary.target, deployment) {
             target.later_pods = later_pods(deployment, accepted, record.pull_host())?;
@@ -598,7 +598,8 @@ fn pulled_before(
 const FROM_SITE: &str = "the site's file";
 
 /// Returns the values that nobody typed, and the source of each.
-fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<PlannedDefault> {
+fn defaults(asked: &Asked<'_>, decision: &Decision, pull_registry: &str) -> Vec<PlannedDefault> {
+    let request = &asked.request;
     let mut choices = Vec::new();
     let mut add = |what, value, why| {
         let why = Cow::Borrowed(why);
@@ -622,8 +623,13 @@ fn defaults(request: &Request, decision: &Decision, pull_registry: &str) -> Vec<
             let why = "the namespace of the environment";
             add(LeftOpen::Namespace, deployment.namespace().to_string(), why);
         }
-        if target.pull_login == PullLogin::Keep {
-            let (secret, why) = match &deployment.deployed.pull_secret {
+        if let PullLogin::Keep | PullLogin::Offered(_) = &target.pull_login {
+            let deployed = &deployment.deployed;
+            let made = login::made(asked, target, deployed.pull_secret.as_ref());
+            let (secret, why) = match &deployed.pull_secret {
+                Some(secret) if made.is_some() => {
+                    (secret.as_str(), "from the configured pull login")
+                }
                 Some(secret) if deployment.site.pull_secret() == Some(secret) => {
                     (secret.as_str(), FROM_SITE)
                 }

@@ -14,7 +14,7 @@ use crate::model::labelled::service_monitor;
 use crate::model::obstacle::{Above, Obstacle, Unfit};
 use crate::model::own::OwnRecord;
 use crate::model::record;
-use crate::model::request::{Asked, PullLogin};
+use crate::model::request::Asked;
 use crate::model::site::SitePatch;
 use crate::plan::carrying::{Carrying, Planned, PodsElsewhere, installed};
 use crate::plan::choices;
@@ -289,10 +289,11 @@ impl Planner<'_> {
             parameters: &setting.parameters,
             site: &setting.site,
             patches,
-            made: match &self.target.pull_login {
-                PullLogin::Made(made) => Some(made),
-                PullLogin::Keep | PullLogin::None | PullLogin::Secret(_) => None,
-            },
+            made: login::made(
+                self.asked,
+                self.target,
+                setting.deployed.pull_secret.as_ref(),
+            ),
             pods_of_charts: PodsElsewhere::new(),
         }
     }
@@ -303,10 +304,10 @@ impl Planner<'_> {
         let place = &setting.place;
         let choices = setting.site.reaching(id.name(), PartName::Operator);
         let mut objects = Vec::new();
-        if let PullLogin::Made(made) = &self.target.pull_login {
+        let pull_secret = setting.deployed.pull_secret.as_ref();
+        if let Some(made) = login::made(self.asked, self.target, pull_secret) {
             objects.push(login::secret(id.name(), place, made));
         }
-        let pull_secret = setting.deployed.pull_secret.as_ref();
         let pull_secret = pull_secret.map(KubernetesName::as_str);
         let live = DefaultAccount::read(self.cluster, &place.namespace).await?;
         let account = live.clone().deployed(id.name(), pull_secret, place);

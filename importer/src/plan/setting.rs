@@ -262,7 +262,8 @@ impl Planner<'_> {
         setting: &Setting,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        if let PullLogin::Made(made) = &self.target.pull_login {
+        let pull_secret = setting.deployed.pull_secret.as_ref();
+        if let Some(made) = login::made(self.asked, self.target, pull_secret) {
             // A login is for one registry.
             let (host, pull_host) = (&made.host, self.asked.record.pull_host());
             if host != pull_host {
@@ -271,7 +272,7 @@ impl Planner<'_> {
                     pull_host: pull_host.to_owned(),
                 });
             }
-        } else if let Some(secret) = &setting.deployed.pull_secret {
+        } else if let Some(secret) = pull_secret {
             self.check_pull_secret(setting, secret, obstacles).await?;
         }
         Ok(())
@@ -323,8 +324,13 @@ impl Planner<'_> {
     /// there.
     fn pull_secret(&self, site: &HeldSite, standing: Option<&Deployed>) -> Option<KubernetesName> {
         let running = || standing.and_then(|standing| standing.pull_secret.clone());
+        let kept = || site.pull_secret().cloned().or_else(running);
         match &self.target.pull_login {
-            PullLogin::Keep => site.pull_secret().cloned().or_else(running),
+            PullLogin::Keep => kept(),
+            PullLogin::Offered(login) => kept().or_else(|| {
+                let is_offered = login::is_offered(self.asked, login);
+                is_offered.then(|| login::secret_name(self.asked.id.name()))
+            }),
             PullLogin::None => None,
             PullLogin::Secret(name) => Some(name.clone()),
             PullLogin::Made(_) => Some(login::secret_name(self.asked.id.name())),

@@ -3,8 +3,9 @@
 mod apply;
 mod arguments;
 mod consent;
+mod creation;
 mod display;
-mod login;
+pub(super) mod login;
 mod nodes;
 mod one_of_several;
 pub(super) mod plan;
@@ -111,10 +112,15 @@ pub(crate) async fn carry_out(
         missing_rights,
     } = choices;
     let verb = request.verb;
+    login::leave_out(&mut request, then, output);
     let mut display = PlanDisplay::default();
     loop {
         // What a plan is made and applied with is far larger than the plan itself.
         let mut plan = Box::pin(made(archive, reached, &request)).await?;
+        if creation::ask(&plan, &mut request, then, output).await? {
+            plan.give_up(client).await;
+            continue;
+        }
         let is_idle = plan.is_done();
         if output == Output::Human {
             display.show(&plan, &request, then, shown);

@@ -179,6 +179,7 @@ pub(crate) fn allow(
 
 fn no_registry() -> Failure {
     Failure::usage("no registry is set, neither with `--registry` nor in the site configuration")
+        .for_setup()
         .hint("set one with `--registry HOST[/PREFIX]`, or for the whole cluster with `solution site set`")
 }
 

@@ -7,8 +7,8 @@ use super::answers::{Results, said};
 use crate::commands::look::{compare, extract, ls, mount};
 use crate::commands::program::schema;
 use crate::commands::{
-    Files, checksums, config, diff, explain, init, inspect, keygen, pack, sign, trust, validate,
-    values,
+    Files, checksums, config, diff, explain, init, inspect, keygen, pack, setup, sign, trust,
+    validate, values,
 };
 
 /// Those about archives, keys and trust, and the program itself.
@@ -20,6 +20,8 @@ pub(super) fn add(all: &mut Results, report: &Value) {
     all.verb("cat", &[]);
     let settings = &all.own::<config::ShownSettings>();
     all.verb("config-view", &[settings]);
+    let checked = &all.own::<setup::check::CheckedSetup>();
+    all.verb("setup", &[checked]);
     let explanation = &all.own::<explain::Explanation>();
     all.verb("explain", &[explanation]);
     let schemas = &all.own::<schema::Schemas>();

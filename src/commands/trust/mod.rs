@@ -1,6 +1,6 @@
 //! `solution trust`: whose signatures count on this machine, for which Solutions.
 
-mod add;
+pub(super) mod add;
 pub(super) mod remove;
 
 use std::path::Path;

@@ -19,6 +19,9 @@ pub(crate) fn whose(
     output: Output,
 ) -> Result<(Signatures, Vec<Folder>), Failure> {
     let (trust, folders) = if arguments.keys.is_empty() {
+        if arguments.threshold.is_some() {
+            return Err(failure::no_keys());
+        }
         let (policies, folders) = trust::policies()?;
         let any = !policies.is_empty();
         (any.then_some(TrustedKeys::Policies(policies)), folders)

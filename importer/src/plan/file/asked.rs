@@ -69,7 +69,7 @@ impl FiledRequest {
     /// A request as it lies in a file; one with a password does not.
     pub(super) fn of(request: &Request) -> Result<Self, Error> {
         if let Goal::Deployed(target) = &request.goal
-            && let PullLogin::Made(_) = target.pull_login
+            && let PullLogin::Made(_) | PullLogin::Offered(_) = target.pull_login
         {
             return Err(Error::Password);
         }
