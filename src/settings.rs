@@ -198,7 +198,8 @@ pub(crate) fn edit(text: &str, values: &[(&str, Option<&str>)]) -> anyhow::Resul
         if let Some(value) = value {
             expected.insert((*name).to_owned(), FileValue::Text((*value).to_owned()));
             // The strings of JSON are strings of YAML.
-            edited += &format!("{name}: {}\n", serde_json::to_string(value)?);
+            let value = serde_json::to_string(value)?;
+            edited.extend([*name, ": ", &value, "\n"]);
         }
     }
     // Only a file with one setting in each line can be edited.

@@ -93,18 +93,22 @@ fn a_person_answers_until_each_check_passes_and_then_everything_is_written() {
         serde_json::json!(["shop", "acme-*"])
     );
 
-    // The same answers again change nothing, and a check finds all but the cluster.
+    nothing_changes_by_the_same_answers(&desk, &registry, &nodes);
+    assert_eq!(String::from_utf8(desk.read(FILE)).unwrap(), expected);
+}
+
+/// The same answers again change nothing, and a check finds all but the cluster.
+fn nothing_changes_by_the_same_answers(desk: &Desk, registry: &str, nodes: &str) {
     let known = REGISTRY.replace(": ", &format!(" [{registry}]: "));
-    let shown = run(&desk)
+    let shown = run(desk)
         .at(CONTEXT, "-\n")
         .at(&known, "\n")
         .at("[the same]: ", "\n")
-        .at(&nodes, "\n")
+        .at(nodes, "\n")
         .at("Public key of a publisher to trust (PEM file): ", "\n")
         .at("Environment that commands use by default [demo]: ", "\n")
         .ended(0);
     assert!(shown.contains("nothing changes"), "{shown}");
-    assert_eq!(String::from_utf8(desk.read(FILE)).unwrap(), expected);
     let mut check = desk.command();
     check.env("XDG_RUNTIME_DIR", desk.path("run"));
     let checked = crate::common::Answer::of(check.args(["setup", "--check", "-o", "json"]));

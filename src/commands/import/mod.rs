@@ -95,6 +95,23 @@ async fn made<'a>(
     }
 }
 
+/// Makes a plan, and another one if a person agrees to create its environment.
+async fn prepare<'a>(
+    archive: &'a Acceptance,
+    reached: Reached<'_>,
+    request: &mut Request,
+    then: Then<'_>,
+    output: Output,
+) -> Result<Plan<'a>, Failure> {
+    login::leave_out(request, then, output);
+    let plan = Box::pin(made(archive, reached, request)).await?;
+    if creation::ask(&plan, request, then, output).await? {
+        plan.give_up(reached.client).await;
+        return Box::pin(made(archive, reached, request)).await;
+    }
+    Ok(plan)
+}
+
 /// Plans, asks for consent where somebody can give it, and applies the plan.
 pub(crate) async fn carry_out(
     archive: &Acceptance,
@@ -112,15 +129,10 @@ pub(crate) async fn carry_out(
         missing_rights,
     } = choices;
     let verb = request.verb;
-    login::leave_out(&mut request, then, output);
     let mut display = PlanDisplay::default();
     loop {
         // What a plan is made and applied with is far larger than the plan itself.
-        let mut plan = Box::pin(made(archive, reached, &request)).await?;
-        if creation::ask(&plan, &mut request, then, output).await? {
-            plan.give_up(client).await;
-            continue;
-        }
+        let mut plan = prepare(archive, reached, &mut request, then, output).await?;
         let is_idle = plan.is_done();
         if output == Output::Human {
             display.show(&plan, &request, then, shown);
