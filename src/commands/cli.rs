@@ -60,7 +60,7 @@ pub(crate) fn command() -> clap::Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Init(init::Arguments),
-    Pack(pack::Arguments),
+    Pack(Box<pack::Arguments>),
     Sign(sign::Arguments),
     Keygen(keygen::Arguments),
     Validate(validate::Arguments),

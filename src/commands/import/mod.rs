@@ -24,6 +24,7 @@ pub(crate) use self::arguments::{
     Arguments, Choices, DetailArguments, ImageRegistry, Place, PlanArguments, ProofArguments,
     Registries, SignerArguments,
 };
+use self::creation::Creation;
 use self::display::PlanDisplay;
 use self::nodes::wait_nodes;
 pub(crate) use self::one_of_several::{as_shown, as_shown_by, look};
@@ -95,19 +96,28 @@ async fn made<'a>(
     }
 }
 
-/// Makes a plan, and another one if a person agrees to create its environment.
+/// Makes a plan and shows it. If its environment does not exist and a person can be asked, it is a plan that creates the
+/// environment, after a yes.
 async fn prepare<'a>(
     archive: &'a Acceptance,
     reached: Reached<'_>,
     request: &mut Request,
-    then: Then<'_>,
-    output: Output,
+    display: &mut PlanDisplay<'_>,
 ) -> Result<Plan<'a>, Failure> {
+    let (then, output) = (display.then, display.output);
     login::leave_out(request, then, output);
-    let plan = Box::pin(made(archive, reached, request)).await?;
-    if creation::ask(&plan, request, then, output).await? {
+    let mut plan = Box::pin(made(archive, reached, request)).await?;
+    let creation = Creation::allow(&plan, request, then, output);
+    if creation.is_some() {
         plan.give_up(reached.client).await;
-        return Box::pin(made(archive, reached, request)).await;
+        plan = Box::pin(made(archive, reached, request)).await?;
+    }
+    display.show(&plan, request);
+    if let Some(creation) = creation
+        && let Err(failure) = creation.confirm(output).await
+    {
+        plan.give_up(reached.client).await;
+        return Err(failure);
     }
     Ok(plan)
 }
@@ -129,14 +139,11 @@ pub(crate) async fn carry_out(
         missing_rights,
     } = choices;
     let verb = request.verb;
-    let mut display = PlanDisplay::default();
+    let mut display = PlanDisplay::new(then, shown, output);
     loop {
         // What a plan is made and applied with is far larger than the plan itself.
-        let mut plan = prepare(archive, reached, &mut request, then, output).await?;
+        let mut plan = Box::pin(prepare(archive, reached, &mut request, &mut display)).await?;
         let is_idle = plan.is_done();
-        if output == Output::Human {
-            display.show(&plan, &request, then, shown);
-        }
         if let Then::Apply = then {
             request
                 .accepted
