@@ -46,6 +46,7 @@ const SECTIONS: &[Section] = &[
             "files",
             "force-conflicts",
             "images",
+            "include-docs",
             "include-helm",
             "include-tool",
             "migrate",

@@ -13,7 +13,7 @@ use crate::args::{FindingsArguments, MirrorArguments, PassphraseArguments, Regis
 use crate::commands::validate::judging::AskedJudging;
 use crate::failure::Failure;
 
-/// Pack a source tree into a signed archive
+/// Pack a source tree, a chart or a release into a signed archive
 #[derive(Args, Debug)]
 #[command(after_help = "\
 SOURCE is a Helm chart (a directory, a .tgz file, `oci://HOST/PATH:VERSION` or \
