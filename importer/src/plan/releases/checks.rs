@@ -1,4 +1,5 @@
-//! The obstacles to a release before Helm is run.
+//! The checks of a rendered release before Helm is run: allowed objects, owners, kinds, namespaces, CRDs, and a
+//! server-side dry run. Helm itself would fail at these in the middle of an upgrade.
 
 use deployer::{Conflicts, Object, ObjectRef, Trial};
 use manifests::{Definition, is_definition};
@@ -22,12 +23,12 @@ use crate::plan::summary;
 
 fn definitions_of(objects: &[Object]) -> Vec<&Value> {
     let values = objects.iter().map(Object::as_value);
-    values.filter(|it| is_definition(it)).collect()
+    values.filter(|object| is_definition(object)).collect()
 }
 
-/// Returns those of a release's objects whose kinds are defined neither by these definitions, which come before, nor,
-/// for hooks, by its own: Helm looks up the kinds of all other objects before it writes any, and those of hooks when it
-/// makes them.
+/// Returns the objects of a release whose kinds are not served yet when Helm needs them. `definitions` are created
+/// before the release. The release's own CRDs only count for its hooks: Helm resolves the kinds of all other objects
+/// before it creates any object, and the kind of a hook when it creates the hook.
 fn undefined<'o>(objects: &'o [Object], definitions: &[Value]) -> impl Iterator<Item = &'o Object> {
     let before: BTreeSet<String> = definitions.iter().flat_map(served_by).collect();
     let own = definitions_of(objects).into_iter();
@@ -39,15 +40,15 @@ fn undefined<'o>(objects: &'o [Object], definitions: &[Value]) -> impl Iterator<
     })
 }
 
-/// Returns an obstacle for each part of these objects that no chart may bring, as no set may.
+/// Returns an obstacle for each forbidden property of these objects. The rules are those for sets.
 fn forbidden(objects: &[Object]) -> Vec<Obstacle> {
     let problems = |object: &Object| {
         let what = object.reference().to_string();
         let problems = rules::rendered_object(object.as_value()).into_iter();
-        problems.map(move |it| {
+        problems.map(move |problem| {
             let forbidden = Unfit::ForbiddenInChart {
                 object: what.clone(),
-                why: it.to_string(),
+                why: problem.to_string(),
             };
             forbidden.into()
         })
@@ -56,18 +57,19 @@ fn forbidden(objects: &[Object]) -> Vec<Obstacle> {
 }
 
 impl Releasing<'_> {
-    /// A release brings nothing that no archive may bring, wherever its chart puts it.
+    /// Checks that a release contains nothing that an archive must not contain, in any namespace.
     pub(super) fn check_allowed(&self, planned: &PlannedRelease, obstacles: &mut Vec<Obstacle>) {
         let environment = &self.place.environment;
         obstacles.extend(forbidden(&planned.objects));
         obstacles.extend(check_neighbours(self.state, environment, &planned.objects));
     }
 
-    /// A release lies in no namespace of another environment.
+    /// Checks that the namespace of a release does not belong to another environment.
     pub(super) fn check_namespace(&self, namespace: &Namespace, obstacles: &mut Vec<Obstacle>) {
         let mut others = self.state.namespaces.iter();
-        let other = others
-            .find(|it| it.namespace == *namespace && it.environment != self.place.environment);
+        let other = others.find(|record| {
+            record.namespace == *namespace && record.environment != self.place.environment
+        });
         if let Some(other) = other {
             let environment = other.environment.clone();
             obstacles.push(Obstacle::NamespaceTaken {
@@ -77,9 +79,9 @@ impl Releasing<'_> {
         }
     }
 
-    /// Asks the server to try the objects that Helm would apply: Helm itself would find out in the middle, and fail at
-    /// the same when it goes back. It tries those of these definitions first that are of the objects' kinds: they are
-    /// written before.
+    /// Asks the API server to dry-run the objects that Helm would apply. Without it, Helm would fail in the middle of
+    /// the upgrade, and its rollback could fail for the same reason. The CRDs of the objects' kinds in `written` are
+    /// dry-run first, since they are written first.
     pub(super) async fn try_objects(
         &self,
         planned: &mut PlannedRelease,
@@ -87,9 +89,9 @@ impl Releasing<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
         let manager = manager();
-        let applied = planned.objects.iter().filter(|it| !is_hook(it));
+        let applied = planned.objects.iter().filter(|object| !is_hook(object));
         let kinds = applied.clone().map(Object::gvk);
-        let kinds: BTreeSet<(&str, &str)> = kinds.map(|it| (&*it.group, &*it.kind)).collect();
+        let kinds: BTreeSet<(&str, &str)> = kinds.map(|gvk| (&*gvk.group, &*gvk.kind)).collect();
         let is_used = |definition: &&Object| {
             let definition = Definition(definition.as_value());
             kinds.contains(&(definition.group(), definition.kind()))
@@ -105,20 +107,21 @@ impl Releasing<'_> {
                 planned.redefined.push(reference);
                 continue;
             }
-            // A kind or a namespace may come with the deployment; if not, that is found elsewhere.
+            // The kind or the namespace may be created by the deployment. If it is not, `check_kinds` or `check_spaces`
+            // reports that.
             let is_coming = matches!(
                 trial,
                 Trial::Refused(deployer::Error::NoSuchKind(_) | deployer::Error::NotFound { .. })
             );
             if !is_coming {
                 let tried = summary::planned(object, trial, conflicts, &hidden);
-                obstacles.extend(tried.err().map(|it| of_release(object, it)));
+                obstacles.extend(tried.err().map(|obstacle| of_release(object, obstacle)));
             }
         }
         Ok(())
     }
 
-    /// Whether the cluster has the kinds of a release's objects, or will have when it is installed.
+    /// Checks whether the cluster serves the kinds of a release's objects, or will serve them when it is installed.
     pub(super) async fn check_kinds(
         &self,
         planned: &PlannedRelease,
@@ -137,7 +140,7 @@ impl Releasing<'_> {
         Ok(())
     }
 
-    /// Judges whether the definitions in a release's templates take the place of those that are there.
+    /// Checks whether the CRDs in a release's templates can replace those in the cluster.
     pub(super) async fn check_definitions(
         &self,
         planned: &PlannedRelease,
@@ -146,9 +149,12 @@ impl Releasing<'_> {
         let definitions = planned
             .objects
             .iter()
-            .filter(|it| is_definition(it.as_value()));
+            .filter(|object| is_definition(object.as_value()));
         let definitions: Vec<&Object> = definitions.collect();
-        let references: Vec<&ObjectRef> = definitions.iter().map(|it| it.reference()).collect();
+        let references: Vec<&ObjectRef> = definitions
+            .iter()
+            .map(|object| object.reference())
+            .collect();
         let found = look_all(self.cluster, &references).await?;
         let version = self.asked.id.version();
         for (definition, live) in definitions.into_iter().zip(found) {
@@ -156,7 +162,7 @@ impl Releasing<'_> {
                 continue;
             };
             let wanted = definition.as_value();
-            // Helm has no way to leave a newer one.
+            // A newer CRD in the cluster is an obstacle: Helm cannot skip a single object of a release.
             match crd::judge(version, wanted, &live, None, Users::Here) {
                 Ok(_) => {
                     let lost = losses::replaced(self.cluster, &live, wanted, version);
@@ -168,18 +174,22 @@ impl Releasing<'_> {
         Ok(())
     }
 
-    /// Refuses objects in namespaces that are not there and that nothing brings: Helm would find out in the middle.
+    /// Refuses objects in namespaces that do not exist and that the deployment does not create. Helm would only fail in
+    /// the middle of the upgrade.
     pub(super) async fn check_spaces(
         &self,
         releases: &[PlannedRelease],
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
-        let is_space = |it: &&Object| it.gvk().kind == "Namespace";
-        let brought = releases.iter().flat_map(|it| &it.objects).filter(is_space);
-        let brought = brought.map(|it| it.name().to_owned());
+        let is_space = |object: &&Object| object.gvk().kind == "Namespace";
+        let brought = releases
+            .iter()
+            .flat_map(|release| &release.objects)
+            .filter(is_space);
+        let brought = brought.map(|object| object.name().to_owned());
         let mut known: BTreeSet<String> = self.spaces.iter().cloned().chain(brought).collect();
         known.insert(self.place.namespace.to_string());
-        for planned in releases.iter().filter(|it| it.changes()) {
+        for planned in releases.iter().filter(|release| release.changes()) {
             let elsewhere = elsewhere(&planned.objects, &known);
             let spaces = elsewhere.keys();
             let spaces = spaces.map(|name| ObjectRef::cluster_scoped("v1", "Namespace", name));
@@ -187,7 +197,7 @@ impl Releasing<'_> {
             let wanted: Vec<&ObjectRef> = spaces.iter().collect();
             let live = self.cluster.get_each(&wanted).await?;
             for ((namespace, object), live) in elsewhere.into_iter().zip(live) {
-                // Who may not look is told by Helm.
+                // If this user may not read the namespace, Helm reports a missing one later.
                 if let Ok(None) = live {
                     let [object, release] =
                         [object.reference().to_string(), planned.recorded.to_string()];
@@ -203,7 +213,8 @@ impl Releasing<'_> {
         Ok(())
     }
 
-    /// Whether the objects that a release does not have yet are free, or its own; and what its hooks would replace.
+    /// Checks whether the objects that are new in a release are unowned or its own, and collects the objects that its
+    /// hooks would replace.
     pub(super) async fn check_owners(
         &self,
         planned: &mut PlannedRelease,
@@ -211,18 +222,19 @@ impl Releasing<'_> {
     ) -> Result<(), Error> {
         let known = by_identity(&planned.before);
         let revision = planned.coming();
-        let is_asked = |it: &&Object| {
-            // Somebody may have made one anew that was gone, or have taken Helm's marks away.
-            let is_new = !known.contains_key(&it.reference().identity())
-                || planned.drifted(it.reference()).is_some();
-            if is_hook(it) {
-                may_run(it, revision)
+        let is_asked = |object: &&Object| {
+            // The object may have been deleted and then created by someone else, or may have lost Helm's labels and
+            // annotations.
+            let is_new = !known.contains_key(&object.reference().identity())
+                || planned.drifted(object.reference()).is_some();
+            if is_hook(object) {
+                may_run(object, revision)
             } else {
                 is_new
             }
         };
         let asked: Vec<&Object> = planned.objects.iter().filter(is_asked).collect();
-        let references: Vec<&ObjectRef> = asked.iter().map(|it| it.reference()).collect();
+        let references: Vec<&ObjectRef> = asked.iter().map(|object| object.reference()).collect();
         let live = look_all(self.cluster, &references).await?.into_iter();
         let there = asked.into_iter().zip(live);
         let adopt = self.asked.request.allowed.adopt.objects;
@@ -230,7 +242,7 @@ impl Releasing<'_> {
         let mut replaced = Vec::new();
         for (object, live) in there.filter_map(|(object, live)| Some((object, live?))) {
             let before = known.get(&object.reference().identity());
-            let was_hook = before.is_some_and(|it| is_hook(it));
+            let was_hook = before.is_some_and(|sent| is_hook(sent));
             if is_hook(object) {
                 match hooks::replaced(&live, was_hook, release, adopt) {
                     Ok(goes) => replaced.push(goes),
@@ -245,7 +257,8 @@ impl Releasing<'_> {
     }
 }
 
-/// Returns the obstacle to an object that Helm would apply: Helm makes no object anew, whoever asks for it.
+/// Returns the obstacle for an object that Helm would apply. The hint to recreate the object is dropped, since Helm
+/// does not recreate objects.
 fn of_release(object: &Object, obstacle: Obstacle) -> Obstacle {
     match obstacle {
         Obstacle::Unfit(Unfit::Immutable { why, .. }) => Unfit::ImmutableOfRelease {
@@ -257,12 +270,13 @@ fn of_release(object: &Object, obstacle: Obstacle) -> Obstacle {
     }
 }
 
-/// The namespaces, each with an object that is to lie there, that these objects do not bring and are not among those known.
+/// Returns the namespaces of these objects that are not among the known ones, each with its first object. Test hooks do
+/// not count: they run only on request.
 fn elsewhere<'a>(objects: &'a [Object], known: &BTreeSet<String>) -> BTreeMap<&'a str, &'a Object> {
-    let placed = objects.iter().filter(|it| !is_test(it));
-    let placed = placed.filter_map(|it| Some((it.namespace()?, it)));
+    let placed = objects.iter().filter(|object| !is_test(object));
+    let placed = placed.filter_map(|object| Some((object.namespace()?, object)));
     let unknown = placed.filter(|(namespace, _)| !known.contains(*namespace));
-    // The first of each namespace is named.
+    // Collecting in reverse order keeps the first object of each namespace.
     let unknown: Vec<(&str, &Object)> = unknown.collect();
     unknown.into_iter().rev().collect()
 }
@@ -300,11 +314,11 @@ mod tests {
             custom("Other", hook),
         ];
         let found: Vec<&str> = undefined(&objects[1..], &[definition("Needed")])
-            .map(|it| it.gvk().kind.as_str())
+            .map(|object| object.gvk().kind.as_str())
             .collect();
         assert_eq!(found, ["Own", "Own", "Other"]);
         let found: Vec<bool> = undefined(&objects, &[definition("Needed")])
-            .filter(|it| it.gvk().kind == "Own")
+            .filter(|object| object.gvk().kind == "Own")
             .map(is_hook)
             .collect();
         assert_eq!(found, [false]);
@@ -354,7 +368,7 @@ mod tests {
         let found = elsewhere(&objects, &known);
         let found: Vec<_> = found
             .iter()
-            .map(|(space, it)| (*space, it.name()))
+            .map(|(space, object)| (*space, object.name()))
             .collect();
         assert_eq!(found, [("nowhere", "first")]);
     }

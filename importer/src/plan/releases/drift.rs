@@ -1,5 +1,6 @@
-//! The drift of a release's objects since Helm applied them. The state that Helm applied is the one that it has stored,
-//! believed by the digest that we recorded; no rendering tells it, since charts make some things anew each time.
+//! The drift of a release's objects: changes since Helm applied them. They are compared with the manifests of the
+//! revision that Helm stored, which is trusted only if it has the recorded digest. A rendering is no basis for the
+//! comparison, since charts generate some values each time.
 
 use std::fmt;
 
@@ -16,12 +17,12 @@ use crate::plan::hidden::HiddenTexts;
 use crate::plan::standing::StandingRelease;
 use crate::plan::summary::{PlannedField, PlannedObject};
 
-/// The label with which Helm marks objects that it applies.
+/// The label of objects that Helm applies.
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "Helm");
-/// Fields that are named of an object.
+/// The maximum number of changed fields that a message lists for an object.
 const NAMED: usize = 2;
 
-/// An object of a release that others have changed or removed.
+/// An object of a release that another field manager has changed or deleted.
 #[derive(Clone, Debug)]
 pub(crate) struct Drifted {
     pub(crate) object: ObjectRef,
@@ -33,7 +34,7 @@ impl Drifted {
         self.drift.before.is_none()
     }
 
-    /// Returns the planned change that sets it back.
+    /// Returns the planned change that restores the object.
     pub(super) fn planned(&self, object: &Object, hidden: &HiddenTexts) -> PlannedObject {
         let Drift {
             before,
@@ -46,18 +47,18 @@ impl Drifted {
         PlannedObject {
             object: self.object.to_string(),
             action: action.to_owned(),
-            changes: changes.iter().map(|it| it.path.clone()).collect(),
+            changes: changes.iter().map(|change| change.path.clone()).collect(),
             taken_over: taken.iter().cloned().map(PlannedField::from).collect(),
             diff: after.map_or_else(String::new, |after| {
                 diff::unified(before.as_ref(), Some(after), hidden)
             }),
-            live: before.as_ref().map(|it| live_digest(it, hidden)),
+            live: before.as_ref().map(|live| live_digest(live, hidden)),
             ..PlannedObject::default()
         }
     }
 }
 
-/// The change that happened to it, and the manager that made it.
+/// Formats the change to the object and the manager that made it.
 impl fmt::Display for Drifted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { object, drift } = self;
@@ -68,7 +69,7 @@ impl fmt::Display for Drifted {
         if let Some(by) = drift.taken.first() {
             write!(f, " by {}", by.manager)?;
         }
-        let paths = drift.changes.iter().map(|it| it.path.as_str());
+        let paths = drift.changes.iter().map(|change| change.path.as_str());
         let paths: Vec<&str> = paths.take(NAMED).collect();
         let more = drift.changes.len() - paths.len();
         let more = match more {
@@ -79,19 +80,21 @@ impl fmt::Display for Drifted {
     }
 }
 
-/// The field manager by which Helm applies.
+/// Returns the field manager of objects that Helm applies.
 pub(crate) fn manager() -> FieldManager {
     FieldManager::new(MANAGER).expect("the constant is a field manager's name")
 }
 
-/// Returns those of a release's objects that stay as they are applied, as Helm has applied them: with its marks.
-/// Objects of hooks and tests go by themselves, and so may objects that run once.
+/// Returns the objects of a release that can drift, with the labels and annotations that Helm adds. Hooks, tests and
+/// objects that run to completion are left out: they may be deleted without anyone's change.
 pub(crate) fn applied(objects: &[Object], release: &ReleaseEntry) -> Vec<Object> {
-    let stays = objects.iter().filter(|it| !is_hook(it) && !runs_once(it));
-    stays.map(|it| marked(it, release)).collect()
+    let stays = objects
+        .iter()
+        .filter(|object| !is_hook(object) && !runs_once(object));
+    stays.map(|object| marked(object, release)).collect()
 }
 
-/// Whether an object is done at some time: a Job, or a pod that is not started again.
+/// Checks whether an object runs to completion: a Job, or a pod that is not restarted.
 fn runs_once(object: &Object) -> bool {
     let restarts = &object.as_value()["spec"]["restartPolicy"];
     match (object.gvk().group.as_str(), object.gvk().kind.as_str()) {
@@ -117,8 +120,8 @@ fn marked(object: &Object, release: &ReleaseEntry) -> Object {
 }
 
 impl Releasing<'_> {
-    /// Returns the drift of a release's objects, as long as the release is as it was recorded: for one that was
-    /// accepted as it stands, nobody's word counts but its own.
+    /// Returns the drift of a release's objects. A release that differs from its record has none, since its stored
+    /// manifests cannot be trusted.
     pub(super) async fn drift(
         &self,
         known: Option<&ReleaseEntry>,

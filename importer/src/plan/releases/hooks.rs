@@ -1,9 +1,9 @@
-//! Hooks: what Helm makes when something happens to a release. It deletes whatever has a hook's name before it makes the hook,
-//! whosever that is.
+//! Hooks: objects that Helm creates at events of a release. Before Helm creates a hook, it deletes any object with the
+//! same name, whoever owns that object.
 //!
-//! Known attacks and where they stop: a hook of the name of somebody's object, which Helm would delete with all that hangs on
-//! it. What is the release's own is replaced, and so is what is taken over, with consent; everything else is in the way, and
-//! what holds data or other objects always is.
+//! Known attack: a chart names a hook like an object of another owner, so that Helm deletes this object and its
+//! dependents. [`replaced`] allows replacing the release's own objects, and unowned objects with consent. All others
+//! are obstacles, and objects that hold data or other objects always are.
 
 use change::{Adopt, Holder, NotOurs, ReleaseEntry, holder};
 use deployer::Object;
@@ -11,11 +11,11 @@ use deployer::Object;
 use super::sent::hook_events;
 use crate::model::obstacle::{Obstacle, Unfit};
 
-/// Events that are over once a release is there.
+/// Events that only occur with the first revision.
 const INSTALLING: [&str; 2] = ["pre-install", "post-install"];
-/// Events that come only with a later revision than the first, which is planned by itself.
+/// Events that only occur with a later revision. Each later revision is planned separately.
 const UPGRADING: [&str; 2] = ["pre-upgrade", "post-upgrade"];
-/// The kinds, by group, with which data or other objects go.
+/// The kinds, by group, whose deletion also deletes data or other objects.
 const HOLDING: [(&str, &str); 4] = [
     ("", "Namespace"),
     ("", "PersistentVolume"),
@@ -23,39 +23,39 @@ const HOLDING: [(&str, &str); 4] = [
     ("apiextensions.k8s.io", "CustomResourceDefinition"),
 ];
 
-/// An object that Helm deletes before it makes a hook of the same name.
+/// An object that Helm deletes before it creates a hook with the same name.
 #[derive(Clone, Debug)]
 pub(crate) struct Replaced {
-    /// The object as it was seen.
+    /// The object as it was read from the cluster.
     pub(crate) live: Object,
-    /// Whether it is the release's own, or is taken over.
+    /// The owner of the object.
     pub(crate) whose: Whose,
 }
 
-/// The owner of an object that a release is to have.
+/// The owner of an object that a release would create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// The release's.
+    /// The release.
     Own,
-    /// Nobody's, so that it may be taken over.
+    /// No release; the object is taken over with consent.
     TakenOver,
 }
 
-/// Whether Helm may make a hook before the next revision is planned.
+/// Checks whether Helm may create a hook before the revision after `revision` is planned.
 pub(super) fn may_run(hook: &Object, revision: u32) -> bool {
     let over = if revision > 1 { INSTALLING } else { UPGRADING };
     let mut events = hook_events(hook).into_iter();
-    events.any(|it| !over.contains(&it.as_str()))
+    events.any(|event| !over.contains(&event.as_str()))
 }
 
-/// Whether an object is made by nothing but `helm test`, which nobody runs from here.
+/// Checks whether an object is created only by `helm test`, which this program never runs.
 pub(crate) fn is_test(object: &Object) -> bool {
     let events = hook_events(object);
-    !events.is_empty() && events.iter().all(|it| it.starts_with("test"))
+    !events.is_empty() && events.iter().all(|event| event.starts_with("test"))
 }
 
-/// Returns the owner of an object that is there where a release has one of its name, or the reason why it is in the
-/// way. `was_hook` says that the release's last revision has a hook of this name.
+/// Returns the owner of an existing object whose name a release uses, or the obstacle. `was_hook` means that the
+/// release's last revision has a hook with this name.
 pub(super) fn whose(
     live: &Object,
     was_hook: bool,
@@ -77,8 +77,8 @@ pub(super) fn whose(
             }
             .into())
         }
-        // Helm itself marks no hooks; a revision that others have written could name anything, but what is no hook by its own
-        // annotations was not made as one.
+        // Helm does not label hooks, so ownership follows from the last revision. A tenant can write a revision that
+        // names any object as a hook; the object's own hook annotation must therefore confirm it.
         Holder::Nobody if was_hook && !hook_events(live).is_empty() => Ok(Whose::Own),
         Holder::Nobody if adopt == Adopt::Allow => Ok(Whose::TakenOver),
         Holder::Nobody => Err(Unfit::NotOfRelease {
@@ -89,13 +89,13 @@ pub(super) fn whose(
     }
 }
 
-/// Whether data or other objects go with an object.
+/// Checks whether the deletion of an object also deletes data or other objects.
 pub(crate) fn holds(object: &Object) -> bool {
     let kind = (object.gvk().group.as_str(), object.gvk().kind.as_str());
     HOLDING.contains(&kind)
 }
 
-/// Returns the object that a hook would replace, with its owner, or the reason why it is in the way.
+/// Returns the object that a hook would replace, with its owner, or the obstacle.
 pub(super) fn replaced(
     live: &Object,
     was_hook: bool,
@@ -115,12 +115,14 @@ pub(super) fn replaced(
     })
 }
 
-/// Returns the lines to accept about objects that hooks replace.
+/// Returns the lines that need consent about objects that hooks replace.
 pub(super) fn lines(release: &ReleaseEntry, replaced: &[Replaced]) -> Vec<String> {
-    let taken = replaced.iter().filter(|it| it.whose == Whose::TakenOver);
+    let taken = replaced
+        .iter()
+        .filter(|object| object.whose == Whose::TakenOver);
     taken
-        .map(|it| {
-            let what = it.live.reference();
+        .map(|replaced| {
+            let what = replaced.live.reference();
             format!("{what} is deleted, and made anew by a hook of the {release}")
         })
         .collect()
@@ -168,7 +170,9 @@ mod tests {
 
     fn found(live: &Object, was_hook: bool, adopt: Adopt) -> Result<Whose, String> {
         let found = replaced(live, was_hook, &release("web", None), adopt);
-        found.map(|it| it.whose).map_err(|it| it.to_string())
+        found
+            .map(|replaced| replaced.whose)
+            .map_err(|error| error.to_string())
     }
 
     #[test]
@@ -182,7 +186,7 @@ mod tests {
             (&HOOK, true, Refuse, Ok(Whose::Own)),
             (&HOOK, false, Refuse, Err(not_ours)),
             (&HOOK, false, Allow, Ok(Whose::TakenOver)),
-            // A tenant's revision says so, and the object does not.
+            // A revision that a tenant wrote names the object as a hook; the object has no hook annotation.
             (&[], true, Refuse, Err(not_ours)),
             (&[], true, Allow, Ok(Whose::TakenOver)),
             (&theirs, true, Allow, Err(of_helm)),

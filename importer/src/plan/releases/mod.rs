@@ -1,8 +1,9 @@
-//! The releases of charts that a deployment has: what Helm is to do about each, and what it would send. Nothing is run but a
-//! rendering.
+//! The Helm releases of a deployment: the change to each release, and the manifests that Helm would apply. Planning
+//! only renders charts; it changes nothing in the cluster. [`Releasing::plan`] is the entry point.
 //!
-//! Whether anything is to be done is judged by what goes in and by what others have done to the objects since, never by a
-//! rendering: charts make passwords and certificates anew each time.
+//! The decision to upgrade a release depends on the digest of its inputs and on changes that other field managers made
+//! to its objects. It never depends on a comparison of renderings, because charts generate new passwords and
+//! certificates each time that they are rendered.
 
 mod checks;
 mod drift;
@@ -56,22 +57,24 @@ use crate::plan::sets;
 use crate::plan::standing::StandingRelease;
 use crate::plan::values::ReleaseValues;
 
-/// Counts what finishes objects: other objects of the same chart are another input.
+/// The version of the code that finishes rendered objects. It is part of the digest of a release's inputs: a new
+/// version that produces other objects from the same chart needs a new number.
 const FINISHED_AS: &str = "2";
 
-/// The field manager by which Helm applies objects, whatever its program is called.
+/// The field manager of objects that Helm applies. It does not depend on the name of Helm's program.
 const MANAGER: &str = "helm";
 
 /// The changes to all releases of a deployment.
 #[derive(Debug, Default)]
 pub(crate) struct Releases {
-    /// The releases of the version, each behind those that it needs.
+    /// The releases of the version, each after the releases that it needs.
     pub(crate) all: Vec<PlannedRelease>,
-    /// The releases that only the version before has, in the order in which they are uninstalled.
+    /// The releases of the deployed version that the new version does not have, in the order in which they are
+    /// uninstalled.
     pub(crate) departing: Vec<ReleaseEntry>,
-    /// The values of the site that a chart names nowhere.
+    /// Notes about values of the site that are not defined in a chart or not intended for sites.
     pub(crate) notes: Vec<String>,
-    /// The Helm that runs; none where there is nothing for it to do.
+    /// The Helm program; `None` if Helm has nothing to do.
     pub(crate) helm: Option<Helm>,
 }
 
@@ -81,23 +84,23 @@ impl Releases {
         self.all.iter().map(PlannedRelease::change).collect()
     }
 
-    /// Returns the release of this name.
+    /// Returns the release with this name.
     pub(crate) fn named(&self, name: &str) -> Option<&PlannedRelease> {
         let mut all = self.all.iter();
-        all.find(|it| it.recorded.name.as_str() == name)
+        all.find(|release| release.recorded.name.as_str() == name)
     }
 
-    /// The objects of all releases as they will be.
+    /// Returns the objects of all releases after the change.
     pub(crate) fn objects(&self) -> impl Iterator<Item = &Object> {
-        self.all.iter().flat_map(|it| &it.objects)
+        self.all.iter().flat_map(|release| &release.objects)
     }
 
-    /// Returns the objects of all releases as they are.
+    /// Returns the objects of all releases before the change.
     pub(crate) fn objects_before(&self) -> impl Iterator<Item = &Object> {
-        self.all.iter().flat_map(|it| &it.before)
+        self.all.iter().flat_map(|release| &release.before)
     }
 
-    /// Returns the lines about them that are to be accepted besides the objects themselves.
+    /// Returns the lines about releases that need consent in addition to the objects themselves.
     pub(crate) fn lines(
         &self,
         environment: &Namespace,
@@ -107,12 +110,13 @@ impl Releases {
         all.flat_map(|release| release.lines(environment, hidden))
     }
 
-    /// Returns the values of the Secrets that the templates of all releases have read.
+    /// Returns the values of the Secrets that templates of all releases have read.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = Value> {
         self.all.iter().flat_map(PlannedRelease::secrets)
     }
 
-    /// The namespaces in which pods of each release are, that are none of these, and that no release brings itself.
+    /// Returns the namespaces outside of `logins` in which each release has pods. Namespaces that a release creates are
+    /// left out.
     pub(crate) fn pods_elsewhere(
         &self,
         logins: &BTreeMap<Namespace, KubernetesName>,
@@ -122,44 +126,44 @@ impl Releases {
         }
         let known: BTreeSet<&str> = logins.keys().map(Namespace::as_str).collect();
         let all: Vec<&Object> = self.objects().collect();
-        let of_release = |it: &PlannedRelease| {
-            let spaces = pods_elsewhere(&it.objects, &all, &known);
-            (it.recorded.name.clone(), spaces)
+        let of_release = |release: &PlannedRelease| {
+            let spaces = pods_elsewhere(&release.objects, &all, &known);
+            (release.recorded.name.clone(), spaces)
         };
         let found = self.all.iter().map(of_release);
         found.filter(|(_, spaces)| !spaces.is_empty()).collect()
     }
 
-    /// Whether the objects of all releases are known: of one that cannot be rendered they are not.
+    /// Checks whether the objects of all releases are known. A release that cannot be rendered has none.
     pub(crate) fn are_known(&self) -> bool {
-        self.all.iter().all(|it| !it.objects.is_empty())
+        self.all.iter().all(|release| !release.objects.is_empty())
     }
 
-    /// Whether Helm has anything to do.
+    /// Checks whether Helm has anything to do.
     fn has_changes(&self) -> bool {
         !self.departing.is_empty() || self.all.iter().any(PlannedRelease::changes)
     }
 }
 
-/// The namespaces of those of some objects that have pods, but for these and those that are among `all` objects. Tests
-/// are run by whoever wants to, where there may be no namespace yet.
+/// Returns the namespaces of the objects that have pods, except `known` namespaces and those that are created by an
+/// object in `all`. Pods of `helm test` do not count: they run only on request, and their namespace may not exist yet.
 fn pods_elsewhere(
     objects: &[Object],
     all: &[&Object],
     known: &BTreeSet<&str>,
 ) -> BTreeSet<Namespace> {
-    let runs = |it: &&Object| !is_test(it) && !pod_specs(it.as_value()).is_empty();
+    let runs = |object: &&Object| !is_test(object) && !pod_specs(object.as_value()).is_empty();
     let spaces = objects.iter().filter(runs).filter_map(Object::namespace);
     let brought = |space: &str| {
-        let mut brought = all.iter().filter(|it| it.gvk().kind == "Namespace");
-        brought.any(|it| it.name() == space)
+        let mut brought = all.iter().filter(|object| object.gvk().kind == "Namespace");
+        brought.any(|object| object.name() == space)
     };
     let spaces = spaces.filter(|space| !known.contains(space) && !brought(space));
     spaces.filter_map(|space| space.parse().ok()).collect()
 }
 
-/// Notes the values of the site that a chart names nowhere, since Helm ignores them and most are mistyped; and those that
-/// its publisher does not mean a site to choose.
+/// Returns notes about values of the site that the chart does not define, and about values that the publisher does not
+/// intend sites to set. Helm ignores undefined values, and most of them are misspelled.
 pub(crate) fn doubtful(chart: &CarriedChart, chosen: &Map<String, Value>) -> Vec<String> {
     let ChartRelease {
         name, site_values, ..
@@ -169,7 +173,7 @@ pub(crate) fn doubtful(chart: &CarriedChart, chosen: &Map<String, Value>) -> Vec
     let unmeant = unmeant.map(|path| {
         format!("the publisher does not intend sites to set `{path}` of release `{name}`")
     });
-    let unnamed = Chart::read(&chart.archive).map(|it| it.unnamed(&chart.values, chosen));
+    let unnamed = Chart::read(&chart.archive).map(|read| read.unnamed(&chart.values, chosen));
     let note = |UnnamedValue { path, key, near }| {
         let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         format!("the chart of release `{name}` has no value `{key}` (`{path}`){near}")
@@ -178,33 +182,34 @@ pub(crate) fn doubtful(chart: &CarriedChart, chosen: &Map<String, Value>) -> Vec
     unmeant.chain(unnamed).collect()
 }
 
-/// Everything that releases are planned from.
+/// The inputs from which releases are planned.
 #[derive(Debug)]
 pub(crate) struct Releasing<'a> {
     pub(crate) asked: &'a Asked<'a>,
     pub(crate) cluster: &'a Cluster,
     pub(crate) state: &'a ClusterState,
-    /// The definitions that are written before any release is changed.
+    /// The CRDs that are written before any release is changed.
     pub(crate) crds: &'a [PlannedCrd],
     pub(crate) place: &'a NamespaceRecord,
     pub(crate) site: &'a HeldSite,
     /// The site's patches for the Solution.
     pub(crate) patches: Vec<SitePatch>,
-    /// The values of each release above the publisher's.
+    /// The values of each release that take precedence over the publisher's values.
     pub(crate) values: &'a BTreeMap<ReleaseName, ReleaseValues>,
     pub(crate) parameters: &'a Parameters,
-    /// The consent to the version that is deployed.
+    /// The consent to the deployed version.
     pub(crate) consent: Option<&'a Consent>,
-    /// The change to all other objects.
+    /// The change to all other objects of the deployment.
     pub(crate) carried: &'a change::Plan,
-    /// The Secrets that pods log in to the registry with, by namespace.
+    /// The pull secrets for the registry, by namespace.
     pub(crate) logins: BTreeMap<Namespace, KubernetesName>,
-    /// The namespaces that sets bring.
+    /// The namespaces that sets create.
     pub(crate) spaces: BTreeSet<String>,
 }
 
 impl Releasing<'_> {
-    /// The releases, and what is in their way. `needed` says of which of them something else of the deployment needs it.
+    /// Plans the change to each release and adds the obstacles to it. `needed` checks whether another part of the
+    /// deployment needs a release.
     pub(crate) async fn plan(
         &self,
         charts: &[&CarriedChart],
@@ -224,7 +229,7 @@ impl Releasing<'_> {
         }
         for chart in charts {
             let site = self.values.get(&chart.release.name);
-            if let Some(site) = site.filter(|it| !it.0.is_empty()) {
+            if let Some(site) = site.filter(|values| !values.0.is_empty()) {
                 releases
                     .notes
                     .extend(doubtful(chart, &site.above(Map::new())));
@@ -233,8 +238,8 @@ impl Releasing<'_> {
             releases.all.extend(planned);
         }
         let stays = |old: &&ReleaseEntry| {
-            let mut all = charts.iter().map(|it| &it.release);
-            all.any(|it| old.is(it.namespace_in(&self.place.namespace), &it.name))
+            let mut all = charts.iter().map(|chart| &chart.release);
+            all.any(|release| old.is(release.namespace_in(&self.place.namespace), &release.name))
         };
         for old in self
             .before()
@@ -261,7 +266,7 @@ impl Releasing<'_> {
                 let (earlier, others) = releases.all.split_at_mut(at);
                 let planned = &mut others[0];
                 let mut charts = charts.iter();
-                let chart = charts.find(|it| it.release.name == planned.recorded.name);
+                let chart = charts.find(|chart| chart.release.name == planned.recorded.name);
                 if let Some(chart) = chart.filter(|_| planned.changes()) {
                     let there = self.capabilities(chart, earlier, &served);
                     self.render(&helm, planned, chart, &there, obstacles)
@@ -273,8 +278,8 @@ impl Releasing<'_> {
         Ok(releases)
     }
 
-    /// What a release finds when it is installed: definitions come before it with the archive, and with the sets and charts
-    /// that it needs.
+    /// Returns the cluster's capabilities at the time when a release is installed. The CRDs of the archive, and those
+    /// of the sets and charts that the release needs, are in the cluster by then.
     fn capabilities(
         &self,
         chart: &CarriedChart,
@@ -283,31 +288,32 @@ impl Releasing<'_> {
     ) -> Capabilities {
         let parts = sets::parts(self.asked.accepted);
         let mut needed = parts.with_needs(&chart.release.needs);
-        // Its own definitions that a webhook converts are there before it.
+        // CRDs of the release itself whose conversion uses a webhook are created before the release.
         needed.insert(chart.release.name.as_str());
         let of_sets = self.carried.of_parts();
         let of_sets = of_sets.filter(|(part, _)| needed.contains(part.as_str()));
         let of_sets = of_sets.map(|(_, object)| object);
         let of_charts = earlier.iter();
-        let of_charts = of_charts.filter(|it| needed.contains(it.recorded.name.as_str()));
-        let of_charts = of_charts.flat_map(|it| &it.objects);
+        let of_charts = of_charts.filter(|release| needed.contains(release.recorded.name.as_str()));
+        let of_charts = of_charts.flat_map(|release| &release.objects);
         let objects = of_sets.chain(of_charts);
-        let carried = objects.filter(|it| is_definition(it.as_value()));
+        let carried = objects.filter(|object| is_definition(object.as_value()));
         let carried: Vec<&Object> = carried.collect();
-        let of_archive = self.asked.accepted.crds().iter().map(|it| &it.document);
-        let all = of_archive.chain(carried.iter().map(|it| it.as_value()));
+        let of_archive = self.asked.accepted.crds().iter().map(|crd| &crd.document);
+        let all = of_archive.chain(carried.iter().map(|object| object.as_value()));
         let all = all.cloned().collect();
         let written = self.crds.iter().filter_map(PlannedCrd::tried);
         let written = written.chain(carried).cloned().collect();
         Capabilities::new(self.cluster, served, all, written)
     }
 
-    /// Returns the recorded inventory of the version that stands there.
+    /// Returns the recorded inventory of the deployed version.
     fn before(&self) -> &Inventory {
         &self.carried.before
     }
 
-    /// The values of a chart in YAML, as Helm gets them: these above the publisher's, where parameters have these.
+    /// Returns the values of a chart in YAML, as Helm receives them. Values in `site` take precedence over the
+    /// publisher's values, in which `parameters` are expanded.
     fn text(
         &self,
         chart: &CarriedChart,
@@ -322,12 +328,12 @@ impl Releasing<'_> {
         Ok(yaml::to_string(&site.above(published)))
     }
 
-    /// The values of a release that Helm gets.
+    /// Returns the values of a release as Helm receives them.
     fn given(&self, chart: &CarriedChart, site: &ReleaseValues) -> Result<String, Error> {
         self.text(chart, site, self.parameters.values())
     }
 
-    /// The digest of all that decides what Helm makes of a chart.
+    /// Returns the digest of all inputs that determine what Helm renders from a chart.
     fn inputs(
         &self,
         chart: &CarriedChart,
@@ -339,7 +345,7 @@ impl Releasing<'_> {
         Ok(inputs(chart, &told, finish, objects))
     }
 
-    /// Returns the inputs that finish the objects of a release, as far as they are known before it is rendered.
+    /// Returns the inputs for finishing the objects of a release, as far as they are known before it is rendered.
     fn finish(&self, release: &ChartRelease) -> FinishInputs {
         FinishInputs {
             record: self.asked.record.clone(),
@@ -357,8 +363,9 @@ impl Releasing<'_> {
         }
     }
 
-    /// The revisions of a release that count: those that are recorded, or all of them as they are where that was accepted.
-    /// That it has to be is in the way, also of one that is adopted: Helm is shown no others, and removes what they sent.
+    /// Returns the revisions of a release that are trusted: the recorded ones, or all that exist if the request accepts
+    /// them. If they need to be accepted, this adds an obstacle, also for an adopted release: Helm sees no other
+    /// revisions, and would delete the objects of those that it sees.
     fn revisions(
         &self,
         known: &ReleaseEntry,
@@ -368,8 +375,8 @@ impl Releasing<'_> {
         let solution = self.asked.id.name();
         let recorded = known.revisions.clone();
         let adopts = self.asked.request.allowed.adopt.objects == Adopt::Allow;
-        let is_meant = |it: &&StandingRelease| adopts || it.is_of(solution, &recorded);
-        match standing.filter(|it| is_meant(it) && !it.is_known(&recorded)) {
+        let is_meant = |release: &&StandingRelease| adopts || release.is_of(solution, &recorded);
+        match standing.filter(|release| is_meant(release) && !release.is_known(&recorded)) {
             None => recorded,
             Some(standing) if self.asked.request.accepted.contains(&standing.id()) => {
                 standing.as_it_is()
@@ -381,7 +388,7 @@ impl Releasing<'_> {
         }
     }
 
-    /// Returns the plan of a release; none where obstacles keep it from being made.
+    /// Returns the plan of a release; `None` if an obstacle prevents it.
     async fn release(
         &self,
         chart: &CarriedChart,
@@ -405,7 +412,8 @@ impl Releasing<'_> {
         recorded.revisions =
             self.revisions(known.unwrap_or(&recorded), standing.as_ref(), obstacles);
         let stands = standing.as_ref();
-        let stands = stands.map(|it| it.stands(self.asked.id.name(), &recorded.revisions));
+        let stands =
+            stands.map(|release| release.stands(self.asked.id.name(), &recorded.revisions));
         let adopt = self.asked.request.allowed.adopt.objects;
         let step = match ReleaseStep::decide(release.strategy, adopt, &recorded, known, stands) {
             Ok(step) => step,
@@ -429,8 +437,8 @@ impl Releasing<'_> {
             ReleaseStep::Leave => recorded = known.cloned().unwrap_or(recorded),
             ReleaseStep::Change(_) => {}
         }
-        let once = known.and_then(|it| it.revision);
-        let back = standing.and_then(|it| it.deployed(&recorded.revisions));
+        let once = known.and_then(|entry| entry.revision);
+        let back = standing.and_then(|release| release.deployed(&recorded.revisions));
         Ok(Some(PlannedRelease {
             recorded,
             timeout: timeout(release),
@@ -454,7 +462,7 @@ impl Releasing<'_> {
     }
 }
 
-/// Returns a release as it is recorded before Helm has done anything about it.
+/// Returns the entry of a release as it is recorded before Helm changes anything.
 fn coming_entry(
     release: &ChartRelease,
     namespace: &Namespace,
@@ -473,26 +481,27 @@ fn coming_entry(
     }
 }
 
-/// Returns the time that Helm waits for each step of a release.
+/// Returns the time that Helm waits in each step of a release.
 fn timeout(release: &ChartRelease) -> Duration {
     let timeout = release.timeout.as_ref();
     timeout.map_or(limits::RELEASE_WAIT, schemas::Timeout::duration)
 }
 
-/// The digest of all that decides what Helm makes of a chart, with values as they may be told. Of the site's choices and patches those do that reach any of
-/// these objects, which it has then: another chart or other values are another input anyway.
+/// Returns the digest of all inputs that determine what Helm renders from a chart. `values` contain no secret in plain
+/// text. The site's choices and patches are included if they affect one of `objects`, the objects of the release. The
+/// digest of the chart and the values are included anyway.
 fn inputs(chart: &CarriedChart, values: &str, finish: &FinishInputs, objects: &[Object]) -> Digest {
     let mut digest = Sha256::new();
     let images = finish.record.images.iter();
-    let images = images.map(|it| (&it.image, it.digest, it.reference.as_ref()));
+    let images = images.map(|image| (&image.image, image.digest, image.reference.as_ref()));
     let mut finished = json!({
         "as": FINISHED_AS,
         "images": images.collect::<Vec<_>>(),
-        "registry": finish.record.pull_registry().map(|it| it.to_string()).unwrap_or_default(),
+        "registry": finish.record.pull_registry().map(|registry| registry.to_string()).unwrap_or_default(),
         "logins": finish.logins,
         "namespace": finish.namespace,
     });
-    // Not among the fields above: a digest that is recorded holds as long as nothing has changed.
+    // The default layout is left out, so that digests that were recorded before layouts existed stay valid.
     if finish.record.placement.layout != shelf::PathLayout::default() {
         finished["layout"] = json!(finish.record.placement.layout);
     }

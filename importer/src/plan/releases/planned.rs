@@ -1,4 +1,4 @@
-//! A release, what is to be done about it, and what that changes, for people and programs.
+//! The plan of one Helm release: [`PlannedRelease`], its step, and its changes as output for people and programs.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,41 +23,43 @@ use crate::plan::hidden::HiddenTexts;
 use crate::plan::summary::{PlannedChart, PlannedObject};
 use crate::plan::values::ReleaseValues;
 
-/// A release, and what is to be done about it.
+/// A release and its planned step.
 #[derive(Debug)]
 pub(crate) struct PlannedRelease {
     pub(crate) recorded: ReleaseEntry,
-    /// The time that Helm waits for each of its steps.
+    /// The time that Helm waits in each of its steps.
     pub(crate) timeout: Duration,
-    /// The values as Helm gets them, in YAML.
+    /// The values as Helm receives them, in YAML.
     pub(crate) values: String,
-    /// The values among them that are not the publisher's.
+    /// The values that are not the publisher's.
     pub(crate) site: ReleaseValues,
     pub(crate) step: ReleaseStep,
-    /// The objects that it has then, as Helm would send them; for a release that stays, as it sent them.
+    /// The objects after the change, as Helm would apply them. For a release that is kept, the objects as Helm applied
+    /// them.
     pub(crate) objects: Vec<Object>,
-    /// The objects that differ with each rendering.
+    /// The objects that differ between renderings.
     pub(crate) random: Vec<String>,
-    /// The requests that its templates made to the cluster, with the answers: they are given again when it is sent.
+    /// The requests that its templates made to the cluster, with the answers. The same answers are given when Helm
+    /// applies the release.
     pub(crate) lookups: Lookups,
-    /// The lines about reads of its templates that were accepted with the request.
+    /// The lines about reads of its templates that this request accepts.
     pub(crate) accepted_reads: BTreeSet<String>,
-    /// The objects that Helm deletes before it makes the release's hooks.
+    /// The objects that Helm deletes before it creates the release's hooks.
     pub(crate) replaced: Vec<Replaced>,
-    /// The objects that could not be tried, since the definitions of their kinds change before.
+    /// The objects that the API server could not dry-run, because the CRDs of their kinds change first.
     pub(crate) redefined: Vec<ObjectRef>,
-    /// The drift of the objects that it has now, where mending that is all there is to do.
+    /// The drift of the current objects. It is empty unless correcting the drift is the only change.
     pub(crate) drift: Vec<Drifted>,
-    /// The objects that it has now, as they were sent.
+    /// The current objects, as Helm applied them.
     pub(crate) before: Vec<Object>,
     pub(crate) finish: FinishInputs,
-    /// Helm's newest revision of it.
+    /// The newest revision in the cluster.
     pub(crate) revision: Option<u32>,
-    /// The revision to go back to; none of one that never came up.
+    /// The revision to roll back to; `None` if the release was never deployed successfully.
     pub(crate) back: Option<u32>,
-    /// The revision that is recorded of it.
+    /// The recorded revision.
     pub(crate) known: Option<u32>,
-    /// The chart's version in the archive.
+    /// The version of the chart in the archive.
     pub(crate) offered: ChartVersion,
 }
 
@@ -66,7 +68,7 @@ impl PlannedRelease {
         self.step.changes()
     }
 
-    /// Returns the change to it.
+    /// Returns the change to the release.
     pub(crate) fn change(&self) -> ReleaseChange {
         let sent: Vec<Cow<'_, Value>> = self.decided().collect();
         ReleaseChange {
@@ -78,8 +80,8 @@ impl PlannedRelease {
         }
     }
 
-    /// Returns the objects that are sent, but for the numbers of pods that others set: they may have set another one
-    /// when it is sent.
+    /// Returns the objects that are applied, without replica counts that are taken from the cluster: those may change
+    /// until the release is applied, and must not make the plan outdated.
     fn decided(&self) -> impl Iterator<Item = Cow<'_, Value>> {
         self.objects.iter().map(|object| {
             let what = object.reference().to_string();
@@ -92,12 +94,12 @@ impl PlannedRelease {
         })
     }
 
-    /// The revision that it has then.
+    /// Returns the revision number after the change.
     pub(crate) fn coming(&self) -> u32 {
         self.step.revision(self.revision)
     }
 
-    /// Returns the same plan for people and programs.
+    /// Returns the plan as output for people and programs.
     pub(crate) fn planned(&self, hidden: &HiddenTexts) -> PlannedChart {
         let action = match (self.step, self.revision) {
             (ReleaseStep::Keep, _) => "keep",
@@ -121,7 +123,7 @@ impl PlannedRelease {
         }
     }
 
-    /// Returns the change that others have made to it since.
+    /// Returns a description of changes to the release, by other programs, since it was recorded.
     fn found(&self) -> Option<String> {
         let revision = self.revision?;
         match (self.step, self.known) {
@@ -146,8 +148,8 @@ impl PlannedRelease {
         }
     }
 
-    /// Returns the lines about it that are to be accepted besides its objects: the objects that its hooks take from
-    /// others, and those that its templates read outside of its namespace and the environment's.
+    /// Returns the lines about the release that need consent in addition to its objects: the objects of others that its
+    /// hooks replace, and the objects that its templates read outside of its namespace and the environment's.
     pub(crate) fn lines(&self, environment: &Namespace, hidden: &HiddenTexts) -> Vec<Line> {
         let read = self.reads(environment, hidden).into_iter();
         let read = read.map(|text| Line {
@@ -175,40 +177,40 @@ impl PlannedRelease {
         reads::secrets(&self.lookups, &self.values)
     }
 
-    /// Returns these hidden texts, and the values of the Secrets that its templates have read.
+    /// Returns `hidden` extended by the values of the Secrets that its templates have read.
     pub(super) fn hidden(&self, hidden: &HiddenTexts) -> HiddenTexts {
         let mut hidden = hidden.clone();
         hidden.extend(self.secrets());
         hidden
     }
 
-    /// Returns the drift of this object.
+    /// Returns the drift of an object.
     pub(super) fn drifted(&self, object: &ObjectRef) -> Option<&Drifted> {
         let mut drift = self.drift.iter();
-        drift.find(|it| it.object.is_same_object(object))
+        drift.find(|drifted| drifted.object.is_same_object(object))
     }
 
-    /// The object as it was sent, where others have only done something to its release and a rendering makes another one
-    /// of it each time: a password is not to change because a Service has gone.
+    /// Returns the object as it was last applied, if only drift is corrected and the object differs between renderings.
+    /// A password must not change because a Service was deleted.
     pub(super) fn as_sent(&self, object: &Object) -> Option<&Object> {
         let is_random = self.random.contains(&named_object(object.as_value()));
         let mut before = self.before.iter();
-        let before = before.find(|it| it.reference().is_same_object(object.reference()));
+        let before = before.find(|sent| sent.reference().is_same_object(object.reference()));
         before.filter(|_| is_random && !self.drift.is_empty())
     }
 
-    /// Returns the object that is deleted before this hook is made.
+    /// Returns the object that is deleted before this hook is created.
     fn replaced(&self, hook: &Object) -> Option<&Object> {
-        let mut all = self.replaced.iter().map(|it| &it.live);
-        all.find(|it| it.reference().is_same_object(hook.reference()))
+        let mut all = self.replaced.iter().map(|replaced| &replaced.live);
+        all.find(|live| live.reference().is_same_object(hook.reference()))
     }
 
-    /// The objects that Helm would make, change or remove, compared with what it sent last.
+    /// Returns the objects that Helm would create, change or remove, compared with those that it last applied.
     pub(crate) fn changed(&self, hidden: &HiddenTexts) -> Vec<PlannedObject> {
-        let [before, objects] = [&self.before, &self.objects].map(|it| without_empty(it));
+        let [before, objects] = [&self.before, &self.objects].map(|objects| without_empty(objects));
         let (known, new) = (by_identity(&before), by_identity(&objects));
         let mut all = Vec::new();
-        for object in objects.iter().filter(|it| !is_test(it)) {
+        for object in objects.iter().filter(|object| !is_test(object)) {
             if let Some(drifted) = self.drifted(object.reference()) {
                 all.push(drifted.planned(object, hidden));
                 continue;
@@ -222,14 +224,18 @@ impl PlannedRelease {
                 (None, Some(_)) if diff.is_empty() => continue,
                 (None, Some(_)) => "change",
             };
-            let changes = before.map_or_else(Vec::new, |it| deployer::changes(Some(it), object));
+            let changes =
+                before.map_or_else(Vec::new, |before| deployer::changes(Some(before), object));
             all.push(PlannedObject {
-                changes: changes.into_iter().map(|it| it.path).collect(),
+                changes: changes.into_iter().map(|change| change.path).collect(),
                 ..planned_object(object, action, diff)
             });
         }
-        let is_gone = |it: &Object| self.drifted(it.reference()).is_some_and(Drifted::is_gone);
-        let goes = |it: &&Object| !is_kept(it) && !is_hook(it) && !is_gone(it);
+        let is_gone = |object: &Object| {
+            self.drifted(object.reference())
+                .is_some_and(Drifted::is_gone)
+        };
+        let goes = |object: &&Object| !is_kept(object) && !is_hook(object) && !is_gone(object);
         for object in before.iter().filter(goes) {
             if !new.contains_key(&object.reference().identity()) {
                 let diff = diff::unified(Some(object), None, hidden);
@@ -240,7 +246,7 @@ impl PlannedRelease {
     }
 }
 
-/// The objects without labels and annotations that say nothing, which charts write in several ways.
+/// Returns the objects without empty labels and annotations. Charts write these in several ways.
 fn without_empty(objects: &[Object]) -> Vec<Object> {
     let without = |object: &Object| {
         let mut value = object.as_value().clone();
@@ -255,14 +261,14 @@ fn without_empty(objects: &[Object]) -> Vec<Object> {
     };
     let objects = objects.iter();
     objects
-        .map(|it| without(it).unwrap_or_else(|| it.clone()))
+        .map(|object| without(object).unwrap_or_else(|| object.clone()))
         .collect()
 }
 
 pub(super) fn by_identity(objects: &[Object]) -> BTreeMap<ObjectIdentity<'_>, &Object> {
     objects
         .iter()
-        .map(|it| (it.reference().identity(), it))
+        .map(|object| (object.reference().identity(), object))
         .collect()
 }
 
@@ -288,7 +294,7 @@ mod tests {
         Object::new(object).unwrap()
     }
 
-    /// A release in which others have done this, and whose Secret is another one with each rendering.
+    /// Returns a release with this drift, whose Secret differs between renderings.
     fn planned(drift: Vec<Drifted>) -> PlannedRelease {
         let recorded = release("web", Some(3));
         PlannedRelease {
@@ -341,14 +347,14 @@ mod tests {
         let shown = |drift: Vec<Drifted>| {
             let planned = planned(drift).planned(&HiddenTexts::default());
             let objects = planned.objects.iter();
-            let objects = objects.map(|it| format!("{} {}", it.action, it.object));
+            let objects = objects.map(|planned| format!("{} {}", planned.action, planned.object));
             (planned.action, planned.found, objects.collect::<Vec<_>>())
         };
         let (action, found, objects) = shown(vec![gone("Service"), gone("Secret")]);
         assert_eq!(action, "upgrade");
         let words = "has drifted: Service prod/web is gone, Secret prod/web is gone";
         assert_eq!(found.as_deref(), Some(words));
-        // What is gone and has none in its place needs no removal.
+        // An object that was deleted, and that the rendering no longer contains, needs no removal.
         let expected = ["create Service prod/web", "change ConfigMap prod/web"];
         assert_eq!(objects, expected);
         let (action, found, objects) = shown(Vec::new());
@@ -360,7 +366,7 @@ mod tests {
     fn what_is_random_is_sent_as_it_was_only_to_mend_what_others_did() {
         let sent = |planned: &PlannedRelease, kind: &str| {
             let sent = planned.as_sent(&object(kind, "new"));
-            sent.map(|it| it.as_value()["data"]["p"].clone())
+            sent.map(|object| object.as_value()["data"]["p"].clone())
         };
         let mended = planned(vec![gone("Service")]);
         assert_eq!(sent(&mended, "Secret"), Some(json!("old")));

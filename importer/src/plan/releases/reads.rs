@@ -1,7 +1,8 @@
-//! Consent to what the templates of a chart read outside of their environment.
+//! Consent to reads of a chart's templates outside of their environment.
 //!
-//! Nothing there is read before it is accepted. Templates can transform a value in any way, so no search for it in what
-//! they render is complete; a value that was never read cannot be in a plan, a message, a receipt or an export.
+//! An object there is only read after the read was accepted. Templates can transform a value in any way, so a search
+//! for it in the rendered text cannot be complete. A value that was never read cannot appear in a plan, a message, a
+//! receipt or an export.
 
 use std::collections::BTreeSet;
 
@@ -16,40 +17,40 @@ use super::Releasing;
 use crate::gate::{Lookups, Readable};
 use crate::model::obstacle::Unfit;
 
-/// The first characters of an id that accepts reads. Such an id accepts nothing else.
+/// The prefix of an id that accepts reads. Such an id accepts nothing else.
 const PREFIX: &str = "read-";
-/// Hex digits of an id: 96 bits, so that nobody finds other reads with the same one.
+/// The number of hex digits of an id. 96 bits make it infeasible to find other reads with the same id.
 const ID_LENGTH: usize = 24;
-/// The shortest value of a Secret that is hidden in what is rendered: shorter ones occur in other texts by chance.
+/// The minimum length of a Secret's value that is hidden in output. Shorter values occur in other texts by chance.
 const SHORTEST: usize = 8;
 
-/// Whether an id accepts reads of templates.
+/// Checks whether an id accepts reads of templates.
 #[must_use]
 pub fn accepts_reads(id: &str) -> bool {
     id.starts_with(PREFIX)
 }
 
-/// The line of a consent that says that a release reads an object.
+/// Returns the line of a consent to the read of an object by the templates of a release.
 pub(super) fn line(release: &ReleaseEntry, what: &str) -> String {
     format!("the templates of the {release} read {what}")
 }
 
-/// The reads of a release's templates that are accepted.
+/// The accepted reads of a release's templates.
 pub(super) struct AcceptedReads {
     /// The namespaces that need no consent: those of the release and of the environment.
     own: BTreeSet<String>,
-    /// The objects elsewhere.
+    /// The accepted objects in other namespaces.
     elsewhere: BTreeSet<String>,
-    /// The lines that were accepted with this request.
+    /// The lines that this request accepts.
     pub(super) now: BTreeSet<String>,
 }
 
 impl AcceptedReads {
-    /// Returns the reads that were accepted for the version that is deployed.
+    /// Returns the reads that were accepted for the deployed version.
     pub(super) fn before(releasing: &Releasing<'_>, release: &ReleaseEntry) -> Self {
         let own = [&releasing.place.namespace, &release.namespace];
         let prefix = line(release, "");
-        // An earlier consent was to words alone, and is asked for again.
+        // A consent without grants is in an old form that covered the text only. It must be given again.
         let consent = releasing.consent.filter(|consent| consent.grants.is_some());
         let lines = consent.into_iter().flat_map(|consent| &consent.lines);
         let elsewhere = lines.filter_map(|line| line.strip_prefix(&prefix));
@@ -71,7 +72,7 @@ impl AcceptedReads {
         }
     }
 
-    /// Adds the reads that were withheld, if the request accepts them.
+    /// Adds the withheld reads if the request accepts them.
     pub(super) fn accept(
         &mut self,
         releasing: &Releasing<'_>,
@@ -103,13 +104,14 @@ impl AcceptedReads {
         Ok(())
     }
 
-    /// Returns the accepted objects, which decide what a rendering comes to.
+    /// Returns the accepted objects in other namespaces. They are an input of the rendering.
     pub(super) fn elsewhere(&self) -> &BTreeSet<String> {
         &self.elsewhere
     }
 }
 
-/// Returns the values of the Secrets that templates have read, but for those that are short or in the chart's values.
+/// Returns the values of the Secrets that templates have read, encoded and decoded. Short values, and values that the
+/// chart's values contain anyway, are left out.
 pub(super) fn secrets<'a>(lookups: &'a Lookups, values: &'a str) -> impl Iterator<Item = Value> {
     let bodies = lookups.values().map(|lookup| &lookup.body);
     let secrets = bodies.flat_map(|body| match body["kind"].as_str() {

@@ -1,4 +1,5 @@
-//! The manifests that are sent of a release: its chart, rendered for the cluster as it is, and finished.
+//! The rendering of a release ([`Releasing::render`]): Helm renders the chart with the capabilities of the cluster and
+//! answers to the lookups of its templates, and the result is finished and checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,19 +28,19 @@ use crate::model::site::SiteValue;
 use crate::plan::finish::{Finish, FinishProblems, kinds_of};
 use crate::plan::hidden::HiddenTexts;
 
-/// The capabilities of the cluster that a release finds when it is installed.
+/// The capabilities of the cluster at the time when a release is installed.
 pub(super) struct Capabilities {
     kubernetes: String,
     api_versions: Vec<String>,
-    /// The definitions that come before.
+    /// The CRDs that are created before the release.
     pub(super) definitions: Vec<Value>,
-    /// Those of them that are written, as the server can try them.
+    /// Those of the CRDs that are written, in a form that the API server can dry-run.
     written: Vec<Object>,
 }
 
 impl Capabilities {
-    /// Returns the capabilities where these API versions are served already, and these definitions come before the
-    /// release, of which these are written.
+    /// Returns the capabilities of a cluster that serves these API versions, and in which `definitions` are created
+    /// before the release. `written` are those of them that the API server can dry-run.
     pub(super) fn new(
         cluster: &Cluster,
         served: &[String],
@@ -58,7 +59,7 @@ impl Capabilities {
 }
 
 impl Releasing<'_> {
-    /// Renders a release as it will be, and looks for what is in its way.
+    /// Renders a release as it will be applied, and adds the obstacles to it.
     pub(super) async fn render(
         &self,
         helm: &Helm,
@@ -76,7 +77,7 @@ impl Releasing<'_> {
         };
         planned.random.clone_from(&rendered.random);
         planned.lookups.clone_from(&rendered.lookups);
-        let objects = rendered.objects.iter().map(|it| it.value.clone());
+        let objects = rendered.objects.iter().map(|object| object.value.clone());
         let objects: Vec<Value> = objects.collect();
         planned.finish.wide = self.wide(&objects, &there.definitions).await?;
         planned.finish.replicas = self.scaled(planned).await?;
@@ -90,12 +91,12 @@ impl Releasing<'_> {
                 let sent = sent.as_value().clone();
                 object = Object::new(finish.finish_chosen(sent, &mut problems)?)?;
                 let name = named_object(object.as_value());
-                planned.random.retain(|it| *it != name);
+                planned.random.retain(|random| *random != name);
             }
             finished.push(object);
         }
         planned.objects = finished;
-        // What the site chooses counts by the objects that it reaches.
+        // The digest includes the choices of the site that affect one of the objects, so it is only known now.
         planned.recorded.inputs =
             self.inputs(chart, &planned.site, &planned.finish, &planned.objects)?;
         let FinishProblems { missing, unfit } = problems;
@@ -120,8 +121,8 @@ impl Releasing<'_> {
         self.try_objects(planned, &there.written, obstacles).await
     }
 
-    /// Renders a release with what its templates may read of the cluster. The gate is kept open for renderings by other
-    /// values.
+    /// Renders a release with the answers to the lookups that its templates may make. The gate stays open, so that the
+    /// release can be rendered with other values.
     async fn read(
         &self,
         helm: &Helm,
@@ -131,7 +132,7 @@ impl Releasing<'_> {
     ) -> Result<Result<(Gate, Arc<OwnedRendering>, Arc<Rendered>), Unfit>, Error> {
         let release = planned.recorded.clone();
         let mut reads = AcceptedReads::before(self, &release);
-        // Each round reads what was accepted, by which templates may come to ask for more.
+        // Templates can ask for more after they have read an accepted object, so each round may withhold further reads.
         let (gate, rendering, rendered) = loop {
             let mut passage = GatePass::new(&release.namespace, &release.name);
             passage.coming.clone_from(&there.definitions);
@@ -171,8 +172,8 @@ impl Releasing<'_> {
         })
     }
 
-    /// Returns the values of the site without any one of which fewer images are missing, each with where it comes from: no
-    /// more than [`limits::VALUES_TRIED`] are tried.
+    /// Returns the values of the site, each with its source, without which fewer images are missing. At most
+    /// [`limits::VALUES_TRIED`] values are tried, one at a time.
     async fn turned_on_by(
         &self,
         planned: &PlannedRelease,
@@ -187,7 +188,7 @@ impl Releasing<'_> {
             let Ok(path) = field.parse() else { continue };
             let values = self.given(chart, &planned.site.without(&path))?;
             let without = Arc::new(rendering.with(values));
-            // Without it the chart may render to nothing, which says nothing.
+            // The chart may fail to render without the value. Such a failure shows nothing about the images.
             let Ok(text) = without.run().await? else {
                 continue;
             };
@@ -202,9 +203,9 @@ impl Releasing<'_> {
         Ok(found)
     }
 
-    /// Returns the rendering of a chart, made twice where it can be another one each time. Lookups in the cluster are
-    /// made anew; as long as they come to the same, the objects that were shown are sent, with all that is random in
-    /// them.
+    /// Returns the rendering of a chart. A chart whose output can be random is rendered twice, to find the objects that
+    /// differ. Lookups in the cluster are repeated; as long as their answers are the same, the objects that were shown
+    /// before are applied, including their random values.
     async fn rendered(
         &self,
         rendering: &Arc<OwnedRendering>,
@@ -237,7 +238,7 @@ impl Releasing<'_> {
         if let Some(again) = again {
             let again = objects(release, &again)?;
             let differing = manifests::differing(&first, &again).into_iter();
-            random.extend(differing.map(|it| named_object(&it.value)));
+            random.extend(differing.map(|object| named_object(&object.value)));
         }
         let objects = first;
         let rendered = Rendered {
@@ -251,7 +252,8 @@ impl Releasing<'_> {
         }))
     }
 
-    /// The kinds of these objects that belong to the whole cluster. Of those that come with the release it says so itself.
+    /// Returns the kinds of these objects that are cluster-scoped. The scope of a kind that the release itself defines
+    /// is read from its CRD.
     async fn wide(
         &self,
         objects: &[Value],
@@ -261,9 +263,9 @@ impl Releasing<'_> {
         let own: BTreeMap<(String, String), bool> = objects
             .iter()
             .chain(definitions)
-            .filter(|it| is_definition(it))
-            .map(|it| {
-                let text = |pointer| manifests::text(it, pointer).to_owned();
+            .filter(|object| is_definition(object))
+            .map(|definition| {
+                let text = |pointer| manifests::text(definition, pointer).to_owned();
                 let kind = (text("/spec/group"), text("/spec/names/kind"));
                 (kind, text("/spec/scope") == "Cluster")
             })
@@ -276,7 +278,7 @@ impl Releasing<'_> {
                     .cluster
                     .served(&Gvk::new(&api_version, &kind.1))
                     .await?;
-                served.is_some_and(|it| !it.namespaced)
+                served.is_some_and(|kind| !kind.namespaced)
             };
             if is_wide {
                 wide.insert(kind);
@@ -285,35 +287,38 @@ impl Releasing<'_> {
         Ok(wide)
     }
 
-    /// Returns the Jobs of a release that stand, as they were sent, by what each is called.
+    /// Returns the existing Jobs of a release by reference, as Helm applied them.
     async fn jobs(&self, planned: &PlannedRelease) -> Result<BTreeMap<String, Value>, Error> {
         let before = planned.before.iter();
-        let before = before.filter(|it| it.gvk().kind == "Job" && !is_hook(it));
+        let before = before.filter(|object| object.gvk().kind == "Job" && !is_hook(object));
         let before: Vec<&Object> = before.collect();
-        let references: Vec<&ObjectRef> = before.iter().map(|it| it.reference()).collect();
+        let references: Vec<&ObjectRef> = before.iter().map(|object| object.reference()).collect();
         let live = look_all(self.cluster, &references).await?;
         let standing = before.into_iter().zip(live);
         let standing = standing.filter(|(_, live)| live.is_some());
-        let sent = |(it, _): (&Object, _)| (it.reference().to_string(), it.as_value().clone());
+        let sent =
+            |(object, _): (&Object, _)| (object.reference().to_string(), object.as_value().clone());
         Ok(standing.map(sent).collect())
     }
 
-    /// The numbers of pods that others have set, an autoscaler or a person, by what is scaled: they stay.
+    /// Returns replica counts that were set by others, such as an autoscaler, by the reference of the scaled object.
+    /// They are kept.
     async fn scaled(&self, planned: &PlannedRelease) -> Result<BTreeMap<String, u64>, Error> {
         let before = planned.before.iter();
-        let before = before.filter(|it| it.as_value()["spec"]["replicas"].is_u64());
+        let before = before.filter(|object| object.as_value()["spec"]["replicas"].is_u64());
         let before: Vec<&ObjectRef> = before.map(Object::reference).collect();
         let live = look_all(self.cluster, &before).await?.into_iter().flatten();
-        let scaled = live.filter(|it| is_scaled(it.as_value(), MANAGER));
-        let scaled = scaled.filter_map(|it| {
-            let replicas = it.as_value()["spec"]["replicas"].as_u64()?;
-            Some((it.reference().to_string(), replicas))
+        let scaled = live.filter(|object| is_scaled(object.as_value(), MANAGER));
+        let scaled = scaled.filter_map(|object| {
+            let replicas = object.as_value()["spec"]["replicas"].as_u64()?;
+            Some((object.reference().to_string(), replicas))
         });
         Ok(scaled.collect())
     }
 }
 
-/// Returns why a chart does not come to objects. Templates and schemas may quote values.
+/// Returns the obstacle for a chart that cannot be rendered. Templates and schemas may quote values, so hidden texts
+/// are removed.
 fn unrendered(release: &ReleaseEntry, error: &HelmError, hidden: &HiddenTexts) -> Unfit {
     let release = release.to_string();
     if let Some(why) = error.refused_values() {
@@ -324,7 +329,7 @@ fn unrendered(release: &ReleaseEntry, error: &HelmError, hidden: &HiddenTexts) -
     Unfit::NotRendered { release, why }
 }
 
-/// A rendering that can go to another thread.
+/// The inputs of a rendering, owned so that it can run on another thread.
 #[derive(Clone)]
 struct OwnedRendering {
     helm: Helm,
@@ -351,7 +356,7 @@ impl OwnedRendering {
         }
     }
 
-    /// The digest of all that decides what it comes to, but for what is in the cluster.
+    /// Returns the digest of all inputs of the rendering, except the cluster's objects.
     fn inputs(&self, chart: &CarriedChart) -> Digest {
         let told = json!({
             "release": self.release,
@@ -366,7 +371,7 @@ impl OwnedRendering {
         Digest::new(Sha256::digest(told.to_string()).into())
     }
 
-    /// Runs it; that Helm refuses is an answer.
+    /// Runs the rendering. Helm's refusal is returned as the inner error.
     async fn run(self: &Arc<Self>) -> Result<Result<Vec<u8>, HelmError>, Error> {
         let this = Arc::clone(self);
         let _turn = self.turns.acquire().await;
@@ -390,7 +395,7 @@ impl OwnedRendering {
     }
 }
 
-/// The API versions that a definition serves, and its kind in each.
+/// Returns the API versions that a CRD serves, and its kind in each of them.
 pub(super) fn served_by(definition: &Value) -> Vec<String> {
     let definition = Definition(definition);
     let (group, kind) = (definition.group(), definition.kind());

@@ -1,4 +1,5 @@
-//! The objects that Helm sent of a release, and the way that Helm takes each of them.
+//! The objects that Helm applied for a revision of a release ([`sent`]), and what Helm does with them when the release
+//! is uninstalled ([`uninstalled`]).
 
 use change::ReleaseEntry;
 use deployer::{Cluster, Gvk, Object, ObjectRef};
@@ -12,10 +13,11 @@ use crate::model::look::look_all;
 use crate::plan::finish::{HOOK, POLICY};
 use crate::plan::standing::StandingRelease;
 
-/// The annotation of a hook with the events at which Helm removes it.
+/// The annotation of a hook that lists when Helm deletes its object.
 const HOOK_DELETED: &str = "helm.sh/hook-delete-policy";
 
-/// The objects that Helm sent of a revision, its hooks among them, each with the namespace that it lies in.
+/// Returns the objects that Helm applied for a revision, including its hooks. Namespaced objects without a namespace
+/// get that of the release.
 pub(crate) async fn sent(
     cluster: &Cluster,
     stored: &StoredRevision,
@@ -30,51 +32,55 @@ pub(crate) async fn sent(
         let is_placed = !text("/metadata/namespace").is_empty();
         let served = cluster.served(&kind).await?;
         if !is_placed
-            && served.is_some_and(|it| it.namespaced)
+            && served.is_some_and(|kind| kind.namespaced)
             && let Some(metadata) = object["metadata"].as_object_mut()
         {
             metadata.insert("namespace".to_owned(), json!(release.namespace));
         }
-        // Helm stores what it was given, whatever that was.
+        // A revision can contain documents that are not valid objects: Helm stores the rendered text unchecked.
         all.extend(Object::new(object).ok());
     }
     Ok(all)
 }
 
-/// The fate of a release's objects when it is uninstalled, as far as Helm has stored them.
+/// The objects of a release that are deleted and kept when it is uninstalled, as far as Helm has stored them.
 #[derive(Debug, Default)]
 pub(crate) struct Uninstalled {
-    /// The objects that go.
+    /// The objects that are deleted.
     pub(crate) goes: Vec<ObjectRef>,
-    /// The notes that others stay, with the reasons.
+    /// Notes about the objects that are kept, with the reasons.
     pub(crate) stays: Vec<String>,
 }
 
-/// Finds out what goes with a release when it is uninstalled, and what stays of it.
+/// Determines which objects are deleted and which are kept when a release is uninstalled.
 pub(crate) async fn uninstalled(
     cluster: &Cluster,
     solution: &SolutionName,
     release: &ReleaseEntry,
 ) -> Result<Uninstalled, Error> {
     let standing = StandingRelease::look(cluster, &release.namespace, &release.name).await?;
-    let standing = standing.filter(|it| it.is_of(solution, &release.revisions));
+    let standing = standing.filter(|found| found.is_of(solution, &release.revisions));
     let Some(standing) = standing else {
         return Ok(Uninstalled::default());
     };
     let objects = sent(cluster, &standing.newest, release).await?;
-    let (staying, going): (Vec<&Object>, Vec<&Object>) =
-        objects.iter().partition(|it| is_kept(it) || is_hook(it));
-    let references: Vec<&ObjectRef> = staying.iter().map(|it| it.reference()).collect();
+    let (staying, going): (Vec<&Object>, Vec<&Object>) = objects
+        .iter()
+        .partition(|object| is_kept(object) || is_hook(object));
+    let references: Vec<&ObjectRef> = staying.iter().map(|object| object.reference()).collect();
     let live = look_all(cluster, &references).await?;
     let stays = staying.into_iter().zip(live);
     let stays = stays.filter_map(|(object, live)| remains(object, live.is_some()));
     Ok(Uninstalled {
-        goes: going.into_iter().map(|it| it.reference().clone()).collect(),
+        goes: going
+            .into_iter()
+            .map(|object| object.reference().clone())
+            .collect(),
         stays: stays.collect(),
     })
 }
 
-/// Says of an object that Helm leaves it, and why; nothing of a hook that is gone by then.
+/// Returns the note that Helm keeps an object, and why; `None` for a hook's object that does not exist then.
 fn remains(object: &Object, is_there: bool) -> Option<String> {
     let what = object.reference();
     if !is_hook(object) {
@@ -83,16 +89,16 @@ fn remains(object: &Object, is_there: bool) -> Option<String> {
     let events = hook_events(object);
     let is_made = events
         .iter()
-        .any(|it| ["pre-delete", "post-delete"].contains(&it.as_str()));
+        .any(|event| ["pre-delete", "post-delete"].contains(&event.as_str()));
     let annotations = object.annotations();
     let policies = annotations.get(HOOK_DELETED).copied().unwrap_or_default();
     let mut policies = policies.split(',').map(str::trim);
-    let goes = is_made && policies.any(|it| it == "hook-succeeded");
+    let goes = is_made && policies.any(|policy| policy == "hook-succeeded");
     ((is_there || is_made) && !goes)
         .then(|| format!("{what} is kept: Helm does not delete objects that hooks created"))
 }
 
-/// The objects of a rendering; documents that are none are left to Helm to refuse.
+/// Returns the objects of a rendering. Documents that are not objects are left for Helm to refuse.
 pub(super) fn objects(
     release: &ReleaseEntry,
     rendering: &[u8],
@@ -103,30 +109,34 @@ pub(super) fn objects(
     })
 }
 
-/// The events at which Helm makes an object, in small letters as Helm reads them; none of one that belongs to the release
-/// itself.
+/// Returns the events at which Helm creates an object, in lower case as Helm compares them; empty for an object that is
+/// not a hook.
 pub(crate) fn hook_events(object: &Object) -> Vec<String> {
     let annotations = object.annotations();
     let events = annotations.get(HOOK).copied().into_iter();
-    let events = events.flat_map(|it| it.split(','));
-    events.map(|it| it.trim().to_ascii_lowercase()).collect()
+    let events = events.flat_map(|events| events.split(','));
+    events
+        .map(|event| event.trim().to_ascii_lowercase())
+        .collect()
 }
 
-/// Whether Helm makes an object when something happens, and does not count it to the release.
+/// Checks whether an object is a hook. Helm creates hooks at events and does not count them as part of the release.
 pub(crate) fn is_hook(object: &Object) -> bool {
     object.annotations().contains_key(HOOK)
 }
 
-/// Whether an object is made only when somebody has Helm test the release.
+/// Checks whether an object is created only by `helm test`.
 pub(super) fn is_test(object: &Object) -> bool {
     let events = hook_events(object);
-    !events.is_empty() && events.iter().all(|it| it.starts_with("test"))
+    !events.is_empty() && events.iter().all(|event| event.starts_with("test"))
 }
 
-/// Whether Helm leaves an object when the release goes.
+/// Checks whether Helm keeps an object when the release is uninstalled.
 pub(crate) fn is_kept(object: &Object) -> bool {
     let annotations = object.annotations();
-    annotations.get(POLICY).is_some_and(|it| *it == "keep")
+    annotations
+        .get(POLICY)
+        .is_some_and(|policy| *policy == "keep")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The question whether a user may do something, before it is begun.
+//! Preflight checks of a user's rights: [`deny`] adds an obstacle for each right that is missing.
 
 use deployer::{Access, Cluster, Object};
 
@@ -6,7 +6,7 @@ use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::plan::rights::needs::Needs;
 
-/// Whether looking for custom resources of these CRDs is denied.
+/// Checks whether listing the custom resources of these CRDs is denied.
 pub(crate) async fn check_resources<'a>(
     cluster: &Cluster,
     definitions: impl Iterator<Item = &'a Object>,
@@ -19,7 +19,7 @@ pub(crate) async fn check_resources<'a>(
     Ok(obstacles.len() > before)
 }
 
-/// Whether looking for what runs is denied.
+/// Checks whether listing running workloads is denied.
 pub(crate) async fn check_looking(
     cluster: &Cluster,
     obstacles: &mut Vec<Obstacle>,
@@ -31,7 +31,7 @@ pub(crate) async fn check_looking(
     Ok(obstacles.len() > before)
 }
 
-/// Notes which of what is needed this user may not do.
+/// Adds an obstacle for each needed right that this user does not have.
 pub(crate) async fn deny(
     cluster: &Cluster,
     needs: &Needs,

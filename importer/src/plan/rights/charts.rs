@@ -1,4 +1,5 @@
-//! The rights that the releases of charts take, by what the charts render to in a cluster that is only imagined.
+//! The rights for releases of charts, derived from a rendering of the charts in an imagined cluster:
+//! [`RenderedRelease::all`].
 
 use std::collections::BTreeMap;
 
@@ -12,16 +13,16 @@ use crate::model::request::Request;
 use crate::plan::render::{ImaginedSite, imagined};
 use crate::plan::rights::needs::Needs;
 
-/// A release of a chart as it would be installed.
+/// A rendered release of a chart as it would be installed.
 #[derive(Debug)]
 pub struct RenderedRelease {
     namespace: String,
-    /// The objects, each with its kind as the server would name it.
+    /// The objects, each with its kind as the API server names it.
     objects: Vec<(Object, ServedKind)>,
 }
 
 impl RenderedRelease {
-    /// Renders the charts of an archive as a request would install them, or returns the obstacles to that.
+    /// Renders the charts of an archive as a request would install them, or returns the obstacles.
     pub async fn all(
         site: &ImaginedSite,
         accepted: &Accepted,
@@ -42,7 +43,7 @@ impl RenderedRelease {
         let planned = &deployment.releases.all;
         let defined: BTreeMap<_, _> = planned
             .iter()
-            .flat_map(|it| &it.objects)
+            .flat_map(|release| &release.objects)
             .filter_map(defined)
             .collect();
         for release in planned {
@@ -65,7 +66,7 @@ impl RenderedRelease {
         Ok(Ok(releases))
     }
 
-    /// The objects.
+    /// Returns the objects.
     pub(super) fn objects(&self) -> impl Iterator<Item = &Object> {
         self.objects.iter().map(|(object, _)| object)
     }
@@ -85,7 +86,7 @@ impl RenderedRelease {
     }
 }
 
-/// Returns the kind that a definition brings.
+/// Returns the kind that a CRD defines.
 fn defined(object: &Object) -> Option<((&str, &str), ServedKind)> {
     let spec = &object.as_value()["spec"];
     let text = |pointer: &str| spec.pointer(pointer)?.as_str();
@@ -97,8 +98,9 @@ fn defined(object: &Object) -> Option<((&str, &str), ServedKind)> {
     Some(((text("/group")?, text("/names/kind")?), kind)).filter(|_| is_it)
 }
 
-/// Returns a right that holds wherever a release is: a namespace that may have yet to be made has no roles, and a name that
-/// has the one of any namespace in it may be any.
+/// Returns a right that is valid wherever a release is installed. A right in another namespace becomes cluster-wide,
+/// since that namespace may not exist yet and cannot contain roles then. If the environment's namespace may be any, a
+/// name that contains the placeholder `any` is dropped.
 pub(super) fn widened(access: &Access, here: Option<&str>, any: &str) -> Access {
     let namespace = access.namespace.as_deref();
     let is_any = |name: &String| here.is_none() && name.contains(any);

@@ -1,4 +1,5 @@
-//! The rights of each verb as the roles that give them to a person, for an administrator to apply. No cluster is asked.
+//! The rights of each verb as roles and bindings that an administrator can apply: [`WantedRights::manifests`]. No
+//! cluster is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,36 +26,37 @@ use crate::plan::rights::roles::{Bound, Manifest};
 use crate::plan::rights::verbs::{ANY, RightsVerb, Within};
 use crate::plan::sets;
 
-/// The prefix of every name of what is made here.
+/// The prefix of the names of all roles and bindings.
 pub(super) const PREFIX: &str = "solution-user";
 /// The subject that gets rights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// A user.
     User(String),
-    /// Everybody in a group.
+    /// All members of a group.
     Group(String),
     /// A `ServiceAccount`, by namespace and name.
     ServiceAccount(Namespace, KubernetesName),
 }
 
-/// The rights that are wanted, and their subjects.
+/// The wanted rights and their subjects.
 #[derive(Debug)]
 pub struct WantedRights<'a> {
-    /// The verbs that are to be done.
+    /// The verbs that the roles allow.
     pub verbs: BTreeSet<RightsVerb>,
-    /// The version that it is to be done with; without one, only what every Solution takes is given.
+    /// The version that the verbs are used with. Without one, the roles only contain the rights that every Solution
+    /// needs.
     pub archive: Option<&'a Accepted>,
-    /// The scope that they may be done in.
+    /// The scope in which the verbs may be used.
     pub within: Within,
-    /// The subjects that are to be bound.
+    /// The subjects that are bound to the roles.
     pub subjects: Vec<Subject>,
     /// The releases of its charts, as far as they could be rendered.
     pub charts: Vec<RenderedRelease>,
 }
 
 impl<'a> WantedRights<'a> {
-    /// Returns the rights to reach a goal with an archive.
+    /// Returns the rights to import, activate or deploy an archive.
     pub(crate) fn of(archive: &'a Accepted, goal: &Goal) -> Self {
         let place = |target: &Target| {
             let environment = target.environment.clone();
@@ -76,7 +78,7 @@ impl<'a> WantedRights<'a> {
         }
     }
 
-    /// The namespace of the records, roles for exactly this, and their bindings if somebody is to be bound.
+    /// Returns the namespace of the records, roles with exactly these rights, and the bindings of the subjects.
     pub fn manifests(&self) -> Result<Vec<Manifest>, Error> {
         self.check_carried()?;
         let objects = self.objects()?;
@@ -114,7 +116,7 @@ impl<'a> WantedRights<'a> {
         let in_hub = |verb: &RightsVerb| RightsVerb::HUB.contains(verb);
         // A hub has no records.
         let has_records = !self.verbs.iter().all(in_hub);
-        // Whoever sees only one environment or namespace sees no receipts, and a change in one namespace alone has none.
+        // Users who only see one environment or namespace see no receipts. Changes in a single namespace have none.
         let has_receipts = match self.within {
             Within::Anywhere => true,
             Within::Environment(..) => self.verbs != BTreeSet::from([RightsVerb::Status]),
@@ -140,7 +142,7 @@ impl<'a> WantedRights<'a> {
         Ok(manifests)
     }
 
-    /// Adds the rights that the releases of charts take.
+    /// Adds the rights for the releases of charts.
     fn add_charts(&self, rules: &mut PlacedRules) -> Result<(), Error> {
         let has = |verb| self.verbs.contains(&verb);
         let mut needs = Needs::default();
@@ -159,32 +161,37 @@ impl<'a> WantedRights<'a> {
                 rules.bind(object);
             }
         }
-        let widened = needs.wanted().map(|it| widened(it, self.namespace(), ANY));
+        let widened = needs
+            .wanted()
+            .map(|access| widened(access, self.namespace(), ANY));
         let widened: BTreeSet<Access> = widened.collect();
         rules.add(widened.iter());
         Ok(())
     }
 
-    /// Returns the name of the role, with everything that is wanted in it, so that no two grants have the same one.
+    /// Returns the name of the role. It contains all parameters, so that different grants have different names.
     fn name(&self) -> String {
         let mut parts = vec![PREFIX.to_owned()];
         if self.verbs != BTreeSet::from(RightsVerb::ALL) {
             parts.extend(self.verbs.iter().map(|verb| verb.name().to_owned()));
         }
-        let id = self.archive.map(|it| &it.statement().predicate.id);
+        let id = self
+            .archive
+            .map(|archive| &archive.statement().predicate.id);
         parts.extend(id.map(ToString::to_string));
         match &self.within {
             Within::Anywhere => {}
             Within::Environment(environment, namespace) => {
                 parts.extend([environment.to_string(), namespace.to_string()]);
             }
-            // No environment's name is empty.
+            // An empty environment part is unambiguous, since no environment has an empty name.
             Within::Namespace(namespace) => parts.extend([String::new(), namespace.to_string()]),
         }
         parts.join(":")
     }
 
-    /// The objects of a version's operator and sets, in an environment and a namespace that stand for any.
+    /// Returns the objects of a version's operator and sets, with placeholder names for the environment and the
+    /// namespace.
     pub(crate) fn objects_of(archive: &Accepted) -> Result<Vec<Object>, Error> {
         let wanted = WantedRights {
             verbs: BTreeSet::new(),
@@ -194,11 +201,16 @@ impl<'a> WantedRights<'a> {
             charts: Vec::new(),
         };
         let mut objects = wanted.objects()?;
-        objects.extend(wanted.all_carried()?.into_iter().map(|it| it.object));
+        objects.extend(
+            wanted
+                .all_carried()?
+                .into_iter()
+                .map(|carried| carried.object),
+        );
         Ok(objects)
     }
 
-    /// The objects of the version's operator; none without one.
+    /// Returns the objects of the version's operator; empty without one.
     pub(crate) fn objects(&self) -> Result<Vec<Object>, Error> {
         let Some(accepted) = self.archive else {
             return Ok(Vec::new());
@@ -215,7 +227,7 @@ impl<'a> WantedRights<'a> {
             environment,
             namespace,
             config: &OperatorConfig::new(BTreeMap::new()),
-            // Where images come from changes no right.
+            // The registry of the images has no effect on rights.
             images: &Addresses::new(ANY, images.map(|image| (&image.place, image.root.digest))),
             pull_secret: None,
             metrics: Served::by(operator, Collector::ServiceMonitor),
@@ -233,7 +245,8 @@ impl<'a> WantedRights<'a> {
         Ok(objects)
     }
 
-    /// Refuses rights to deploy what nobody deploys with the rights of one namespace alone.
+    /// Refuses rights in a single namespace to deploy a version with objects that only a cluster administrator can
+    /// deploy.
     fn check_carried(&self) -> Result<(), Error> {
         let deploys = self.verbs.contains(&RightsVerb::Deploy);
         match (&self.within, self.archive) {
@@ -247,7 +260,8 @@ impl<'a> WantedRights<'a> {
         }
     }
 
-    /// The objects that the version carries as they are, for who brings them: only who administers the cluster does.
+    /// Returns the objects that are applied unchanged. Only a cluster administrator deploys them, so a single namespace
+    /// has none.
     fn carried(&self) -> Result<Vec<DesiredObject>, Error> {
         match &self.within {
             Within::Namespace(_) => Ok(Vec::new()),
@@ -257,12 +271,12 @@ impl<'a> WantedRights<'a> {
 
     fn all_carried(&self) -> Result<Vec<DesiredObject>, Error> {
         let (environment, namespace) = self.within.place();
-        let carried = |it| sets::of_any_site(it, &environment, &namespace);
+        let carried = |archive| sets::of_any_site(archive, &environment, &namespace);
         self.archive.map_or_else(|| Ok(Vec::new()), carried)
     }
 
-    /// Returns the entries of these objects as they are recorded. A namespace of the release's own may have yet to be
-    /// made, and then no role can lie in it; and that of the environment may be any.
+    /// Returns the entries of these objects as they are recorded. Other namespaces than the environment's are dropped:
+    /// they may not exist yet, and cannot contain roles then. The environment's is dropped if it may be any.
     fn recorded(&self, carried: &[DesiredObject]) -> Vec<Entry> {
         let mut recorded: Vec<Entry> = carried.iter().filter_map(DesiredObject::entry).collect();
         let here = self.namespace();
@@ -270,36 +284,37 @@ impl<'a> WantedRights<'a> {
             object.namespace = object
                 .namespace
                 .take()
-                .filter(|it| Some(it.as_str()) == here);
+                .filter(|namespace| Some(namespace.as_str()) == here);
         }
         recorded
     }
 
-    /// Returns the carried workloads that go on running. Who has no right beyond one namespace sees what runs there.
+    /// Returns the workloads that run permanently. In a single namespace, only its own workloads are returned.
     fn workloads(&self) -> Result<Vec<Entry>, Error> {
         let mut carried = self.all_carried()?;
         if let Within::Namespace(namespace) = &self.within {
-            carried.retain(|it| it.object.namespace() == Some(namespace.as_str()));
+            carried.retain(|carried| carried.object.namespace() == Some(namespace.as_str()));
         }
         let removing = self.removing();
         let workloads = self.recorded(&carried).into_iter();
-        let stays = |it: &Entry| {
-            !it.part
+        let stays = |entry: &Entry| {
+            !entry
+                .part
                 .as_ref()
                 .is_some_and(|part| removing.contains(&part))
         };
-        let workloads = workloads.filter(|it| it.is_running() && stays(it));
+        let workloads = workloads.filter(|entry| entry.is_running() && stays(entry));
         Ok(workloads.collect())
     }
 
-    /// The sets that are applied before the version is removed.
+    /// Returns the sets that are applied before the version is removed.
     fn removing(&self) -> Vec<&SetName> {
         let sets = self.archive.map(Accepted::sets).unwrap_or_default().iter();
-        let sets = sets.filter(|it| it.set.phase == Phase::Remove);
-        sets.map(|it| &it.set.name).collect()
+        let sets = sets.filter(|set| set.set.phase == Phase::Remove);
+        sets.map(|set| &set.set.name).collect()
     }
 
-    /// Returns the rights that the verbs fail without.
+    /// Returns the rights without which the verbs fail.
     pub(crate) fn required(&self, objects: &[Object]) -> Result<Needs, Error> {
         let mut needs = self.namespace().map_or_else(Needs::default, Needs::at);
         for verb in &self.verbs {
@@ -312,7 +327,7 @@ impl<'a> WantedRights<'a> {
         if !recorded.is_empty() && self.verbs.contains(&RightsVerb::Deploy) {
             needs.carried(recorded.iter());
             needs.served();
-            // An upgrade may drop a Service.
+            // An upgrade may remove a Service that webhooks call.
             needs.callers();
         }
         if !recorded.is_empty() && self.verbs.contains(&RightsVerb::Undeploy) {
@@ -320,10 +335,12 @@ impl<'a> WantedRights<'a> {
             needs.space();
         }
         if self.verbs.contains(&RightsVerb::Deploy) || self.verbs.contains(&RightsVerb::Undeploy) {
-            // Those that belong to an environment go with it, once they have no objects.
+            // CRDs that belong to an environment are removed with it if they have no custom resources left.
             let carried = self.carried()?;
-            let definitions = carried.iter().filter(|it| it.stage == Stage::Definition);
-            needs.resources(definitions.map(|it| it.object.as_value()));
+            let definitions = carried
+                .iter()
+                .filter(|carried| carried.stage == Stage::Definition);
+            needs.resources(definitions.map(|carried| carried.object.as_value()));
         }
         self.add_cleanup(&recorded, &mut needs);
         Ok(needs)
@@ -332,7 +349,12 @@ impl<'a> WantedRights<'a> {
     /// Adds the rights to the objects that are applied before the version is removed.
     fn add_cleanup(&self, recorded: &[Entry], needs: &mut Needs) {
         let names = self.removing();
-        let is_applied = |it: &&Entry| it.part.as_ref().is_some_and(|part| names.contains(&part));
+        let is_applied = |entry: &&Entry| {
+            entry
+                .part
+                .as_ref()
+                .is_some_and(|part| names.contains(&part))
+        };
         let mut applied = recorded.iter().filter(is_applied).peekable();
         if applied.peek().is_none() {
             return;
@@ -345,7 +367,7 @@ impl<'a> WantedRights<'a> {
         }
     }
 
-    /// Returns the reference of their record, if the namespace is known.
+    /// Returns the reference of the record of these objects, if the namespace is known.
     fn kept_cleanup(&self) -> Option<ObjectRef> {
         let solution = self.archive?.statement().predicate.id.name();
         match &self.within {
@@ -356,7 +378,7 @@ impl<'a> WantedRights<'a> {
         }
     }
 
-    /// The only namespace of environments in which something is done.
+    /// Returns the only namespace of an environment in which the verbs are used; `None` if it may be any.
     pub(crate) fn namespace(&self) -> Option<&str> {
         match &self.within {
             Within::Anywhere => None,
@@ -439,7 +461,8 @@ impl<'a> WantedRights<'a> {
         needs.taken_back(objects);
     }
 
-    /// Returns what the version needs of the cluster, for who may look for it there.
+    /// Returns the prerequisites of the version. A single namespace has none, since its administrator cannot check
+    /// them.
     fn prerequisites(&self) -> Option<&Prerequisites> {
         match &self.within {
             Within::Namespace(_) => None,
@@ -449,7 +472,7 @@ impl<'a> WantedRights<'a> {
         }
     }
 
-    /// The CRDs of the version.
+    /// Returns the CRDs of the version.
     fn definitions(&self) -> impl Iterator<Item = &Value> {
         let definitions = self.archive.map(Accepted::crds).unwrap_or_default();
         definitions.iter().map(|definition| &definition.document)
@@ -460,14 +483,13 @@ impl<'a> WantedRights<'a> {
             .filter_map(|definition| definition["metadata"]["name"].as_str())
     }
 
-    /// The login that may be made for the Solution.
+    /// Returns the name of the pull secret that may be created for the Solution.
     fn login(&self) -> Option<KubernetesName> {
         let statement = self.archive?.statement();
         Some(login::secret_name(statement.predicate.id.name()))
     }
 
-    /// Adds the rights that a verb needs of an administrator of only a namespace. Verbs that change more have no place
-    /// there.
+    /// Adds the rights that a verb needs in a single namespace. Only [`RightsVerb::ALONE`] are allowed there.
     fn add_alone(
         &self,
         verb: RightsVerb,
@@ -497,8 +519,8 @@ impl<'a> WantedRights<'a> {
         }
     }
 
-    /// Adds the rights to see the status. Of one environment, no right outside of its namespace is needed but to its
-    /// own records.
+    /// Adds the rights to see the status. For one environment, these are rights in its namespace and to its own
+    /// records.
     fn add_status(&self, needs: &mut Needs) {
         match &self.within {
             Within::Anywhere => {
@@ -508,7 +530,10 @@ impl<'a> WantedRights<'a> {
             Within::Environment(_, namespace) | Within::Namespace(namespace) => {
                 needs.record(&namespace_record::reference(namespace));
                 needs.own();
-                if let Some(archive) = self.archive.filter(|it| it.manifest().spec.carries()) {
+                if let Some(archive) = self
+                    .archive
+                    .filter(|archive| archive.manifest().spec.carries())
+                {
                     let solution = archive.statement().predicate.id.name();
                     needs.record(&model::inventory::reference(solution, namespace));
                 }
@@ -539,16 +564,17 @@ mod tests {
 
     use super::*;
 
-    /// The manifests as JSON.
+    /// Returns the manifests as JSON.
     fn manifests(wanted: &WantedRights<'_>) -> Vec<Value> {
         let manifests = wanted.manifests().unwrap().into_iter();
         manifests
-            .map(|it| serde_json::to_value(it).unwrap())
+            .map(|manifest| serde_json::to_value(manifest).unwrap())
             .collect()
     }
 
     fn wanted(verbs: &[RightsVerb], place: Option<&str>) -> WantedRights<'static> {
-        let place = place.map(|it| Within::Environment(it.parse().unwrap(), it.parse().unwrap()));
+        let place =
+            place.map(|place| Within::Environment(place.parse().unwrap(), place.parse().unwrap()));
         WantedRights {
             verbs: verbs.iter().copied().collect(),
             archive: None,
@@ -558,16 +584,18 @@ mod tests {
         }
     }
 
-    /// The rules of the roles that lie in a namespace, or in none, as `verbs group/resources`.
+    /// Returns the rules of the roles in a namespace, or of cluster roles, as `verbs group/resources`.
     fn rules(wanted: &WantedRights<'_>, namespace: Option<&str>) -> Vec<String> {
         let manifests = manifests(wanted);
-        let here = |it: &&Value| it["metadata"]["namespace"].as_str() == namespace;
+        let here = |manifest: &&Value| manifest["metadata"]["namespace"].as_str() == namespace;
         let there = manifests.iter().filter(here);
-        let rules = there.filter_map(|it| it["rules"].as_array()).flatten();
+        let rules = there
+            .filter_map(|manifest| manifest["rules"].as_array())
+            .flatten();
         let words = |list: &Value| {
             let words = list.as_array().unwrap().iter();
             words
-                .map(|it| it.as_str().unwrap().to_owned())
+                .map(|text| text.as_str().unwrap().to_owned())
                 .collect::<Vec<_>>()
                 .join(",")
         };
@@ -661,7 +689,9 @@ mod tests {
         let records = rules(&alone, Some(v::RECORDS_NAMESPACE));
         assert_eq!(records, ["get /configmaps", "get /configmaps"]);
         let manifests = manifests(&alone);
-        let named = manifests.iter().filter_map(|it| it["rules"].as_array());
+        let named = manifests
+            .iter()
+            .filter_map(|manifest| manifest["rules"].as_array());
         let named = named.flatten().map(|rule| &rule["resourceNames"][0]);
         let named: BTreeSet<&str> = named.filter_map(Value::as_str).collect();
         let expected = ["metalk8s-environment", "namespace-prod", "site"];
@@ -724,7 +754,7 @@ mod tests {
         let manifests = manifests(&wanted);
         let kinds: Vec<&str> = manifests
             .iter()
-            .map(|it| it["kind"].as_str().unwrap())
+            .map(|manifest| manifest["kind"].as_str().unwrap())
             .collect();
         let expected = [
             "Namespace",
@@ -738,7 +768,9 @@ mod tests {
         for (binding, role) in [(cluster, "ClusterRole"), (here, "Role")] {
             assert_eq!(binding["roleRef"]["kind"], role);
             let names = binding["subjects"].as_array().unwrap().iter();
-            let names: Vec<&str> = names.map(|it| it["name"].as_str().unwrap()).collect();
+            let names: Vec<&str> = names
+                .map(|subject| subject["name"].as_str().unwrap())
+                .collect();
             assert_eq!(names, ["alice", "admins", "importer"]);
         }
         assert_eq!(here["metadata"]["namespace"], v::RECORDS_NAMESPACE);

@@ -1,4 +1,4 @@
-//! The roles that give a user the rights that a plan lacks.
+//! The roles that give a user the rights that a plan lacks: [`missing_rights`].
 
 use change::vocabulary as v;
 use schemas::{Digest, SolutionId};
@@ -9,8 +9,8 @@ use crate::plan::rights::manifests::{PREFIX, Subject};
 use crate::plan::rights::placed::PlacedRules;
 use crate::plan::rights::roles::Manifest;
 
-/// Returns the roles that give a user the rights that these obstacles name, and the bindings of the roles if the user is
-/// known; nothing if no right is missing.
+/// Returns the roles with the rights that these obstacles name, and their bindings if the user is known. The result is
+/// empty if no right is missing.
 ///
 /// # Panics
 ///
@@ -25,7 +25,8 @@ pub fn missing_rights<'a>(
     let missing = obstacles.into_iter().filter_map(Obstacle::missing_right);
     rules.add_parts(missing.cloned());
     let rules = rules.all();
-    // Roles of one name replace each other, and what was missing before must stay granted.
+    // Applying a role replaces the role with the same name. The digest in the name keeps roles for earlier missing
+    // rights.
     let text = serde_json::to_string(&rules).expect("rules have a JSON form");
     let digest = Digest::new(Sha256::digest(text).into()).hex();
     let digest = &digest[..8];
@@ -37,7 +38,8 @@ pub fn missing_rights<'a>(
     for (namespace, rules) in rules {
         manifests.push(Manifest::role(name.clone(), namespace.clone(), rules));
         let subject = user.map(|user| Subject::User(user.to_owned()).bound());
-        let binding = subject.map(|it| Manifest::binding(name.clone(), namespace, vec![it]));
+        let binding =
+            subject.map(|subject| Manifest::binding(name.clone(), namespace, vec![subject]));
         manifests.extend(binding);
     }
     manifests
@@ -79,7 +81,7 @@ mod tests {
             .as_array()
             .unwrap()
             .iter()
-            .map(|it| it["kind"].as_str().unwrap())
+            .map(|manifest| manifest["kind"].as_str().unwrap())
             .collect();
         let expected = ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"];
         assert_eq!(kinds, expected);

@@ -1,4 +1,5 @@
-//! The rights that each step needs: the one list. Preflight asks for it, and it is printed as roles.
+//! The rights that each step needs: [`Needs`]. This is the only list of them: preflight checks these rights, and roles
+//! are printed from them.
 
 use std::collections::BTreeSet;
 
@@ -12,37 +13,37 @@ use crate::hub::definition;
 use crate::model::labelled::{NEEDED, cluster_kinds, namespaced_kinds, service_monitor, workloads};
 use crate::model::workloads;
 
-/// The verbs that writing an object needs.
+/// The verbs for writing an object.
 const PUT: [&str; 3] = ["get", "create", "patch"];
-/// The verbs that holding the Lease needs.
+/// The verbs for holding the Lease.
 const LEASE: [&str; 3] = ["get", "create", "update"];
-/// The verbs that removing an object needs.
+/// The verbs for removing an object.
 const REMOVE: [&str; 2] = ["get", "delete"];
-/// The verbs that finding objects of ours and removing them needs.
+/// The verbs for finding and removing the objects of a deployment.
 const FIND: [&str; 3] = ["get", "list", "delete"];
-/// The verbs that keeping the revisions of a release needs.
+/// The verbs for keeping the revisions of a release.
 const RELEASE: [&str; 5] = ["get", "list", "create", "update", "delete"];
-/// The verbs that Helm needs to wait for objects.
+/// The verbs with which Helm waits for objects.
 const WATCH: [&str; 2] = ["list", "watch"];
-/// The verbs that finding pods by their labels and removing them needs.
+/// The verbs for finding pods by their labels and removing them.
 const CLEAR: [&str; 2] = ["list", "delete"];
-/// Verbs that Kubernetes does not grant for single objects: there is no name yet, or none in the request.
+/// Verbs that Kubernetes cannot restrict to single objects: the request has no name, or the name does not exist yet.
 const NAMELESS: [&str; 2] = ["create", "list"];
 
 const CORE: &str = "";
 const APPS: &str = "apps";
 const EXTENSIONS: &str = "apiextensions.k8s.io";
 
-/// Everything that is wanted of a cluster.
+/// The needed rights in a cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Needs {
-    /// The namespace of the environment; none where it may be any.
+    /// The namespace of the environment; `None` if it may be any.
     place: Option<String>,
     wanted: BTreeSet<Access>,
 }
 
 impl Needs {
-    /// Returns the needs of nothing yet, in a namespace.
+    /// Returns an empty list for a namespace.
     pub(crate) fn at(namespace: &str) -> Self {
         Self {
             place: Some(namespace.to_owned()),
@@ -50,7 +51,7 @@ impl Needs {
         }
     }
 
-    /// Adds what is wanted elsewhere.
+    /// Adds the rights of another list.
     pub(crate) fn join(&mut self, other: Self) {
         self.wanted.extend(other.wanted);
     }
@@ -60,13 +61,13 @@ impl Needs {
         self.wanted.iter()
     }
 
-    /// The records, and the CRDs that they are compared with: every verb decides from them.
+    /// Adds the rights to read the records and the CRDs that they are compared with. Every verb needs them.
     pub(crate) fn state(&mut self) {
         self.of_records(&["list"], CORE, "configmaps");
         self.everywhere(&["list"], EXTENSIONS, "customresourcedefinitions", None);
     }
 
-    /// Adds the rights to tell a hub of fleets, and to learn there what was decided of them.
+    /// Adds the rights to report fleets to a hub and to read decisions about them there.
     pub(crate) fn hub(&mut self) {
         let (group, _) = API_VERSION.split_once('/').unwrap_or_default();
         let status = format!("{}/status", definition::RESOURCE);
@@ -75,17 +76,17 @@ impl Needs {
         self.everywhere(&["get", "patch"], group, &status, None);
     }
 
-    /// Adds the right to make a cluster a hub.
+    /// Adds the right to set up a cluster as a hub.
     pub(crate) fn hub_definition(&mut self) {
         self.definitions([definition::NAME].into_iter());
     }
 
-    /// Adds the right to list nodes, which a plan compares the images with.
+    /// Adds the right to list nodes. Plans compare their platforms with those of the images.
     pub(crate) fn nodes(&mut self) {
         self.everywhere(&["list"], CORE, "nodes", None);
     }
 
-    /// Adds the rights to look for storage and room that a Solution needs.
+    /// Adds the rights to check the storage and the free resources that a Solution needs.
     pub(crate) fn prerequisites(&mut self, needed: &Prerequisites) {
         if needed.storage_class.is_some() {
             let storage = ("storage.k8s.io", "storageclasses");
@@ -99,8 +100,8 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to see whether Solutions that one needs are ready, wherever they are. What may not be seen is not
-    /// taken for ready.
+    /// Adds the rights to check whether Solutions that this one needs are ready, in any namespace. A Solution that
+    /// cannot be checked counts as not ready.
     pub(crate) fn others(&mut self, needed: &Prerequisites) {
         if !needed.solutions.is_empty() {
             for resource in ["deployments", "statefulsets", "daemonsets"] {
@@ -109,42 +110,42 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to be the one who writes, and to keep records.
+    /// Adds the rights to hold the Lease and to write records.
     pub(crate) fn records(&mut self) {
         self.of_records(&["get", "patch"], CORE, "namespaces");
         self.of_records(&LEASE, "coordination.k8s.io", "leases");
         self.of_records(&PUT, CORE, "configmaps");
     }
 
-    /// Adds the rights to tell the users of a namespace what was done. No verb fails for want of it, so preflight does
-    /// not ask.
+    /// Adds the rights to create events for the users of a namespace. No verb fails without them, so preflight does not
+    /// check them.
     pub(crate) fn events(&mut self) {
         self.here(&["create", "patch"], "events.k8s.io", "events", None);
     }
 
-    /// Adds the right to name the cluster in records, receipts and plans. No verb fails for want of it but one that
-    /// writes a plan, so preflight does not ask.
+    /// Adds the right to identify the cluster in records, receipts and plans. Only verbs that write a plan fail without
+    /// it, so preflight does not check it.
     pub(crate) fn identity(&mut self) {
         self.everywhere(&["get"], CORE, "namespaces", Some("kube-system"));
     }
 
-    /// Adds the rights to forget records.
+    /// Adds the rights to delete records.
     pub(crate) fn forgetting(&mut self) {
         self.of_records(&REMOVE, CORE, "configmaps");
     }
 
-    /// Adds the right to make a namespace.
+    /// Adds the right to create a namespace.
     pub(crate) fn new_namespace(&mut self) {
         self.everywhere(&["create"], CORE, "namespaces", None);
     }
 
-    /// Adds the rights to mark the namespace of an environment, and to write upstream's note there.
+    /// Adds the rights to label the namespace of an environment and to write the environment's `ConfigMap` there.
     pub(crate) fn space(&mut self) {
         self.here(&["get", "patch"], CORE, "namespaces", None);
         self.here(&PUT, CORE, "configmaps", None);
     }
 
-    /// Adds the rights to delete the namespace of an environment, and to look for objects that would go with it.
+    /// Adds the rights to delete the namespace of an environment, and to find objects that would be deleted with it.
     pub(crate) fn no_space(&mut self) {
         self.here(&REMOVE, CORE, "namespaces", None);
         for kind in workloads() {
@@ -153,13 +154,14 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to take the marks off a namespace that stays, and to remove upstream's note in it.
+    /// Adds the rights to remove the labels from a namespace that is kept, and to delete the environment's `ConfigMap`
+    /// in it.
     pub(crate) fn released(&mut self) {
         self.here(&["get", "patch"], CORE, "namespaces", None);
         self.here(&REMOVE, CORE, "configmaps", None);
     }
 
-    /// Adds the rights to the objects that every operator has, and to look for those that a former version had.
+    /// Adds the rights to the objects that every operator has, and to find those of an earlier version.
     pub(crate) fn operator(&mut self) {
         self.operator_objects();
         self.found();
@@ -173,15 +175,15 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to be the one who writes in a namespace without any right outside of it, and to look for the
-    /// objects that an operator has there.
+    /// Adds the rights to hold the Lease of a namespace without rights outside of it, and to find an operator's objects
+    /// there.
     pub(crate) fn alone(&mut self) {
         self.here(&LEASE, "coordination.k8s.io", "leases", None);
         self.here(&["get"], CORE, "namespaces", None);
         self.found_here();
     }
 
-    /// Adds the rights to look for the objects that an operator has, and to remove them from its namespace.
+    /// Adds the rights to find an operator's objects in its namespace and to remove them.
     fn found_here(&mut self) {
         let kinds = namespaced_kinds().into_iter();
         for kind in kinds.filter(|kind| *kind != service_monitor()) {
@@ -190,13 +192,13 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to look for the objects that an operator has, and to remove them.
+    /// Adds the rights to find an operator's objects and to remove them.
     pub(crate) fn found(&mut self) {
         self.found_here();
         self.found_everywhere();
     }
 
-    /// Adds the rights to look for the objects that an operator has in the whole cluster.
+    /// Adds the rights to find an operator's cluster-scoped objects.
     pub(crate) fn found_everywhere(&mut self) {
         for kind in cluster_kinds() {
             let (group, resource) = resource(&kind.kind);
@@ -204,8 +206,7 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to look for the object that tells Prometheus to collect an operator's metrics, and to remove it.
-    /// Not every cluster has it.
+    /// Adds the rights to find and remove the `ServiceMonitor` of an operator. Not every cluster serves this kind.
     pub(crate) fn monitors(&mut self) {
         let (group, resource) = resource(&service_monitor().kind);
         self.here(&FIND, group, resource, None);
@@ -216,7 +217,8 @@ impl Needs {
         for object in objects {
             let (group, resource) = resource(&object.gvk().kind);
             match object.namespace() {
-                // A login is the only Secret that is written, and the others there are nobody's business.
+                // The pull secret is the only Secret that is written. The rights exclude the other Secrets of the
+                // namespace.
                 Some(_) if resource == "secrets" => {
                     self.here(&PUT, group, resource, Some(object.name()));
                 }
@@ -226,22 +228,26 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to take back those of the objects that are the whole cluster's; those in the namespace are found
-    /// there.
+    /// Adds the rights to remove those of the objects that are cluster-scoped. The rights for namespaced objects are in
+    /// `found_here`.
     pub(crate) fn taken_back<'o>(&mut self, objects: impl IntoIterator<Item = &'o Object>) {
-        for object in objects.into_iter().filter(|it| it.namespace().is_none()) {
+        for object in objects
+            .into_iter()
+            .filter(|object| object.namespace().is_none())
+        {
             self.named(&REMOVE, object);
         }
     }
 
-    /// An object of the whole cluster. Its name holds that of the environment.
+    /// Adds rights to a cluster-scoped object. Its name is only known if the environment is: the name contains the
+    /// environment's name.
     fn named(&mut self, verbs: &[&str], object: &Object) {
         let (group, resource) = resource(&object.gvk().kind);
         let name = self.place.is_some().then(|| object.name());
         self.everywhere(verbs, group, resource, name);
     }
 
-    /// Adds the rights to write the objects that a deployment carries as they are, and to remove them.
+    /// Adds the rights to write and remove the objects of a deployment that are applied unchanged.
     pub(crate) fn carried<'a>(&mut self, objects: impl Iterator<Item = &'a Entry>) {
         for object in objects {
             self.recorded(&PUT, object);
@@ -250,8 +256,8 @@ impl Needs {
         }
     }
 
-    /// Adds the rights that Helm needs for a release in this namespace, with objects of these kinds as the server names
-    /// them: it keeps revisions in Secrets, and watches the objects that it waits for.
+    /// Adds the rights that Helm needs for a release in this namespace, with objects of these kinds. Helm keeps
+    /// revisions in Secrets, and watches the objects that it waits for.
     pub(crate) fn release<'a>(
         &mut self,
         namespace: &str,
@@ -281,20 +287,20 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to make anew the pods of a `StatefulSet` that a failed version leaves behind.
+    /// Adds the rights to recreate pods of a `StatefulSet` that a failed version leaves behind.
     fn left_behind(&mut self, object: &ObjectRef) {
         if object.gvk.group == APPS && object.gvk.kind == "StatefulSet" {
             self.want(&CLEAR, CORE, "pods", object.namespace.as_deref(), None);
         }
     }
 
-    /// Adds the right to look for the pods behind a webhook's Service, and for those of objects that are waited for.
+    /// Adds the right to list endpoints. They show whether pods serve a webhook, or an object that is waited for.
     pub(crate) fn served(&mut self) {
         self.everywhere(&["list"], "discovery.k8s.io", "endpointslices", None);
     }
 
-    /// Adds the rights to remove the objects of a deployment; and the callers of those of its parts, with their
-    /// records.
+    /// Adds the rights to remove the objects of a deployment, its records, and the webhooks and API services that call
+    /// it.
     pub(crate) fn withdrawn<'a>(&mut self, objects: impl Iterator<Item = &'a Entry>) {
         let mut has_parts = false;
         for object in objects {
@@ -310,12 +316,12 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to take the marks off a namespace that stays.
+    /// Adds the rights to remove the labels from a namespace that is kept.
     pub(crate) fn unmarked(&mut self, space: &Entry) {
         self.recorded(&["get", "patch"], space);
     }
 
-    /// Adds the rights to look for objects that call Services that go, and to remove them.
+    /// Adds the rights to find and remove webhooks and API services that call removed Services.
     pub(crate) fn callers(&mut self) {
         let admission = "admissionregistration.k8s.io";
         for (group, resource) in [
@@ -327,8 +333,8 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to look whether a namespace has objects that somebody may need. Where this user may not, it
-    /// stays.
+    /// Adds the rights to check whether a namespace contains objects that are still needed. Without them, the namespace
+    /// is kept.
     pub(crate) fn emptied(&mut self) {
         for kind in NEEDED {
             let (group, resource) = resource(kind);
@@ -336,17 +342,17 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to keep the objects that are applied before a removal, and to forget them.
+    /// Adds the rights to store the objects that are applied before a removal, and to delete them again.
     pub(crate) fn cleanup(&mut self, secret: Option<&ObjectRef>) {
         let (records, name) = (
             Some(v::RECORDS_NAMESPACE),
-            secret.map(|it| it.name.as_str()),
+            secret.map(|secret| secret.name.as_str()),
         );
         self.want(&PUT, CORE, "secrets", records, name);
         self.want(&REMOVE, CORE, "secrets", records, name);
     }
 
-    /// Adds the rights to see the state of the workloads that a deployment carries as they are.
+    /// Adds the rights to see the status of workloads that are applied unchanged.
     pub(crate) fn standing<'a>(&mut self, workloads: impl Iterator<Item = &'a Entry>) {
         for workload in workloads {
             self.recorded(&["get"], workload);
@@ -360,17 +366,18 @@ impl Needs {
         self.want(verbs, group, resource, namespace, Some(&object.name));
     }
 
-    /// Adds the rights to remove an object of an operator or of the records.
+    /// Adds the rights to remove an object of an operator or a record.
     pub(crate) fn removed(&mut self, object: &ObjectRef) {
         self.one(&REMOVE, object);
     }
 
-    /// Adds the rights to put back an object that a former version had.
+    /// Adds the rights to restore an object of an earlier version.
     pub(crate) fn put_back(&mut self, object: &ObjectRef) {
         self.one(&["patch"], object);
     }
 
-    /// An object that is there.
+    /// Adds rights to an existing object. Namespaced objects other than Secrets get them for the whole kind in the
+    /// namespace.
     fn one(&mut self, verbs: &[&str], object: &ObjectRef) {
         let (group, resource) = resource(&object.gvk.kind);
         let namespace = object.namespace.as_deref();
@@ -379,24 +386,24 @@ impl Needs {
         self.want(verbs, group, resource, namespace, name);
     }
 
-    /// Adds the rights to note that an operator has left a namespace; any where none is named.
+    /// Adds the rights to record that an operator has left a namespace; any namespace if there is none.
     pub(crate) fn left(&mut self, namespace: Option<&str>) {
         self.want(&["get"], CORE, "namespaces", namespace, None);
         self.want(&PUT, CORE, "configmaps", namespace, None);
         self.want(&["get", "patch"], CORE, "serviceaccounts", namespace, None);
     }
 
-    /// Adds the rights to take back the pull secret of the namespace's own account.
+    /// Adds the rights to remove the pull secret from the namespace's default `ServiceAccount`.
     pub(crate) fn account(&mut self) {
         self.here(&["get", "patch"], CORE, "serviceaccounts", None);
     }
 
-    /// Adds the right to look for the Solutions that the administrator of the namespace has deployed there.
+    /// Adds the right to find the Solutions that the namespace administrator has deployed in the namespace.
     pub(crate) fn own(&mut self) {
         self.here(&["list"], CORE, "configmaps", None);
     }
 
-    /// The login that is made for a Solution.
+    /// Adds the rights to the pull secret of a Solution.
     pub(crate) fn login(&mut self, secret: Option<&KubernetesName>) {
         if let Some(secret) = secret {
             self.here(&PUT, CORE, "secrets", Some(secret.as_str()));
@@ -404,14 +411,14 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to write the CRDs of these names.
+    /// Adds the rights to write the CRDs with these names.
     pub(crate) fn definitions<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         for name in names {
             self.everywhere(&PUT, EXTENSIONS, "customresourcedefinitions", Some(name));
         }
     }
 
-    /// Adds the rights to remove CRDs, or to give them back.
+    /// Adds the rights to remove CRDs, or to give up their ownership.
     pub(crate) fn no_definitions<'a>(&mut self, names: impl Iterator<Item = &'a str>) {
         for name in names {
             let verbs = ["get", "patch", "delete"];
@@ -419,14 +426,15 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to look for custom resources of these CRDs, in the whole cluster.
+    /// Adds the rights to list custom resources of these CRDs in all namespaces.
     pub(crate) fn resources<'a>(&mut self, definitions: impl Iterator<Item = &'a Value>) {
         for (group, resource) in definitions.filter_map(defined) {
             self.everywhere(&["list"], group, resource, None);
         }
     }
 
-    /// Adds the rights to store the custom resources of these CRDs anew, and to note that they are.
+    /// Adds the rights to migrate the custom resources of these CRDs, and to update the stored versions in their
+    /// status.
     pub(crate) fn migration<'a>(&mut self, definitions: impl Iterator<Item = &'a Value>) {
         for definition in definitions {
             if let Some((group, resource)) = defined(definition) {
@@ -442,21 +450,22 @@ impl Needs {
         }
     }
 
-    /// Adds the rights to look for workloads that run, in the whole cluster.
+    /// Adds the rights to find running workloads in all namespaces.
     pub(crate) fn running(&mut self) {
         for (group, resource) in workloads::running() {
             self.everywhere(&["list"], group, resource, None);
         }
     }
 
-    /// Adds the rights to look for custom resources of these CRDs in the namespace of the environment.
+    /// Adds the rights to list custom resources of these CRDs in the namespace of the environment.
     pub(crate) fn resources_here<'a>(&mut self, definitions: impl Iterator<Item = &'a Value>) {
         for (group, resource) in definitions.filter_map(defined) {
             self.here(&["list"], group, resource, None);
         }
     }
 
-    /// Adds the rights to find false claims about environments. Those about one namespace stand in that namespace.
+    /// Adds the rights to find namespaces that falsely claim to belong to an environment. A claim is a `ConfigMap` in
+    /// the namespace itself.
     pub(crate) fn claims(&mut self) {
         if self.place.is_none() {
             self.everywhere(&["list"], CORE, "namespaces", None);
@@ -464,13 +473,14 @@ impl Needs {
         self.here(&["get"], CORE, "configmaps", Some(v::ENVIRONMENT_CONFIG));
     }
 
-    /// Adds the right to read one of the records.
+    /// Adds the right to read one record.
     pub(crate) fn record(&mut self, map: &ObjectRef) {
         let (records, name) = (map.namespace.as_deref(), Some(map.name.as_str()));
         self.want(&["get"], CORE, "configmaps", records, name);
     }
 
-    /// Whether an operator runs, and why not. No verb fails for want of the latter, so preflight does not ask.
+    /// Adds the rights to see whether an operator runs, and the reasons if it does not. No verb fails without the
+    /// reasons, so preflight does not check these rights.
     pub(crate) fn diagnosis(&mut self) {
         self.here(&["get"], CORE, "namespaces", None);
         self.here(&["get"], APPS, "deployments", None);
@@ -481,19 +491,19 @@ impl Needs {
         self.here(&["get"], CORE, "pods/log", None);
     }
 
-    /// Adds the rights to see whether the workloads run that Solutions carry.
+    /// Adds the rights to see the status of the workloads of Solutions.
     pub(crate) fn workloads(&mut self) {
         for (group, resource) in workloads::running() {
             self.here(&["get"], group, resource, None);
         }
     }
 
-    /// Adds the right to see what Solutions carry, in all environments.
+    /// Adds the right to see the inventories of Solutions in all environments.
     pub(crate) fn inventories(&mut self) {
         self.of_records(&["get"], CORE, "configmaps");
     }
 
-    /// Adds the rights to read what a support bundle has. What may not be read is missing in it.
+    /// Adds the rights to collect a support bundle. The bundle leaves out objects that the user may not read.
     pub(crate) fn support(&mut self) {
         for resource in ["deployments", "statefulsets", "daemonsets", "replicasets"] {
             self.here(&["list"], APPS, resource, None);
@@ -501,25 +511,26 @@ impl Needs {
         self.here(&["list"], "batch", "jobs", None);
     }
 
-    /// Adds the rights to wait until the pods of a stopped workload are gone.
+    /// Adds the rights to wait until the pods of a stopped workload are deleted.
     pub(crate) fn stopped(&mut self) {
         self.here(&["list"], APPS, "replicasets", None);
         self.here(&["get", "list"], CORE, "pods", None);
     }
 
-    /// Adds the rights to try an operator's pod and its pull secret beforehand, and to start anew those of its pods
-    /// that wait for an image. No verb fails for want of it.
+    /// Adds the rights to try an operator's pod and its pull secret before the deployment, and to recreate those of its
+    /// pods that wait for an image. No verb fails without them.
     pub(crate) fn trial(&mut self) {
         self.here(&["get", "create", "patch", "delete"], CORE, "pods", None);
         self.here(&["get"], CORE, "secrets", None);
     }
 
-    /// Adds the rights to have a pod pull an image beforehand. Whoever may not leaves it out.
+    /// Adds the rights to let a pod pull an image before the deployment. Without them, this check is skipped.
     pub(crate) fn proof(&mut self) {
         self.here(&["get", "create", "delete"], CORE, "pods", None);
     }
 
-    /// Adds the rights to look for the objects that a site's file names. What may not be looked at is not judged.
+    /// Adds the rights to check the objects that a site configuration names. Objects that the user may not read are not
+    /// checked.
     pub(crate) fn named_by_site(&mut self) {
         self.everywhere(&["get"], "scheduling.k8s.io", "priorityclasses", None);
         self.here(&["get"], CORE, "secrets", None);
@@ -535,7 +546,7 @@ impl Needs {
         self.want(verbs, group, resource, Some(v::RECORDS_NAMESPACE), None);
     }
 
-    /// Adds rights in the whole cluster.
+    /// Adds cluster-wide rights.
     fn everywhere(&mut self, verbs: &[&str], group: &str, resource: &str, name: Option<&str>) {
         self.want(verbs, group, resource, None, name);
     }
@@ -565,8 +576,8 @@ impl Needs {
     }
 }
 
-/// The group and resource of each kind that is written, or looked for before a namespace goes. Discovery would know
-/// too, but not without a request for each.
+/// Returns the group and resource of each kind that is written, or listed before a namespace is deleted. A constant
+/// table saves a discovery request for each group.
 fn resource(kind: &str) -> (&'static str, &'static str) {
     const RBAC: &str = "rbac.authorization.k8s.io";
     match kind {
@@ -591,7 +602,7 @@ fn resource(kind: &str) -> (&'static str, &'static str) {
     }
 }
 
-/// The group and resource that a CRD defines.
+/// Returns the group and resource that a CRD defines.
 fn defined(definition: &Value) -> Option<(&str, &str)> {
     let definition = Definition(definition);
     let (group, plural) = (definition.group(), definition.plural());

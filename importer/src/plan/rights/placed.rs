@@ -1,4 +1,4 @@
-//! Single rights put together as the rules of roles.
+//! The combination of single rights into rules of roles: [`PlacedRules`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::plan::rights::rules_of;
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// Rules by the namespace in which they hold; without one they hold in the whole cluster.
+/// Rules by namespace; those without a namespace are cluster-wide.
 #[derive(Debug, Default)]
 pub(super) struct PlacedRules(BTreeMap<Option<String>, Vec<PolicyRule>>);
 
@@ -22,7 +22,8 @@ impl PlacedRules {
         self.add_parts(wanted.map(MissingRight::from));
     }
 
-    /// Adds parts of rules: those that differ only in their verbs, or else only in their resources, become one rule.
+    /// Adds parts of rules. Parts that differ only in their verbs become one rule, then those that differ only in their
+    /// resources.
     pub(super) fn add_parts(&mut self, parts: impl Iterator<Item = MissingRight>) {
         let mut verbs: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
         for MissingRight { namespace, part } in parts {
@@ -33,7 +34,7 @@ impl PlacedRules {
                     resource,
                     name,
                 } => ((namespace, Some(group), name, resource), verb),
-                // Kubernetes has these in the whole cluster alone.
+                // Kubernetes grants rights to URLs only in ClusterRoles.
                 RulePart::Url { verb, url } => ((None, None, None, url), verb),
             };
             verbs.entry(place).or_default().insert(verb);
@@ -58,8 +59,8 @@ impl PlacedRules {
         }
     }
 
-    /// Adds the rules of a role of an operator: only who holds them may give them away. Those of a `ClusterRole` must
-    /// be held in the whole cluster, wherever it is bound.
+    /// Adds the rules of an operator's role: Kubernetes only lets users create roles with rights that they have
+    /// themselves. The rights of a `ClusterRole` must be held cluster-wide, even if it is bound in a namespace.
     pub(super) fn grant(&mut self, role: &Object, in_place: bool) -> Result<(), Error> {
         let Some(name) = RoleName::of(role.as_value()) else {
             return Ok(());
@@ -70,7 +71,8 @@ impl PlacedRules {
         Ok(())
     }
 
-    /// Adds giving away a role that others made: only who may `bind` it may do so, and the plan shows what it allows.
+    /// Adds the right to bind a role that the deployment does not create. Kubernetes requires `bind`; the plan reads
+    /// the role (`get`) to show its rules.
     pub(super) fn bind(&mut self, binding: &Object) {
         let Some(role) = RoleName::bound_by(binding.as_value()) else {
             return;
@@ -88,10 +90,14 @@ impl PlacedRules {
         });
     }
 
-    /// The whole cluster's first, and those of the records' namespace next.
+    /// Returns the rules by namespace: cluster-wide rules first, then those in the namespace of the records.
     pub(super) fn all(self) -> Vec<(Option<String>, Vec<PolicyRule>)> {
         let mut all: Vec<_> = self.0.into_iter().collect();
-        all.sort_by_key(|(namespace, _)| namespace.as_ref().map(|it| it != v::RECORDS_NAMESPACE));
+        all.sort_by_key(|(namespace, _)| {
+            namespace
+                .as_ref()
+                .map(|namespace| namespace != v::RECORDS_NAMESPACE)
+        });
         all
     }
 }

@@ -1,4 +1,5 @@
-//! Roles and what binds them, as manifests. Fields stand in the order of their names, as kubectl prints them.
+//! Roles and their bindings as manifests: [`Manifest`]. The fields of each type are in alphabetical order, as kubectl
+//! prints them.
 
 use change::vocabulary as v;
 use deployer::PolicyRule;
@@ -157,7 +158,7 @@ pub enum Bound {
 }
 
 impl Manifest {
-    /// The namespace of the records.
+    /// Returns the namespace of the records.
     pub(super) fn records() -> Self {
         Self::Namespace {
             api_version: "v1",
@@ -168,7 +169,7 @@ impl Manifest {
         }
     }
 
-    /// A role, in a namespace or in the whole cluster.
+    /// Returns a role: in a namespace, or cluster-wide without one.
     pub(super) fn role(name: String, namespace: Option<String>, rules: Vec<PolicyRule>) -> Self {
         match namespace {
             None => Self::ClusterRole {

@@ -1,22 +1,22 @@
-//! The tasks of people that take rights, and where each may be done.
+//! The verbs for which roles are printed ([`RightsVerb`]), and the scopes in which each can be used ([`Within`]).
 
 use schemas::{EnvironmentName, Namespace};
 
 use crate::plan::place::default_namespace;
 
-/// The name that stands for the environment and its namespace where they may be any.
+/// The placeholder name for the environment and its namespace if they may be any.
 pub(super) const ANY: &str = "any";
 
-/// The task of a person.
+/// A verb of a user that needs rights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RightsVerb {
-    /// Make versions available.
+    /// Import versions.
     Import,
-    /// Put CRDs in the cluster.
+    /// Create CRDs in the cluster.
     Activate,
-    /// Store objects anew when CRDs give up the version that they are stored in.
+    /// Migrate stored objects when CRDs drop their storage version.
     Migrate,
-    /// Run operators in environments; that activates what they need, and imports.
+    /// Deploy operators into environments. This includes activation and import.
     Deploy,
     /// Remove operators from environments.
     Undeploy,
@@ -26,18 +26,18 @@ pub enum RightsVerb {
     Unimport,
     /// Create and delete environments.
     Environment,
-    /// Keep a site's file.
+    /// Manage a site configuration.
     Site,
-    /// See what is imported and what runs where, and write that down for others.
+    /// See imported versions and the status of environments, and export both.
     Status,
-    /// Show fleets in a hub, and decide there whether they go on.
+    /// Show, pause and approve fleets in a hub.
     FleetHub,
-    /// Make a cluster a hub.
+    /// Set up a cluster as a hub.
     FleetInit,
 }
 
 impl RightsVerb {
-    /// All verbs in the clusters that Solutions run in.
+    /// All verbs in clusters that run Solutions.
     pub const ALL: [Self; 10] = [
         Self::Import,
         Self::Activate,
@@ -54,10 +54,10 @@ impl RightsVerb {
     /// The verbs in a hub.
     pub(super) const HUB: [Self; 2] = [Self::FleetHub, Self::FleetInit];
 
-    /// The verbs that can be done in one namespace alone.
+    /// The verbs that can be used in a single namespace.
     pub const ALONE: [Self; 3] = [Self::Deploy, Self::Undeploy, Self::Status];
 
-    /// Returns the verb as it stands in the names of roles.
+    /// Returns the verb's part of role names.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Import => "import",
@@ -76,19 +76,19 @@ impl RightsVerb {
     }
 }
 
-/// The scope of a task.
+/// The scope of a verb.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Within {
     /// Any environment.
     Anywhere,
-    /// One namespace of an environment, which must exist, and the cluster as far as that takes.
+    /// One existing namespace of an environment, and cluster-scoped objects as far as the verb needs them.
     Environment(EnvironmentName, Namespace),
-    /// One namespace of an environment, and nowhere else. Outside of it only records are read, by their names.
+    /// One namespace of an environment and nothing else. Outside of it only records are read, by their names.
     Namespace(Namespace),
 }
 
 impl Within {
-    /// Returns the scope that an environment and a namespace name: alone, a namespace is all of it.
+    /// Returns the scope for an environment and a namespace. A namespace without an environment is the whole scope.
     #[must_use]
     pub fn of(environment: Option<EnvironmentName>, namespace: Option<Namespace>) -> Self {
         match (environment, namespace) {
@@ -101,11 +101,11 @@ impl Within {
         }
     }
 
-    /// Returns the environment and the namespace, or those that stand for any.
+    /// Returns the environment and the namespace, or the placeholder for any.
     ///
     /// # Panics
     ///
-    /// Never: what stands for any is a name of either.
+    /// Never: the placeholder is a valid name of both.
     #[must_use]
     pub fn place(&self) -> (EnvironmentName, Namespace) {
         let environment = || ANY.parse().expect("the name of an environment");
@@ -116,7 +116,7 @@ impl Within {
         }
     }
 
-    /// Whether a verb can be done there.
+    /// Checks whether a verb can be used in this scope.
     #[must_use]
     pub fn allows(&self, verb: RightsVerb) -> bool {
         match self {
@@ -125,7 +125,8 @@ impl Within {
         }
     }
 
-    /// Returns the verbs that are usually done there. Whoever administers only a namespace deploys into it, and sees it.
+    /// Returns the verbs that are usually used in this scope. A namespace administrator deploys into the namespace and
+    /// sees its status.
     #[must_use]
     pub fn verbs(&self) -> &'static [RightsVerb] {
         match self {
