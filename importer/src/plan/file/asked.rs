@@ -1,4 +1,5 @@
-//! The request, as far as it decides what is planned: without the user who asked, and without passwords.
+//! The stored form of a request in a plan file: the fields that determine the plan. The user who asked and passwords are
+//! not included.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -20,7 +21,7 @@ use crate::model::verb::Verb;
 use crate::model::writer::Writer;
 use crate::plan::releases::accepts_reads;
 
-/// A request.
+/// A request in a plan file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct FiledRequest {
@@ -42,13 +43,13 @@ pub(super) struct FiledRequest {
     limit: Option<Seconds>,
 }
 
-/// Whether an id accepts nothing but what the plan shows. Reads of templates are among the lines of a plan in which they
-/// are accepted, and in no other plan does their id mean anything.
+/// Checks whether an id accepts only what the plan shows. Ids of reads are always allowed: the plan lists the reads
+/// that they accept, and they have no meaning in another plan.
 fn accepts_only(id: &str, shown: Option<&str>) -> bool {
     shown == Some(id) || accepts_reads(id)
 }
 
-/// A time to wait, in seconds.
+/// A waiting time in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u64")]
 struct Seconds(u64);
@@ -66,7 +67,7 @@ impl TryFrom<u64> for Seconds {
 }
 
 impl FiledRequest {
-    /// A request as it lies in a file; one with a password does not.
+    /// Returns the stored form of a request. A request with a password has none.
     pub(super) fn of(request: &Request) -> Result<Self, Error> {
         if let Goal::Deployed(target) = &request.goal
             && let PullLogin::Made(_) | PullLogin::Offered(_) = target.pull_login
@@ -89,19 +90,19 @@ impl FiledRequest {
         })
     }
 
-    /// Returns the same request without ids that the plan does not show: they accept nothing of it, and nobody could
-    /// say what.
+    /// Returns the request without ids that the plan does not show. They accept no part of this plan, and a reader
+    /// could not see their meaning.
     pub(super) fn accepting(mut self, shown: Option<&str>) -> Self {
         self.accepted.retain(|id| accepts_only(id, shown));
         self
     }
 
-    /// Whether nothing is accepted but what the plan shows.
+    /// Checks whether only ids are accepted that the plan shows.
     pub(super) fn accepts_only(&self, shown: Option<&str>) -> bool {
         self.accepted.iter().all(|id| accepts_only(id, shown))
     }
 
-    /// Returns the same request, asked by somebody else.
+    /// Returns the request on behalf of the user who applies the file.
     pub(super) fn by(
         self,
         by: String,
@@ -129,7 +130,7 @@ impl FiledRequest {
             by,
             now,
             writer,
-            // A plan is carried out by who sees that the cluster is there.
+            // The user who applies a plan can see that the cluster is running, so nodes are not awaited.
             nodes: Nodes::AsTheyAre,
             wait: Duration::from_secs(self.wait.0),
             limit: self.limit.map(|limit| Duration::from_secs(limit.0)),

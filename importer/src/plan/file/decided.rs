@@ -1,5 +1,6 @@
-//! The decision, as digests: of the objects that would be written, and of the records that it depends on. A plan shows
-//! names of objects and fields; this holds every byte of them. Secrets are in none of it.
+//! Digests of a planning decision: [`DecisionDigests`]. A plan file shows names of objects and fields; the digests
+//! cover the content of all objects that would be written, and of the records on which the decision depends. Secret
+//! values are masked.
 
 use std::collections::BTreeMap;
 
@@ -20,17 +21,17 @@ use crate::plan::diff;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DecisionDigests {
-    /// The digest of the site's records of the Solution, as they are and as they would be.
+    /// The digest of the site's records of the Solution, before and after the change.
     pub(super) records: Digest,
-    /// The digest of every object that would be written.
+    /// The digest of all objects that would be written.
     objects: Digest,
-    /// The same without the namespace's record, and that; none in a file of an earlier version of the program, and where
-    /// nothing is deployed.
+    /// The same digests without the namespace's record, together with that record. `None` in files of earlier program
+    /// versions, and if nothing is deployed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) apart: Option<DecisionApart>,
 }
 
-/// Digests of a decision, apart from the record of the namespace: earlier deployments of the same run change that.
+/// Digests of a decision without the namespace's record, which earlier deployments of the same run change.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DecisionApart {
@@ -39,7 +40,7 @@ pub(super) struct DecisionApart {
     space: FiledSpace,
 }
 
-/// The record of a namespace, as far as it decides.
+/// The fields of a namespace's record on which the decision depends.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FiledSpace {
@@ -71,7 +72,9 @@ impl DecisionDigests {
             let before = decision.state.concerning(asked.id.name(), namespace);
             let crds = decision.crds.iter().map(|crd| crd.object.as_value());
             let crds: Vec<&Value> = crds.collect();
-            let deployment = deployment.map(|it| written(it, place)).transpose()?;
+            let deployment = deployment
+                .map(|deployment| written(deployment, place))
+                .transpose()?;
             let records = diff::digest(&json!({ "record": record, "before": before }));
             let objects = diff::digest(&json!({ "crds": crds, "deployment": deployment }));
             Ok::<_, Error>((records, objects))
@@ -87,7 +90,8 @@ impl DecisionDigests {
                 })
             }
         };
-        let (records, objects) = digests(namespace, deployment.map(|it| &it.place))?;
+        let (records, objects) =
+            digests(namespace, deployment.map(|deployment| &deployment.place))?;
         Ok(Self {
             records,
             objects,
@@ -95,8 +99,8 @@ impl DecisionDigests {
         })
     }
 
-    /// Whether a later decision about the same is this one, once `earlier` plans of the same run were carried out. They have
-    /// created the namespace if there was none, and deployed what they show.
+    /// Checks whether a later decision is the same as this one after the `earlier` plans of the run were applied. Those
+    /// plans may have created the namespace and must have deployed the versions that they show.
     pub(super) fn holds_after(
         &self,
         later: &Self,
@@ -106,7 +110,12 @@ impl DecisionDigests {
         let (Some(shown), Some(now)) = (&self.apart, &later.apart) else {
             return self == later;
         };
-        let of = |plan: &PlanFile| plan.summary.target.as_ref().map(|it| it.namespace.clone());
+        let of = |plan: &PlanFile| {
+            plan.summary
+                .target
+                .as_ref()
+                .map(|target| target.namespace.clone())
+        };
         let here = earlier
             .iter()
             .filter(|plan| of(plan).as_deref() == namespace);
@@ -144,16 +153,20 @@ impl FiledSpace {
     }
 }
 
-/// Returns the objects that a deployment writes beside the record of its place, and those that it keeps to be written when it is removed. The default
-/// account's content is left out, as where two decisions are compared.
+/// Returns the objects that a deployment writes in addition to the record of its namespace, and those that it stores to
+/// be applied at its removal. The content of the namespace's default `ServiceAccount` is left out, as in other
+/// comparisons of decisions.
 fn written(deployment: &Deployment, place: Option<&NamespaceRecord>) -> Result<Value, Error> {
     let hidden = &deployment.parameters.hidden;
     let changes = deployment.change.changes();
-    let changes = changes.filter(|it| !it.desired.is_the_namespaces());
-    let objects = changes.map(|it| diff::masked(it.object(), hidden));
+    let changes = changes.filter(|change| !change.desired.is_the_namespaces());
+    let objects = changes.map(|change| diff::masked(change.object(), hidden));
     let objects: Vec<Value> = objects.collect();
     let cleanup = deployment.cleanup.objects()?;
-    let cleanup: Vec<Value> = cleanup.iter().map(|it| diff::masked(it, hidden)).collect();
+    let cleanup: Vec<Value> = cleanup
+        .iter()
+        .map(|object| diff::masked(object, hidden))
+        .collect();
     Ok(json!({
         "place": place,
         "pullSecret": deployment.deployed.pull_secret,

@@ -1,12 +1,16 @@
-//! The file of a plan: what was planned, by whom and for which cluster, for somebody else to read, to sign and to have
-//! carried out. It is no order: whoever applies it plans anew, and what comes out must be what the file shows.
+//! The plan file ([`PlanFile`]): a plan with its author and cluster, which other users can review, sign and apply.
+//! Applying a file does not execute its content. The plan is created again and compared with the file; any difference is
+//! an error.
 //!
-//! What could be done to such a file, and where it stops: it is applied to another cluster, or with another archive
-//! (both are named in it); what it shows was changed to look harmless, or what would be written was, before it was
-//! signed (both are compared with the new plan, down to the live state of each object; but the differences of what a
-//! chart makes by chance cannot be); the cluster moved in between
-//! (likewise); it is edited after it was signed (the signature, which is not this crate's business). There is no
-//! password in it: a plan that holds one has no file.
+//! Known attacks and their defences:
+//! - The file is applied to another cluster or with another archive. Both are named in it ([`PlanFile::elsewhere`]).
+//! - The shown changes, or the objects to write, were edited before the file was signed. Both are compared with the new
+//!   plan, including the live state of each object ([`PlanFile::moved`]). Random differences of charts cannot be
+//!   compared.
+//! - The cluster changed after the file was written. The same comparison finds this.
+//! - The file was edited after it was signed. The caller verifies the signature.
+//!
+//! A file contains no password: a plan with a password cannot be written to a file.
 
 mod asked;
 mod decided;
@@ -34,32 +38,32 @@ use crate::plan::notes::of_network;
 use crate::plan::parameters::{ChosenValue, looks_secret};
 use crate::plan::summary::{AppliedObject, PlanSummary, PlannedDefault, PlannedObject};
 
-/// The form of these files.
+/// The version of the file format.
 const VERSION: u64 = 1;
 
-/// A plan as it lies in a file.
+/// A plan in a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Filed", into = "Filed")]
 pub struct PlanFile {
-    /// The user and host that planned, as that machine says.
+    /// The user and host that planned, as reported by that machine.
     pub by: String,
-    /// The user that planned, as the API server authenticated it; none if it did not say.
+    /// The user that planned, as authenticated by the API server; `None` if unknown.
     pub user: Option<String>,
     /// The time of planning.
     pub at: StatementTime,
-    /// The uid of the cluster's namespace `kube-system`, which no two clusters share.
+    /// The uid of the cluster's namespace `kube-system`, which identifies the cluster.
     pub cluster: String,
     /// The Solution and its version.
     pub solution: SolutionId,
     /// SHA-256 of the archive's signed statement.
     pub archive_id: Digest,
-    /// The plan in words, as it was shown.
+    /// The plan that was shown.
     pub summary: PlanSummary,
     request: FiledRequest,
     decided: DecisionDigests,
 }
 
-/// The same plan as JSON: the summary as programs get it, and beside it the parts that they get in another form.
+/// The JSON form of a plan file: the summary in its form for programs, and the parts that this form lacks.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Filed {
@@ -74,7 +78,7 @@ struct Filed {
     request: FiledRequest,
     plan: PlanSummary,
     defaults: Vec<PlannedDefault>,
-    /// The objects, in the order of the summary's.
+    /// The objects, in the order of those in the summary.
     objects: Vec<FiledObject>,
     decided: DecisionDigests,
 }
@@ -84,50 +88,50 @@ struct Filed {
 struct FiledObject {
     diff: String,
     live: Option<Digest>,
-    /// How it is sent to the API server; none in a file of an earlier version of the program.
+    /// The applied form of the object; `None` in files of earlier program versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     applied: Option<AppliedObject>,
 }
 
-/// The reason why bytes are not a plan.
+/// The reason why bytes are not a plan file.
 #[derive(Debug, thiserror::Error)]
 pub enum PlanFileError {
-    /// The bytes are not strict JSON of this shape.
+    /// The bytes are not strict JSON of this structure.
     #[error("cannot read the plan")]
     Json(#[from] json::JsonError),
-    /// The same plan could be spelled otherwise.
+    /// The JSON is not in its canonical form.
     #[error("the plan is not in canonical form")]
     Spelling,
-    /// The plan has a form that came later.
+    /// The file has a newer format version.
     #[error("the plan has version {0}, but only version {VERSION} is supported")]
     Version(u64),
 }
 
-/// A part that is no longer as it was when a plan was made.
+/// A part that has changed since a plan was created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Moved {
-    /// It was made for the cluster at this address, and this is another one.
+    /// The plan was created for the cluster at this address, which is another one.
     #[error("the plan was created for another cluster, at {0}")]
     Cluster(String),
-    /// It was made for the first archive, and this is the second.
+    /// The plan was created for the first archive, but the second one is given.
     #[error("the plan is for archive {0}, but this archive is {1}")]
     Archive(Digest, Digest),
-    /// These objects would be written or removed, and were not then; or others changed them.
+    /// The objects that the plan would change differently, or that another field manager has changed.
     #[error("since the plan was created, these objects have changed: {0}")]
     Objects(String),
-    /// The cluster's records of a Solution, or the signers that count.
+    /// The cluster's records of a Solution, or the trusted signers.
     #[error("since the plan was created, the records of {0} in the cluster have changed")]
     Records(SolutionId),
-    /// These other parts of the plan are told otherwise.
+    /// The parts of the plan besides objects that have changed.
     #[error("the plan has changed since the file was written: {0}")]
     Told(String),
-    /// Something else that the file shows.
+    /// Other content of the file.
     #[error("the plan has changed since the file was written")]
     Otherwise,
 }
 
 impl Ready<'_> {
-    /// The plan as it lies in a file, for this cluster. A plan with a password has none.
+    /// Returns the file of the plan for this cluster. A plan with a password or another secret value has none.
     pub async fn file(&self, cluster: &Cluster) -> Result<PlanFile, Error> {
         let request = &self.asked.request;
         if let Some(name) = self.sensitive() {
@@ -149,8 +153,8 @@ impl Ready<'_> {
         })
     }
 
-    /// Returns the summary that the file shows: without the choices of whoever applies it, namely the context by which
-    /// he reaches the cluster, the Helm that charts are installed by, and whether he waits for nodes.
+    /// Returns the summary for the file. It leaves out the choices of the user who applies it: the context of the
+    /// cluster, the Helm program, and whether to wait for nodes.
     fn filed_summary(&self) -> PlanSummary {
         let mut summary = self.summary.clone();
         summary.context = None;
@@ -158,37 +162,42 @@ impl Ready<'_> {
             target.helm = None;
         }
         let deployment = self.decision.deployment.as_ref();
-        let awaited = deployment.and_then(|it| of_network(it, self.asked.request.nodes));
+        let awaited =
+            deployment.and_then(|deployment| of_network(deployment, self.asked.request.nodes));
         summary.notes.retain(|note| Some(note) != awaited.as_ref());
         summary
     }
 
-    /// A sensitive parameter whose value is given.
+    /// Returns a sensitive parameter whose value is given.
     fn sensitive(&self) -> Option<ParameterName> {
         let deployment = self.decision.deployment.as_ref()?;
         let mut all = deployment.parameters.all.iter();
-        let given = all.find(|(_, it)| it.sensitive && it.source == ValueSource::Filed)?;
+        let given = all
+            .find(|(_, parameter)| parameter.sensitive && parameter.source == ValueSource::Filed)?;
         Some(given.0.clone())
     }
 
-    /// A value of a chart that is given, and that nobody is to see.
+    /// Returns a secret value of a chart that is given.
     fn secret_value(&self) -> Option<String> {
         let charts = &self.decision.deployment.as_ref()?.parameters.charts;
         let all = charts.iter();
-        let mut all = all.flat_map(|(release, values)| values.iter().map(move |it| (release, it)));
-        let is_given = |it: &ChosenValue| it.source == ValueSource::Given && looks_secret(&it.path);
-        let (release, given) = all.find(|(_, it)| is_given(it))?;
+        let mut all =
+            all.flat_map(|(release, values)| values.iter().map(move |chosen| (release, chosen)));
+        let is_given = |chosen: &ChosenValue| {
+            chosen.source == ValueSource::Given && looks_secret(&chosen.path)
+        };
+        let (release, given) = all.find(|(_, chosen)| is_given(chosen))?;
         Some(format!("{release}:{}", given.path))
     }
 }
 
-/// The id of what reaches beyond the environment, as a plan shows it.
+/// Returns the id of the effects outside of the environment, as a plan shows it.
 fn shown(summary: &PlanSummary) -> Option<&str> {
     let beyond = summary.target.as_ref()?.beyond.as_ref()?;
     Some(beyond.id.as_str())
 }
 
-/// Returns the uid that tells a cluster from all others.
+/// Returns the uid that identifies a cluster.
 async fn identity(cluster: &Cluster) -> Result<String, Error> {
     let system = ObjectRef::cluster_scoped("v1", "Namespace", "kube-system");
     let system = cluster.get(&system).await?;
@@ -197,7 +206,7 @@ async fn identity(cluster: &Cluster) -> Result<String, Error> {
 }
 
 impl PlanFile {
-    /// Reads a plan. What this program does not know, it could not show, and refuses.
+    /// Reads a plan file. Unknown fields are an error, since this program could not show them.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, PlanFileError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -212,7 +221,7 @@ impl PlanFile {
         }
     }
 
-    /// The bytes to be signed.
+    /// Returns the bytes to be signed.
     ///
     /// # Panics
     ///
@@ -222,7 +231,7 @@ impl PlanFile {
         serde_json::to_vec(self).expect("a plan has a JSON form")
     }
 
-    /// SHA-256 of the bytes to be signed.
+    /// Returns the SHA-256 of the bytes to be signed.
     #[must_use]
     pub fn id(&self) -> Digest {
         Digest::new(Sha256::digest(self.to_bytes()).into())
@@ -234,8 +243,8 @@ impl PlanFile {
         self.request.allowed
     }
 
-    /// Returns the request of then, as asked by somebody else now, with their directory for files without a name and
-    /// their Helm.
+    /// Returns the request of the file on behalf of the user who applies it, with their scratch directory and Helm
+    /// program.
     #[must_use]
     pub fn request(
         &self,
@@ -248,7 +257,7 @@ impl PlanFile {
         self.request.clone().by(by, now, writer, scratch, helm)
     }
 
-    /// Returns the reasons why it is a plan for something else than this archive in this cluster.
+    /// Returns the reasons why the file is not for this archive and this cluster.
     pub async fn elsewhere(
         &self,
         archive_id: Digest,
@@ -264,15 +273,15 @@ impl PlanFile {
         Ok(moved)
     }
 
-    /// Returns the parts that are no longer as the file shows them, in a plan that was made anew. Nothing of it can
-    /// hide in a field that is named nowhere here: a difference that is not known to be of no account has moved.
+    /// Returns the parts in which a newly created plan differs from the file. Every difference counts unless it is
+    /// known to be irrelevant, so a field that is not listed here cannot hide one.
     #[must_use]
     pub fn moved(&self, anew: &Self) -> Vec<Moved> {
         self.moved_after(anew, &[])
     }
 
-    /// The same, after these `earlier` plans of the same run were carried out: what they changed, as they show it, has not
-    /// moved.
+    /// Returns the differing parts as [`Self::moved`] does, after these `earlier` plans of the same run were applied.
+    /// Changes that those plans show are not differences.
     pub(crate) fn moved_after(&self, anew: &Self, earlier: &[&Self]) -> Vec<Moved> {
         let anew = self.as_shown_by(anew.clone(), earlier);
         if *self == anew {
@@ -296,7 +305,7 @@ impl PlanFile {
         moved
     }
 
-    /// A plan that was made anew, but for who plans when, and what no two plans show alike.
+    /// Returns a newly created plan with its author, time and random parts replaced by those of the file.
     fn as_shown_by(&self, mut anew: Self, earlier: &[&Self]) -> Self {
         if self.decided.apart.is_none() {
             anew.decided.apart = None;
@@ -322,18 +331,20 @@ impl PlanFile {
     }
 }
 
-/// Reads what has only one spelling as JSON.
+/// Reads JSON in its canonical form, and refuses any other form.
 pub(crate) fn canonical<T: Serialize + DeserializeOwned>(bytes: &[u8]) -> Result<T, PlanFileError> {
     let file: T = json::from_slice(bytes)?;
-    let is_canonical = serde_json::to_vec(&file).is_ok_and(|it| it == bytes);
+    let is_canonical = serde_json::to_vec(&file).is_ok_and(|canonical| canonical == bytes);
     is_canonical.then_some(file).ok_or(PlanFileError::Spelling)
 }
 
-/// The objects that only one of two plans has, or that they have otherwise.
+/// Returns the names of the objects in which two plans differ.
 fn differing(before: &PlanSummary, now: &PlanSummary) -> Vec<String> {
     let by_name = |summary: &PlanSummary| -> BTreeMap<String, PlannedObject> {
         let objects = summary.objects();
-        objects.map(|it| (it.object.clone(), it.clone())).collect()
+        objects
+            .map(|planned| (planned.object.clone(), planned.clone()))
+            .collect()
     };
     let (before, now) = (by_name(before), by_name(now));
     let mut names: Vec<String> = before.keys().chain(now.keys()).cloned().collect();
@@ -345,10 +356,10 @@ fn differing(before: &PlanSummary, now: &PlanSummary) -> Vec<String> {
 
 impl From<PlanFile> for Filed {
     fn from(file: PlanFile) -> Self {
-        let object = |it: &PlannedObject| FiledObject {
-            diff: it.diff.clone(),
-            live: it.live,
-            applied: file.summary.applied.get(&it.object).cloned(),
+        let object = |planned: &PlannedObject| FiledObject {
+            diff: planned.diff.clone(),
+            live: planned.live,
+            applied: file.summary.applied.get(&planned.object).cloned(),
         };
         Self {
             plan_version: VERSION,

@@ -1,6 +1,6 @@
-//! The content of a plan, and whether another one of the same comes out so. All of it is made anew and compared, so
-//! that nobody is shown what whoever wrote a plan likes; but for the parts that no two plans have alike: values that
-//! charts make by chance, and the progress of a push.
+//! The comparison of plan summaries: [`PlanSummary::differences`], and [`parts_that_differ`] for messages. A plan file
+//! could show anything that its author likes, so its whole summary is compared with a newly created one. Parts that
+//! differ between any two plans are excluded: random values of charts, and the progress of a push.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use serde_json::json;
 use super::differing;
 use crate::plan::summary::{PlanSummary, PlannedChart, PlannedObject, PlannedTarget};
 
-/// A part of a plan besides objects, as messages name it, and whether two plans have it alike.
+/// A part of a plan besides objects: its name in messages, and the comparison of two plans.
 type Part = (&'static str, fn(&PlanSummary, &PlanSummary) -> bool);
 
 /// The parts that are compared one by one, so that messages can name them.
@@ -60,7 +60,7 @@ const PARTS: [Part; 13] = [
     }),
 ];
 
-/// Kinds of objects by which the API server changes others before it stores them.
+/// The kinds of objects that let the API server change other objects before it stores them.
 const MUTATING: [&str; 3] = [
     "MutatingWebhookConfiguration",
     "MutatingAdmissionPolicy",
@@ -68,9 +68,9 @@ const MUTATING: [&str; 3] = [
 ];
 
 impl PlanSummary {
-    /// Returns the parts in which a plan that was made again in the same run differs from this one; none if it still
-    /// does what this one shows. What the `earlier` plans of the run have changed is no difference, if it came out as
-    /// they show. Notes decide nothing, and earlier plans may add some.
+    /// Returns the parts in which a plan that was created again in the same run differs from this one; empty if it
+    /// still makes the changes that this one shows. Changes by the `earlier` plans of the run are no difference if they
+    /// came out as those plans show. Notes are ignored: they decide nothing, and earlier plans may add some.
     #[must_use]
     pub fn differences(&self, again: &Self, earlier: &[&Self]) -> Vec<String> {
         let again = self.explained(again.clone(), earlier);
@@ -85,8 +85,8 @@ impl PlanSummary {
         differences
     }
 
-    /// Returns a plan that was made again after these `earlier` plans of the same run, with what they have changed as this
-    /// plan shows it.
+    /// Returns a plan that was created again after these `earlier` plans of the same run. Effects of the earlier plans
+    /// are replaced by the content of this plan.
     pub(super) fn explained(&self, again: Self, earlier: &[&Self]) -> Self {
         let sent = again.applied.clone();
         let mut again = as_shown(self, again);
@@ -113,16 +113,16 @@ impl PlanSummary {
     }
 }
 
-/// Whether an object would be created, or changed over the same state.
+/// Checks whether an object gets the same action, starting from the same state.
 fn is_same_change(shown: &PlannedObject, again: &PlannedObject) -> bool {
     (&shown.action, &shown.live) == (&again.action, &again.live)
 }
 
-/// The plans of a run that were carried out before another one of it.
+/// The plans of a run that were applied before another plan of the run.
 struct EarlierPlans<'a> {
     /// The objects that they change, with the lines that they show.
     changed: BTreeMap<&'a str, BTreeSet<&'a str>>,
-    /// Whether they create or change objects by which the API server changes others.
+    /// Set if they create or change objects that let the API server change further objects.
     mutates: bool,
 }
 
@@ -139,12 +139,13 @@ impl<'a> EarlierPlans<'a> {
         Self { changed, mutates }
     }
 
-    /// Whether an object that they change, as Namespaces and CRDs that Solutions share, is planned again as it was
-    /// shown: nothing is added to it but what was shown for it, by this plan or by one of them.
+    /// Checks whether an object that these plans change too is planned again as it was shown. Examples are Namespaces
+    /// and CRDs that Solutions share. Only lines may be added that this plan or one of the earlier plans shows for the
+    /// object.
     fn explains(&self, shown: &PlannedObject, again: &PlannedObject) -> bool {
         let account = shown.object.strip_prefix("ServiceAccount ");
         let namespace = account.and_then(|account| account.strip_suffix("/default"));
-        // Kubernetes creates the default account with its namespace.
+        // Kubernetes creates the default `ServiceAccount` with its namespace.
         let namespace = namespace.map(|namespace| format!("Namespace {namespace}"));
         let changed = self.changed.get(shown.object.as_str());
         let changed = changed.or_else(|| self.changed.get(namespace?.as_str()));
@@ -158,7 +159,8 @@ impl<'a> EarlierPlans<'a> {
     }
 }
 
-/// The lines that a diff adds, without their indentation: fields of one object lie at one place of it.
+/// Returns the lines that a diff adds, without indentation. A field has a fixed place in its object, so the indentation
+/// adds no information.
 fn added_lines(object: &PlannedObject) -> impl Iterator<Item = &str> {
     let lines = object
         .diff
@@ -168,39 +170,46 @@ fn added_lines(object: &PlannedObject) -> impl Iterator<Item = &str> {
 }
 
 impl PlanSummary {
-    /// Returns what it would do, as one text: two plans with the same text do the same, whenever they are made. Notes, the
-    /// progress of a push, whether it is accepted, and what charts make by chance are left out.
+    /// Returns a text with the changes that the plan would make. Two plans with the same text make the same changes.
+    /// The text leaves out notes, the progress of a push, whether consent is given, and random values of charts.
     #[must_use]
     pub fn essence(&self) -> String {
         let mut same = self.clone();
         same.notes.clear();
         (same.bytes_to_push, same.images_present) = (0, 0);
         let target = same.target.as_mut();
-        if let Some(beyond) = target.and_then(|it| it.beyond.as_mut()) {
+        if let Some(beyond) = target.and_then(|target| target.beyond.as_mut()) {
             (beyond.accepted, beyond.again) = (true, false);
         }
-        let releases = same.target.iter_mut().flat_map(|it| &mut it.releases);
+        let releases = same
+            .target
+            .iter_mut()
+            .flat_map(|target| &mut target.releases);
         for release in releases {
             let random = &release.random;
             let objects = release.objects.iter_mut();
-            let by_chance = objects.filter(|it| random.contains(&kind_and_name(&it.object)));
-            by_chance.for_each(|it| it.diff.clear());
+            let by_chance =
+                objects.filter(|object| random.contains(&kind_and_name(&object.object)));
+            by_chance.for_each(|object| object.diff.clear());
         }
-        let diffs: Vec<&str> = same.objects().map(|it| it.diff.as_str()).collect();
+        let diffs: Vec<&str> = same.objects().map(|object| object.diff.as_str()).collect();
         json!({ "plan": same, "diffs": diffs }).to_string()
     }
 }
 
-/// A plan that was made anew, with what may differ as it was shown.
+/// Returns a newly created plan with those parts that may differ replaced by the shown ones.
 pub(super) fn as_shown(shown: &PlanSummary, mut anew: PlanSummary) -> PlanSummary {
     anew.applied.clone_from(&shown.applied);
-    // What was pushed since is there.
+    // Images that were pushed since are present now.
     if anew.bytes_to_push <= shown.bytes_to_push && anew.images_present >= shown.images_present {
         (anew.bytes_to_push, anew.images_present) = pushed(shown);
     }
-    let releases = |it: &PlanSummary| it.target.as_ref().map(|it| it.releases.clone());
+    let releases = |plan: &PlanSummary| plan.target.as_ref().map(|target| target.releases.clone());
     let shown = releases(shown).unwrap_or_default();
-    let now = anew.target.iter_mut().flat_map(|it| &mut it.releases);
+    let now = anew
+        .target
+        .iter_mut()
+        .flat_map(|target| &mut target.releases);
     for (shown, now) in shown.iter().zip(now) {
         show_random(shown, now);
     }
@@ -217,21 +226,22 @@ fn pushed(plan: &PlanSummary) -> (u64, usize) {
     (plan.bytes_to_push, plan.images_present)
 }
 
-/// Shows the differences of what a chart makes by chance as before. What decides it is what goes in.
+/// Replaces the diffs of random objects by the shown ones. The inputs of the chart are compared instead.
 fn show_random(shown: &PlannedChart, now: &mut PlannedChart) {
     for object in &mut now.objects {
         if !now.random.contains(&kind_and_name(&object.object)) {
             continue;
         }
         let mut before = shown.objects.iter();
-        let before = before.find(|it| (&it.object, &it.action) == (&object.object, &object.action));
+        let before = before
+            .find(|planned| (&planned.object, &planned.action) == (&object.object, &object.action));
         if let Some(before) = before {
             object.diff.clone_from(&before.diff);
         }
     }
 }
 
-/// An object without its namespace, as what a chart makes by chance is named.
+/// Returns the name of an object without its namespace. This is the form in which random objects are listed.
 fn kind_and_name(object: &str) -> String {
     let (kind, place) = object.split_once(' ').unwrap_or((object, ""));
     let name = place.rsplit('/').next().unwrap_or_default();

@@ -143,7 +143,7 @@ pub(crate) fn file() -> PlanFile {
     }
 }
 
-/// The file of another plan, with these digests of its decision.
+/// Returns the file of another plan, with these digests of its decision.
 pub(crate) fn file_of(solution: &str, summary: PlanSummary, decided: Value) -> PlanFile {
     PlanFile {
         solution: solution.parse().unwrap(),
@@ -153,7 +153,7 @@ pub(crate) fn file_of(solution: &str, summary: PlanSummary, decided: Value) -> P
     }
 }
 
-/// The file with its JSON changed.
+/// Returns the file with its JSON changed.
 fn edited(edit: impl FnOnce(&mut Value)) -> Result<PlanFile, PlanFileError> {
     let mut value: Value = serde_json::from_slice(&file().to_bytes()).unwrap();
     edit(&mut value);
@@ -209,7 +209,7 @@ fn a_plan_of_an_earlier_program_names_no_authenticated_user_and_keeps_its_id() {
     let text = String::from_utf8(earlier.to_bytes()).unwrap();
     assert!(!text.contains("plannedUser"), "{text}");
     assert_eq!(PlanFile::from_slice(text.as_bytes()).unwrap(), earlier);
-    // Who planned and when is part of what is signed.
+    // The author and the time are part of the signed bytes.
     let later = StatementTime::from_unix(1_700_000_000).unwrap();
     for other in [
         PlanFile {
@@ -239,7 +239,7 @@ fn only_what_a_plan_shows_is_accepted_in_its_file() {
     };
     assert_eq!(accepted(Some("1234")), json!(["1234"]));
     assert_eq!(accepted(None), json!([]));
-    // What templates read is among the lines that a plan shows.
+    // Reads of templates are among the lines that a plan shows.
     asked.accepted.insert("read-9abc".to_owned());
     let accepted = |shown| FiledRequest::of(&asked).unwrap().accepting(shown);
     let filed = serde_json::to_value(accepted(None)).unwrap();
@@ -279,7 +279,7 @@ fn what_is_no_plan_of_this_program_is_refused() {
         });
         assert!(matches!(refused, Err(PlanFileError::Json(_))), "{path}");
     }
-    // The keys in another order.
+    // Keys in another order are not canonical.
     assert!(matches!(edited(|_| ()), Err(PlanFileError::Spelling)));
 }
 
@@ -406,7 +406,7 @@ fn a_plan_of_the_same_run_holds_if_all_that_was_shown_comes_out_so() {
     );
 }
 
-/// The plan of a Solution in a namespace that does not exist, with these objects of it.
+/// Returns the plan of a Solution in a namespace that does not exist, with these objects in it.
 pub(crate) fn first_of_namespace(namespace: &str, objects: &[&str]) -> PlanSummary {
     let mut plan = summary();
     let created = |name: &str, diff: &str| PlannedObject {
@@ -428,7 +428,8 @@ pub(crate) fn first_of_namespace(namespace: &str, objects: &[&str]) -> PlanSumma
     plan
 }
 
-/// The same once the namespace exists: its objects could be dry-run, with the defaults of the API server.
+/// Returns the same plan once the namespace exists: its objects can then be dry-run, which adds the API server's
+/// defaults.
 pub(crate) fn next_of_namespace(first: &PlanSummary, namespace: &str) -> PlanSummary {
     let mut plan = first.clone();
     let mut objects = plan.target.as_mut().unwrap().objects.iter_mut();
@@ -450,7 +451,7 @@ fn what_an_earlier_plan_of_the_run_created_is_no_change_by_others() {
     let shop = first_of_namespace("+metadata:\n+  labels:\n+    a: b\n", &objects);
     let labels = "-  a: c\n+  a: b\n+  level: low\n";
     let mut again = next_of_namespace(&shop, labels);
-    // Kubernetes has created the default account.
+    // Kubernetes has created the default `ServiceAccount`.
     let account = "ServiceAccount prod/default";
     again.target.as_mut().unwrap().objects[1] = object(account, "change", "+  size: 3\n");
     assert_eq!(shop.differences(&again, &[&cart]), [""; 0]);
@@ -458,7 +459,7 @@ fn what_an_earlier_plan_of_the_run_created_is_no_change_by_others() {
     // Without an earlier plan that created it, others did.
     assert_eq!(shop.differences(&again, &[]), ["Namespace prod", account]);
 
-    // What neither plan shows is named.
+    // Lines that neither plan shows are reported.
     let with = |change: fn(&mut PlanSummary)| {
         let mut again = again.clone();
         change(&mut again);
@@ -519,17 +520,17 @@ fn two_plans_that_do_the_same_have_one_essence() {
         plan.essence()
     };
     let same: [fn(&mut PlanSummary); 3] = [
-        |it| it.bytes_to_push = 3,
-        |it| it.notes = vec!["a newer version".to_owned()],
-        |it| it.images_present = 2,
+        |plan| plan.bytes_to_push = 3,
+        |plan| plan.notes = vec!["a newer version".to_owned()],
+        |plan| plan.images_present = 2,
     ];
     for change in same {
         assert_eq!(of(change), of(|_| ()));
     }
     let others: [fn(&mut PlanSummary); 3] = [
-        |it| it.target.as_mut().unwrap().objects[0].diff.clear(),
-        |it| it.crds.clear(),
-        |it| it.registry = "other.test".to_owned(),
+        |plan| plan.target.as_mut().unwrap().objects[0].diff.clear(),
+        |plan| plan.crds.clear(),
+        |plan| plan.registry = "other.test".to_owned(),
     ];
     for change in others {
         assert_ne!(of(change), of(|_| ()));
@@ -545,18 +546,22 @@ fn what_moved_is_named() {
     };
     let deployment = [Moved::Objects("Deployment prod/shop".to_owned())];
     let objects: [fn(&mut PlanFile); 4] = [
-        |it| it.summary.target.as_mut().unwrap().objects[0].live = None,
-        |it| it.summary.target.as_mut().unwrap().objects[0].diff.clear(),
-        |it| it.summary.target.as_mut().unwrap().objects.clear(),
-        |it| it.summary.target.as_mut().unwrap().objects[0].changes = Vec::new(),
+        |file| file.summary.target.as_mut().unwrap().objects[0].live = None,
+        |file| {
+            file.summary.target.as_mut().unwrap().objects[0]
+                .diff
+                .clear()
+        },
+        |file| file.summary.target.as_mut().unwrap().objects.clear(),
+        |file| file.summary.target.as_mut().unwrap().objects[0].changes = Vec::new(),
     ];
     for change in objects {
         assert_eq!(moved(change), deployment);
     }
     let records = Moved::Records("shop-1.0.0".parse().unwrap());
-    let both = moved(|it| {
-        it.summary.crds.clear();
-        it.decided.records = Digest::new([9; 32]);
+    let both = moved(|file| {
+        file.summary.crds.clear();
+        file.decided.records = Digest::new([9; 32]);
     });
     let crd = Moved::Objects("CustomResourceDefinition shops".to_owned());
     assert_eq!(both, [crd, records]);
@@ -564,10 +569,10 @@ fn what_moved_is_named() {
     assert_eq!(running, [Moved::Told("the running version".to_owned())]);
     let defaults = moved(|plan| plan.summary.defaults.clear());
     assert_eq!(defaults, [Moved::Told("the default values".to_owned())]);
-    // What nobody thought of here is no less shown.
+    // Changes to fields without an own comparison are reported too.
     let others: [fn(&mut PlanFile); 2] = [
-        |it| it.summary.images = 9,
-        |it| it.request = FiledRequest::of(&request(PullLogin::Keep, 300)).unwrap(),
+        |file| file.summary.images = 9,
+        |file| file.request = FiledRequest::of(&request(PullLogin::Keep, 300)).unwrap(),
     ];
     for change in others {
         assert_eq!(moved(change), [Moved::Otherwise]);

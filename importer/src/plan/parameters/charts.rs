@@ -1,4 +1,4 @@
-//! The values that were chosen for charts: what stands, with what this request adds and takes back.
+//! The values that are chosen for charts: values of the current deployment, changed by this request.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::parameters::{AskedValues, ChartValues, ChosenBefore, KeptValues, ValueSource};
 use crate::plan::hidden;
 
-/// How the name of a value ends that nobody is to see.
+/// The endings of names of secret values.
 const SECRET_ENDINGS: [&str; 10] = [
     "password",
     "passwd",
@@ -23,24 +23,24 @@ const SECRET_ENDINGS: [&str; 10] = [
     "accesskey",
     "credentials",
 ];
-/// How the name of a value begins that names an object.
+/// The beginning of names of values that refer to an existing object.
 const NAMES_AN_OBJECT: &str = "existing";
 
-/// Whether a value is one that nobody is to see, by its name. Charts have no other way to say so.
+/// Checks whether a value is secret, by its name. Charts cannot declare values as secret.
 pub(crate) fn looks_secret(path: &ValuePath) -> bool {
     let letters = path.key().chars().filter(char::is_ascii_alphanumeric);
-    let name: String = letters.map(|it| it.to_ascii_lowercase()).collect();
+    let name: String = letters.map(|letter| letter.to_ascii_lowercase()).collect();
     !name.starts_with(NAMES_AN_OBJECT) && SECRET_ENDINGS.iter().any(|end| name.ends_with(end))
 }
 
-/// Whether a choice of before does not count any more at a place.
+/// Checks whether the request discards an earlier choice at a path.
 fn is_unset(asked: &AskedValues, path: &ValuePath) -> bool {
     let mut unset = asked.unset.iter();
     asked.unset_all || unset.any(|unset| path.is_within(unset))
 }
 
 impl KeptValues {
-    /// Returns the values that nobody is to see.
+    /// Returns the secret values.
     pub(super) fn hidden(&self) -> impl Iterator<Item = &Value> {
         let of_charts = self.charts.values().flatten();
         let of_charts = of_charts.filter(|(path, _)| looks_secret(path));
@@ -50,7 +50,7 @@ impl KeptValues {
 }
 
 impl Resolving<'_> {
-    /// Adds what is chosen for charts, and whatever is wrong with it.
+    /// Adds the values that are chosen for charts, and the obstacles to them.
     pub(super) fn choose_values(&self, parameters: &mut Parameters, obstacles: &mut Vec<Obstacle>) {
         self.check_releases(obstacles);
         let before = self.values_before();
@@ -98,7 +98,7 @@ impl Resolving<'_> {
         }
         parameters.secret.charts = all;
         let held = before.keys().filter(|_| self.fleet.is_none());
-        let unknown = held.filter(|it| !self.releases.contains(*it));
+        let unknown = held.filter(|release| !self.releases.contains(*release));
         let note = |release: &ReleaseName| {
             format!(
                 "unused values of an earlier deployment: this version has no release `{release}`"
@@ -109,7 +109,7 @@ impl Resolving<'_> {
 
     fn check_releases(&self, obstacles: &mut Vec<Obstacle>) {
         let asked = self.asked.charts.keys();
-        let unknown = asked.filter(|it| !self.releases.contains(*it));
+        let unknown = asked.filter(|release| !self.releases.contains(*release));
         obstacles.extend(unknown.map(|release| {
             let releases = self.releases.iter().copied();
             Unfit::NoRelease {
@@ -120,13 +120,13 @@ impl Resolving<'_> {
         }));
     }
 
-    /// Says of each value that was chosen before that the fleet which plans does not use it.
+    /// Returns a note for each earlier choice that the planning fleet does not use.
     pub(super) fn unused_values(&self, fleet: &PlanningFleet) -> impl Iterator<Item = String> {
         let held = self.values_held().into_iter();
         held.flat_map(|(release, values)| {
             let asked = self.asked.charts.get(&release);
             let is_asked = |path: &ValuePath| {
-                asked.is_some_and(|it| it.given.contains_key(path) || is_unset(it, path))
+                asked.is_some_and(|asked| asked.given.contains_key(path) || is_unset(asked, path))
             };
             let unused = values.into_iter().filter(|(path, _)| !is_asked(path));
             let note = |(path, value): (ValuePath, Value)| {
@@ -137,7 +137,7 @@ impl Resolving<'_> {
         })
     }
 
-    /// Returns the values that were chosen before, and those of releases that are adopted.
+    /// Returns the earlier choices, and the values of releases that are adopted.
     fn values_held(&self) -> ChartValues {
         let mut all = self.values_before();
         for (release, values) in self.adopted {
@@ -146,7 +146,7 @@ impl Resolving<'_> {
         all
     }
 
-    /// Returns the values that were chosen before.
+    /// Returns the earlier choices.
     fn values_before(&self) -> ChartValues {
         let now = || self.now().unwrap_or_default().charts;
         match self.asked.before {
@@ -156,11 +156,11 @@ impl Resolving<'_> {
         }
     }
 
-    /// Values that are gone are in the way until they are chosen again or taken back.
+    /// Adds an obstacle for each release whose recorded values are lost, unless the request sets or discards them.
     fn check_lost(&self, before: &ChartValues, obstacles: &mut Vec<Obstacle>) {
         let is_kept = matches!(self.asked.before, ChosenBefore::Keep);
         let standing = self.standing.filter(|_| is_kept);
-        let recorded = standing.map(|it| &it.charts);
+        let recorded = standing.map(|deployed| &deployed.charts);
         let is_lost = |release: &&ReleaseName| {
             let asked = self.asked.charts.get(*release);
             !before.contains_key(*release) && asked.is_none_or(|asked| !asked.unset_all)
@@ -172,7 +172,7 @@ impl Resolving<'_> {
         }));
     }
 
-    /// The key of the digests: one that was made once stays.
+    /// Returns the key of the digests. Once generated, a key is kept.
     fn digest_key(&self) -> String {
         let now = self.now().and_then(|now| now.key);
         let begun = || self.begun().and_then(|(_, begun)| begun.key.clone());

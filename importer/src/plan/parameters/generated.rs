@@ -1,4 +1,4 @@
-//! Values that chance makes: of parameters that are generated, and the keys of Secrets.
+//! Random values: [`generate`] for parameters that are generated, and [`generate_key`] for the keys of Secrets.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use serde_json::Value;
 use crate::model::error::Error;
 use crate::model::parameters::ParameterValues;
 
-/// Letters and digits, of which values are generated.
+/// The letters and digits of random values.
 const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-/// Letters of a key: more than 128 bits.
+/// The length of a key: more than 128 bits of entropy.
 const KEY_LENGTH: u8 = 32;
 
-/// A value for each parameter that may have to be generated.
+/// Generates a value for each parameter that may need one.
 pub(crate) fn generate(
     declared: &BTreeMap<ParameterName, Parameter>,
 ) -> Result<ParameterValues, Error> {
@@ -25,7 +25,7 @@ pub(crate) fn generate(
     generated.collect()
 }
 
-/// A key for a Secret that has none.
+/// Generates a key for a Secret that has none.
 pub(crate) fn generate_key() -> Result<String, Error> {
     random(KEY_LENGTH).map_err(Error::Random)
 }
@@ -35,7 +35,8 @@ fn random(length: u8) -> Result<String, getrandom::Error> {
     while text.len() < usize::from(length) {
         let mut byte = [0];
         getrandom::fill(&mut byte)?;
-        // What is left of 256 would make some letters likelier than others.
+        // Six bits select one of 62 letters; the two remaining values are rejected. Mapping them to letters as well
+        // would make these letters more likely.
         let letter = usize::from(byte[0] >> 2);
         text.extend(ALPHABET.get(letter).map(|letter| char::from(*letter)));
     }
@@ -70,7 +71,7 @@ password: {type: string, sensitive: true, generate: {length: 24}}
 
     #[test]
     fn every_letter_can_be_drawn() {
-        // One of them is missing by chance once in 10^34 times.
+        // The probability that a letter is missing by chance is 1 in 10^34.
         let drawn: String = (0..20).map(|_| random(u8::MAX).unwrap()).collect();
         let letters: BTreeSet<u8> = drawn.bytes().collect();
         assert_eq!(letters, ALPHABET.iter().copied().collect());

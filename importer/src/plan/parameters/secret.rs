@@ -1,5 +1,6 @@
-//! The Secrets of an environment that keep a Solution's sensitive values, and those that were chosen for charts. One is never
-//! changed, so that other values are in another one, and neither a change that ends half-way nor the way back lacks them.
+//! The Secrets of an environment with a Solution's sensitive parameters and the values that are chosen for charts. A
+//! Secret is never changed: new values get a new Secret. An interrupted change and a rollback therefore still find
+//! their values.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +16,22 @@ use crate::model::look::look;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::parameters::{KeptValues, SecretNumber};
 
-/// The key of a Secret's data with the values of charts, which is no name of a parameter.
+/// The key of a Secret's data with the values of charts. It is not a valid parameter name.
 const CHARTS: &str = ".charts";
 /// The key of a Secret's data with the key of digests.
 const DIGEST_KEY: &str = ".key";
 
-/// The values that the Secrets of a Solution hold in a namespace.
+/// The values in a Solution's Secrets in a namespace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept {
-    /// The values of each Secret that was applied; nothing where it is gone, or was made anew by others.
+    /// The values of each Secret that was applied; empty if it was deleted or recreated by others.
     pub(super) values: BTreeMap<SecretNumber, KeptValues>,
-    /// The last one that may have been.
+    /// The highest number that may have been used.
     pub(super) last: SecretNumber,
 }
 
-/// The name of a Secret of sensitive values. The number says nothing of them: a digest would tell who guesses one.
+/// Returns the name of a Secret of sensitive values. The number reveals nothing about them; a digest would confirm a
+/// guessed value.
 pub(crate) fn secret_name(solution: &SolutionName, number: SecretNumber) -> String {
     format!("{}{number}", prefix(solution))
 }
@@ -38,7 +40,7 @@ fn prefix(solution: &SolutionName) -> String {
     format!("{solution}-parameters-")
 }
 
-/// Returns the number that an object has among the Secrets of a Solution's sensitive values in a namespace.
+/// Returns the number of an object among the Secrets of a Solution's sensitive values in a namespace.
 pub(crate) fn number_of(
     object: &ObjectRef,
     solution: &SolutionName,
@@ -50,7 +52,7 @@ pub(crate) fn number_of(
     object.is_same_object(&secret).then_some(number)
 }
 
-/// The Secret, as an object of the release; each value as JSON.
+/// Returns the Secret as an object of the deployment. Each value is encoded as JSON.
 pub(crate) fn secret(
     solution: &SolutionName,
     number: SecretNumber,
@@ -73,14 +75,15 @@ pub(crate) fn secret(
         "apiVersion": "v1",
         "kind": "Secret",
         "metadata": { "name": secret_name(solution, number), "namespace": namespace },
-        // Whoever may write in the namespace could put other values in, which would come to stand in objects anywhere.
+        // A tenant with write access to Secrets could otherwise change the values, and thereby objects in any
+        // namespace.
         "immutable": true,
         "data": data,
     })
 }
 
-/// Returns the values that the Secrets of a Solution hold, as far as each is the very one that was applied. Whoever may
-/// write in the namespace may have made another one.
+/// Returns the values in a Solution's Secrets. A Secret is only read if it is the one that was applied, since a tenant
+/// may have replaced it.
 pub(crate) async fn kept(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -105,7 +108,7 @@ pub(crate) async fn kept(
     Ok(kept)
 }
 
-/// The values in a Secret. What cannot be read is as good as gone.
+/// Returns the values in a Secret. Values that cannot be decoded are left out.
 fn values(secret: &Object) -> KeptValues {
     let data = secret.as_value()["data"].as_object();
     let decoded = |(name, text): (&String, &Value)| {

@@ -1,6 +1,6 @@
-//! The state of the objects that are carried as they are, by the site's record of them: whether all of them are there,
-//! how its workloads do, and for charts what is in their objects, by the manifests that Helm has stored of them if
-//! those were recorded. Nothing is tried, since who looks may not write.
+//! The status of the objects of sets and charts: [`DeployedParts::status`]. Objects are checked against the site's
+//! inventory: whether they exist, whether their workloads are ready, and whether a chart's objects still have the fields
+//! of the recorded manifests. The comparison makes no dry run, since a user who reads the status may not write.
 
 use change::{Entry, Inventory, ReleaseEntry, Stage};
 use deployer::{Cluster, Drift, Object, ObjectRef, Settled, pods, settled};
@@ -16,10 +16,10 @@ use crate::plan::readiness::{Condition, OperatorStatus, RunningRelease};
 use crate::plan::releases::{Drifted, applied, manager, sent};
 use crate::plan::standing::StandingRelease;
 
-/// The kinds of a chart's workloads that go on running.
+/// The kinds of a chart's workloads that run permanently.
 const RUNNING: [&str; 3] = ["Deployment", "StatefulSet", "DaemonSet"];
 
-/// A Solution in a namespace, and what its version carries.
+/// A deployed Solution and the specification of its version.
 pub(super) struct DeployedParts<'a> {
     pub(super) space: &'a NamespaceRecord,
     pub(super) solution: &'a SolutionName,
@@ -27,32 +27,32 @@ pub(super) struct DeployedParts<'a> {
     pub(super) spec: &'a SolutionSpec,
 }
 
-/// The workloads of a Solution together.
+/// The totals of a Solution's workloads.
 #[derive(Debug, PartialEq, Eq)]
 struct WorkloadTally {
-    /// The number of workloads that are settled, and the number of all.
+    /// The number of ready workloads, and the number of all.
     ready: Option<[u64; 2]>,
-    /// The number of their pods that are ready, and the number of those wanted.
+    /// The number of ready pods, and the number of wanted pods.
     pods: Option<[u64; 2]>,
     condition: Condition,
-    /// The reason why the first that is not settled is not.
+    /// The reason why the first workload that is not ready is not.
     why: Option<String>,
-    /// The releases that are installed once, as they run now.
+    /// The current state of the releases that are installed once.
     releases: Vec<RunningRelease>,
 }
 
-/// The state of a part that is not as it should be.
+/// The condition of a part that is not ready, with the reason.
 type PartState = (Condition, String);
 
-/// A workload, and how the part that brought it is kept.
+/// A workload and the strategy of its set or chart.
 struct Workload {
     object: ObjectRef,
     strategy: Strategy,
 }
 
 impl DeployedParts<'_> {
-    /// Tells whether what the Solution carries is there, and its workloads settled. What this user may not read of it is
-    /// noted.
+    /// Returns the status of the Solution's sets and charts. Objects that this user may not read are recorded in
+    /// `sight`.
     pub(super) async fn status(
         &self,
         cluster: &Cluster,
@@ -90,17 +90,17 @@ impl DeployedParts<'_> {
 
     async fn judged(&self, cluster: &Cluster) -> Result<WorkloadTally, Error> {
         let recorded = inventory::read(cluster, self.solution, self.space).await?;
-        let workloads = recorded.entries.iter().filter(|it| it.is_running());
-        // The operator is looked at by itself.
-        let workloads = workloads.filter_map(|it| {
-            let part = it.part.as_ref()?;
+        let workloads = recorded.entries.iter().filter(|entry| entry.is_running());
+        // The operator belongs to no part; its status is determined separately.
+        let workloads = workloads.filter_map(|entry| {
+            let part = entry.part.as_ref()?;
             Some(Workload {
-                object: it.reference(),
+                object: entry.reference(),
                 strategy: strategy(self.spec, part.as_str()),
             })
         });
         let mut workloads: Vec<Workload> = workloads.collect();
-        let all: Vec<&ObjectRef> = workloads.iter().map(|it| &it.object).collect();
+        let all: Vec<&ObjectRef> = workloads.iter().map(|workload| &workload.object).collect();
         let mut live = cluster.get_all(&all).await?;
         let mut changed = self.missed(cluster, &recorded).await?;
         let mut releases = Vec::new();
@@ -111,7 +111,7 @@ impl DeployedParts<'_> {
                 // A change may have recorded its revision after this record was read.
                 let now = inventory::read(cluster, self.solution, self.space).await?;
                 let mut now = now.releases.into_iter();
-                let now = now.find(|it| it.is(&release.namespace, &release.name));
+                let now = now.find(|entry| entry.is(&release.namespace, &release.name));
                 if let Some(now) = now.filter(|now| now != release) {
                     judged = judged_release(cluster, &now, strategy).await?;
                 }
@@ -127,25 +127,24 @@ impl DeployedParts<'_> {
         Ok(WorkloadTally { releases, ..tally })
     }
 
-    /// Returns the objects that others have removed or made anew of those that sets have brought besides workloads, as
-    /// far as this user may look. Objects with data, and definitions, may be there still from versions before: nobody
-    /// misses them.
+    /// Returns the missing or replaced objects of managed sets, except workloads, as far as this user may read them.
+    /// Objects with data and CRDs do not count, since they may be kept from earlier versions.
     async fn missed(
         &self,
         cluster: &Cluster,
         recorded: &Inventory,
     ) -> Result<Vec<PartState>, Error> {
-        let is_kept = |it: &&Entry| {
+        let is_kept = |entry: &&Entry| {
             let mut sets = self.spec.manifests.iter();
-            let set = sets.find(|set| it.part.as_ref() == Some(&set.name));
-            let stays = it.keeps_data() || it.stage == Stage::Definition;
+            let set = sets.find(|set| entry.part.as_ref() == Some(&set.name));
+            let stays = entry.keeps_data() || entry.stage == Stage::Definition;
             set.is_some_and(|set| set.strategy == Strategy::Managed)
                 && !stays
-                && it.inputs.is_none()
-                && !it.is_running()
+                && entry.inputs.is_none()
+                && !entry.is_running()
         };
         let entries: Vec<&Entry> = recorded.entries.iter().filter(is_kept).collect();
-        let references: Vec<ObjectRef> = entries.iter().map(|it| it.reference()).collect();
+        let references: Vec<ObjectRef> = entries.iter().map(|entry| entry.reference()).collect();
         let references: Vec<&ObjectRef> = references.iter().collect();
         let live = cluster.get_each(&references).await?;
         let found = entries.iter().zip(live).map(|(entry, live)| match live {
@@ -158,7 +157,7 @@ impl DeployedParts<'_> {
     }
 }
 
-/// Returns the finding that the object of an entry is gone, or is not the one that was applied.
+/// Returns the finding that the object of an entry was deleted, or is not the one that was applied.
 fn missing(entry: &Entry, live: Option<&Object>, solution: &SolutionName) -> Option<PartState> {
     let object = entry.reference();
     match live {
@@ -171,8 +170,8 @@ fn missing(entry: &Entry, live: Option<&Object>, solution: &SolutionName) -> Opt
     }
 }
 
-/// Returns the number of settled workloads, and the first finding that is not as it should be. A workload that is
-/// missing of a part that is installed once was removed by the site: no import brings it again.
+/// Returns the totals and the first finding. A missing workload of a part that is installed once was removed by the
+/// site and is not counted, since no import recreates it.
 fn summed(
     changed: Vec<PartState>,
     workloads: &[Workload],
@@ -205,25 +204,25 @@ fn summed(
     }
 }
 
-/// Returns the strategy by which a set or a chart of this name is kept; they share one space of names.
+/// Returns the strategy of the set or chart with this name. The names of sets and charts are unique together.
 fn strategy(spec: &SolutionSpec, name: &str) -> Strategy {
     let sets = spec.manifests.iter();
-    let sets = sets.map(|it| (it.name.as_str(), it.strategy));
+    let sets = sets.map(|set| (set.name.as_str(), set.strategy));
     let charts = spec.charts.iter();
-    let charts = charts.map(|it| (it.name.as_str(), it.strategy));
+    let charts = charts.map(|chart| (chart.name.as_str(), chart.strategy));
     let mut all = sets.chain(charts);
-    all.find(|it| it.0 == name)
-        .map_or_else(Strategy::default, |it| it.1)
+    all.find(|part| part.0 == name)
+        .map_or_else(Strategy::default, |part| part.1)
 }
 
-/// The state of a release.
+/// The status of a release.
 #[derive(Default)]
 struct JudgedRelease {
-    /// The first thing by which it is not what was brought.
+    /// The first deviation from the record.
     found: Option<PartState>,
-    /// The workloads that it has now.
+    /// The current workloads.
     running: Vec<(ObjectRef, Option<Object>)>,
-    /// What runs of it, if it is installed once.
+    /// The current state of the release if it is installed once.
     once: Option<RunningRelease>,
 }
 
@@ -234,7 +233,7 @@ impl JudgedRelease {
     }
 }
 
-/// Whether a release is what was brought, and how its workloads are.
+/// Compares a release with its record and reads its workloads.
 async fn judged_release(
     cluster: &Cluster,
     release: &ReleaseEntry,
@@ -256,17 +255,17 @@ async fn judged_release(
         Content::Other
     };
     judged.found = other_revision(release, strategy, standing.revision(), content);
-    // What is installed once is the site's own from then on, to change as well.
+    // A release that is installed once belongs to the site afterwards, which may change it.
     let is_kept =
         strategy == Strategy::Managed && standing.is_known(known) && judged.found.is_none();
-    let runs = |it: &Object| RUNNING.contains(&it.gvk().kind.as_str());
+    let runs = |object: &Object| RUNNING.contains(&object.gvk().kind.as_str());
     let mut looked = applied(&sent(cluster, &standing.newest, release).await?, release);
-    looked.retain(|it| is_kept || runs(it));
+    looked.retain(|object| is_kept || runs(object));
     let references: Vec<&ObjectRef> = looked.iter().map(Object::reference).collect();
     let live = cluster.get_each(&references).await?;
     for (object, live) in looked.iter().zip(live) {
         let live = match live {
-            // Nobody can say what is there of it.
+            // The kind is not served, so the object cannot be read.
             Err(deployer::Error::NoSuchKind(_)) => continue,
             live => live?,
         };
@@ -280,7 +279,7 @@ async fn judged_release(
     Ok(judged)
 }
 
-/// Returns what runs of a release that was installed as its entry says.
+/// Returns the current state of a release that is installed once.
 fn runs_of(release: &ReleaseEntry, newest: &StoredRevision) -> RunningRelease {
     let text = |text: &str| text.chars().take(STORED_CHART).collect();
     RunningRelease {
@@ -293,7 +292,7 @@ fn runs_of(release: &ReleaseEntry, newest: &StoredRevision) -> RunningRelease {
     }
 }
 
-/// Returns the finding that others have removed or changed an object since it was applied.
+/// Returns the finding that an object was deleted or changed since it was applied.
 fn drifted(applied: &Object, live: Option<&Object>) -> Option<PartState> {
     let drift = match live {
         None => Drift::gone(),
@@ -309,18 +308,18 @@ fn drifted(applied: &Object, live: Option<&Object>) -> Option<PartState> {
     Some((condition, drifted.to_string()))
 }
 
-/// The content of a revision, compared with those that are recorded.
+/// The content of a revision, compared with the recorded revisions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Content {
-    /// None is recorded: the record is older than such entries.
+    /// No revision is recorded: the record is older than the field.
     Unrecorded,
-    /// One of the recorded ones, perhaps of a change that has not ended.
+    /// A recorded revision, possibly of a change that has not ended.
     Recorded,
     Other,
 }
 
-/// Returns the finding that a release is at a revision that this site's imports did not bring. A release that is
-/// installed once is the site's own from then on, and may be upgraded by it.
+/// Returns the finding that a release has a revision that no import of this site created. A release that is installed
+/// once belongs to the site afterwards, which may upgrade it.
 fn other_revision(
     release: &ReleaseEntry,
     strategy: Strategy,

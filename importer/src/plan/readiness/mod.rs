@@ -1,4 +1,5 @@
-//! Whether what is deployed runs as the record of its namespace says: its operator, and what it carries as it is.
+//! The status of a deployed Solution: its operator, and the sets and charts of its version. It is compared with the
+//! record of the namespace. The entry points are [`standing`] and [`readiness`].
 
 mod carried;
 
@@ -15,7 +16,7 @@ use crate::model::state::ClusterState;
 use crate::plan::operator::operator_name;
 use crate::plan::readiness::carried::DeployedParts;
 
-/// The label of an operator's objects that says of which version they are.
+/// The label of an operator's objects with its version.
 const VERSION_LABEL: &str = "app.kubernetes.io/version";
 
 /// An operator in a namespace.
@@ -89,8 +90,8 @@ pub enum Condition {
     Unseen,
 }
 
-/// Returns whether a Solution that is deployed in a namespace runs as it should, as far as this user may look; none if it
-/// is not deployed there.
+/// Returns the status of a Solution in a namespace, as far as this user may read it; `None` if the Solution is not
+/// deployed there.
 pub(crate) async fn readiness(
     cluster: &Cluster,
     state: &ClusterState,
@@ -105,7 +106,8 @@ pub(crate) async fn readiness(
     Ok(Some(status.await?))
 }
 
-/// Whether what is deployed runs as the record of its namespace says: its operator, and what it carries as it is.
+/// Returns the status of a deployed Solution. `found` is its operator's Deployment, if the caller has listed it
+/// already.
 pub(crate) async fn standing(
     cluster: &Cluster,
     state: &ClusterState,
@@ -130,7 +132,7 @@ pub(crate) async fn standing(
     }
     let operator = operator(cluster, state, space, solution, deployed, found, sight).await?;
     match carried {
-        // An operator that is not ready says more than what it serves.
+        // If the operator is not ready, its status explains the problem better than that of the objects that it serves.
         Some(carried) if operator.is_ready() => {
             Ok(operator.with(carried.status(cluster, sight).await?))
         }
@@ -138,8 +140,8 @@ pub(crate) async fn standing(
     }
 }
 
-/// Whether an operator runs as the record of its namespace says. What was not found with all others is looked for by
-/// its name: whoever may write in the namespace may have taken its label away.
+/// Returns the status of an operator. If it was not found by its label, it is read by its name, since a tenant may have
+/// removed the label.
 async fn operator(
     cluster: &Cluster,
     state: &ClusterState,
@@ -178,7 +180,7 @@ async fn operator(
     let record = state.record(solution, &deployed.version);
     let version = Hidden::Version(solution.clone(), deployed.version.clone());
     if found.is_none() && record.is_none() && sight.hides(&version) {
-        // It may be one that only carries objects as they are.
+        // The version may have no operator.
         operator.condition = Condition::Unseen;
         operator.why = Some("this user may not read the record of its version".to_owned());
         return Ok(operator);
@@ -187,7 +189,7 @@ async fn operator(
 }
 
 impl OperatorStatus {
-    /// Returns the same status with that of the carried objects beside it.
+    /// Returns the status of the operator combined with that of the sets and charts.
     fn with(self, carried: Self) -> Self {
         let sum = |[ready, wanted]: [u64; 2], [more, of]: [u64; 2]| [ready + more, wanted + of];
         Self {
@@ -197,19 +199,19 @@ impl OperatorStatus {
         }
     }
 
-    /// Whether it runs as it should.
+    /// Checks whether it is ready.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.condition == Condition::Ready
     }
 
-    /// Whether it is an operator that somebody has stopped.
+    /// Checks whether it is an operator that was scaled to zero.
     #[must_use]
     pub fn is_scaled_to_zero(&self) -> bool {
         self.condition == Condition::NotReady && self.ready == Some([0, 0])
     }
 
-    /// Judges what was found against what should run.
+    /// Completes the status by comparing the Deployment with the expected version.
     fn judged(mut self, found: Option<&(Object, RolloutState)>, record: Option<&Record>) -> Self {
         let Some((live, state)) = found else {
             self.why = Some("its Deployment is gone".to_owned());
@@ -236,12 +238,12 @@ impl OperatorStatus {
     }
 }
 
-/// Returns the version that a Deployment says it is of.
+/// Returns the version in a Deployment's label.
 fn labelled_version(live: &Object) -> Option<Version> {
     live.labels().get(VERSION_LABEL)?.parse().ok()
 }
 
-/// Returns the sign that a Deployment is not of this version: its label, or the digest of its image.
+/// Returns the reason why a Deployment is not of this version: its label, or the digest of its image.
 fn other_version(live: &Object, version: &Version, record: Option<&Record>) -> Option<String> {
     let labels = live.labels();
     let label = labels.get(VERSION_LABEL).copied();
@@ -297,7 +299,7 @@ mod tests {
         }
     }
 
-    /// A record whose operator is the image `web:7`.
+    /// Returns a record whose operator has the image `web:7`.
     fn recorded() -> Record {
         let manifest = "apiVersion: solutions.metalk8s.scality.com/v1alpha1\nkind: Solution\nmetadata: {name: shop}\nspec: {version: 1.1.0, images: ['web:7'], operator: {image: {name: web, tag: '7'}}}\n";
         Record {
@@ -369,7 +371,7 @@ mod tests {
         assert_eq!((older.ready, older.pods), (Some([0, 2]), Some([2, 2])));
         let right = of("1.1.0", &image(3));
         assert_eq!((right.runs, right.pods), (None, Some([2, 2])));
-        // Who may write in the namespace may write any label.
+        // A tenant can write any label.
         for label in ["1.1.0", "nonsense"] {
             let other = of(label, &image(9));
             assert_eq!(
@@ -391,7 +393,7 @@ mod tests {
         let (condition, ready, why) = judged("1.1.0", &image(3), complete(0));
         assert_eq!((condition, ready), (Condition::NotReady, Some([0, 0])));
         assert!(why.contains("scaled to zero pods"), "{why}");
-        // The pod that is to go may be there for a while.
+        // The pod of the previous version may take some time to be deleted.
         let mut stopping = complete(1);
         stopping.progress.wanted = 0;
         for state in [complete(0), stopping] {
