@@ -1,20 +1,20 @@
-//! The authority that a change is made with, and so how far the change reaches and where the objects it needs lie.
+//! The authority of a change: [`Authority`]. It determines which objects the change may write, and where its Lease is.
 
 use change::vocabulary as v;
 use schemas::Namespace;
 
-/// The authority that a change is made with.
+/// The authority of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authority {
-    /// The rights of a cluster's administrator: with CRDs, records and receipts.
+    /// The rights of a cluster administrator, including CRDs, records and receipts.
     Cluster,
-    /// The rights of a namespace's administrator: nothing outside of it is written, and nothing of the whole cluster.
-    /// The Lease, and the record of what is deployed, lie there.
+    /// The rights of a namespace administrator. Nothing is written outside of this namespace. The Lease and the record
+    /// of the deployment are in it.
     Namespace(Namespace),
 }
 
 impl Authority {
-    /// Returns the namespace that the Lease lies in.
+    /// Returns the namespace of the Lease.
     pub(crate) fn home(&self) -> &str {
         match self {
             Self::Cluster => v::RECORDS_NAMESPACE,

@@ -1,7 +1,7 @@
-//! The objects that a Solution applies before it is removed: its sets with `phase: remove`, as they were rendered when
-//! it was deployed. Removing takes neither the medium nor a registry, so a site keeps them. They may hold values that
-//! are nobody else's to read, and whoever could change them would have an administrator apply anything: they lie in a
-//! Secret beside the records.
+//! The objects that a Solution applies before it is removed ([`Cleanup`]): its sets with `phase: remove`, as rendered
+//! at the deployment. A removal must work without the archive and the registry, so the cluster stores these objects.
+//! They may contain secret values, and are applied with an administrator's rights. They are therefore in a Secret in
+//! the namespace of the records.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -17,26 +17,26 @@ use crate::model::look::look;
 use crate::model::obstacle::Obstacle;
 use crate::model::state::ClusterState;
 
-/// The key in the Secret.
+/// The data key of the Secret.
 const KEY: &str = "objects.json";
 
 /// The choice to apply or to skip the sets that a Solution applies before it is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoveSets {
-    /// It is applied and awaited.
+    /// The sets are applied and awaited.
     Apply,
-    /// It is left out.
+    /// The sets are skipped.
     Skip,
 }
 
-/// Its objects, in the order to apply them.
+/// The objects in the order in which they are applied.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Cleanup {
     pub(crate) steps: Vec<CleanupStep>,
 }
 
-/// An object, and how it is found again.
+/// An object and its inventory entry.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CleanupStep {
@@ -60,16 +60,16 @@ impl CleanupStep {
         Ok(Object::new(self.object.clone())?)
     }
 
-    /// Whether nothing is waited for between the two.
+    /// Checks whether both objects are applied without waiting in between.
     pub(crate) fn is_in_one_wave(&self, other: &Self) -> bool {
-        let wave = |it: &Self| (it.recorded.part.clone(), it.recorded.stage);
+        let wave = |step: &Self| (step.recorded.part.clone(), step.recorded.stage);
         wave(self) == wave(other)
     }
 }
 
 impl Cleanup {
-    /// Reads the cleanup record of a Solution in a namespace; nothing where this user may not look. The right to look
-    /// is asked for with all other rights.
+    /// Reads the cleanup record of a Solution in a namespace; `None` if there is none or this user may not read it. The
+    /// preflight check of rights reports that.
     pub(crate) async fn look(
         cluster: &Cluster,
         solution: &SolutionName,
@@ -88,10 +88,10 @@ impl Cleanup {
         })
     }
 
-    /// The names of all objects.
+    /// Returns the names of all objects.
     pub(crate) fn names(&self) -> Vec<String> {
-        let references = self.steps.iter().map(|it| it.recorded.reference());
-        references.map(|it| it.to_string()).collect()
+        let references = self.steps.iter().map(|step| step.recorded.reference());
+        references.map(|reference| reference.to_string()).collect()
     }
 
     /// Returns all objects.
@@ -99,7 +99,7 @@ impl Cleanup {
         self.steps.iter().map(CleanupStep::object).collect()
     }
 
-    /// Returns the Secret that holds the record.
+    /// Returns the Secret with the record.
     pub(crate) fn to_object(&self, solution: &SolutionName, namespace: &Namespace) -> Value {
         let text = serde_json::to_string(self).expect("a record has a JSON form");
         let ObjectRef {
@@ -125,8 +125,9 @@ impl Cleanup {
     }
 }
 
-/// Whether an object may be applied over what is there under its name, if anything. The records are believed: that it is the
-/// very object of an attempt before; and where the Solution is not deployed, it has nothing, whatever labels say.
+/// Checks whether an object may be applied over the existing object with its name, if any. Only records decide whether
+/// that object is from an earlier attempt. If the Solution is not deployed in the namespace, it owns no object,
+/// whatever the labels say.
 pub(crate) fn check_step(
     object: &Object,
     live: Option<&Object>,
@@ -140,7 +141,7 @@ pub(crate) fn check_step(
     };
     let made = recorded
         .find(object.reference())
-        .and_then(|it| it.uid.as_deref());
+        .and_then(|entry| entry.uid.as_deref());
     let deployed = records.map(|records| records.namespaces_with(solution));
     let claim = Claim {
         solution,
@@ -152,14 +153,14 @@ pub(crate) fn check_step(
             nobodys(live.reference().to_string())
         }
         _ => match claim.check(object, live, made.map_or(Recorded::Some, Recorded::This)) {
-            // Nobody can say here that it is to be taken over.
+            // A removal has no option to take over an object.
             Err(NotOurs::LeftBehind { object, .. }) => nobodys(object),
             checked => Ok(checked?),
         },
     }
 }
 
-/// The Secret of what a Solution in a namespace has applied before it is removed.
+/// Returns the reference of the Secret with the objects that a Solution applies before it is removed.
 pub(crate) fn reference(solution: &SolutionName, namespace: &Namespace) -> ObjectRef {
     let map = inventory::reference(solution, namespace);
     ObjectRef::namespaced("v1", "Secret", v::RECORDS_NAMESPACE, &map.name)
@@ -211,7 +212,7 @@ mod tests {
         }
         .into());
         assert_eq!(check(&job("2", "prod"), Some("1"), &records), nobodys);
-        // What labels say that nothing is deployed of there.
+        // The labels name a Solution that is not deployed in the namespace.
         assert_eq!(check(&job("1", "prod-2"), None, &records), nobodys);
         let solutions = &mut records.namespaces[0].solutions;
         solutions.insert(shop.clone(), deployed("1.0.0"));

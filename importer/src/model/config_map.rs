@@ -1,12 +1,14 @@
-//! The storage of a site's records in its cluster: ConfigMaps in the namespace of the records, each with its format.
+//! The storage of a site's records: ConfigMaps in the namespace of the records, each with a format number.
 //!
-//! Until format 2 a record named no format, and fields that a program did not know were passed over. A program of that
-//! time looks under the key that its records had, finds none there, and stops; else it would take what it does not see for
-//! what is not there. Until format 3 the record of a namespace named the releases of charts, which the inventory does now.
-//! Format 4 has the same content: it keeps programs out that know only the one Lease of the cluster, and would take it
-//! while an environment is being changed under its own. Records of former formats are read, and written anew with the
-//! first change. Format 5 is format 4 with what a fleet chose, and only written where there is such: a program that does
-//! not know it would deploy without these choices, and lose them.
+//! - Before format 2, records had no format, and programs ignored unknown fields. Format 2 uses another data key, so
+//!   that these programs stop instead of misreading a newer record.
+//! - Before format 3, the record of a namespace listed the releases of charts. The inventory lists them now.
+//! - Format 4 has the content of format 3. It stops programs that only know the cluster-wide Lease: they would not
+//!   respect the Lease of an environment.
+//! - Format 5 is format 4 with the choices of a fleet. It is only written if there are such choices. It stops programs
+//!   that would deploy without these choices and drop them.
+//!
+//! Records in old formats are read, and written in the current format with the next change.
 
 use change::vocabulary as v;
 use deployer::{Object, ObjectRef};
@@ -17,24 +19,24 @@ use serde_json::{Value, json};
 
 use crate::model::error::Error;
 
-/// The key of a record's format.
+/// The data key of a record's format.
 const FORMAT: &str = "format";
 /// The format that is written.
 const WRITTEN: &str = "4";
-/// The format that is written of what has a fleet's choices.
+/// The format that is written for records with choices of a fleet.
 const OF_FLEET: &str = "5";
-/// The format of before environments had a Lease each, which has the same content.
+/// The format before environments had their own Lease. Its content is that of format 4.
 const ONE_LEASE: &str = "3";
-/// The format in which the record of a namespace named the releases of charts.
+/// The format in which the record of a namespace listed the releases of charts.
 const RELEASES_APART: &str = "2";
-/// The formats of records that are read.
+/// The formats that are read.
 pub const READ: [&str; 4] = [RELEASES_APART, ONE_LEASE, WRITTEN, OF_FLEET];
-/// The formats that are written, the first unless a record has what only a later one can say.
+/// The formats that are written. The first one is used unless a record has content that requires the second.
 pub const ALL_WRITTEN: [&str; 2] = [WRITTEN, OF_FLEET];
-/// The key of what a record says.
+/// The data key of a record's content.
 const CONTENT: &str = "content.json";
 
-/// A ConfigMap with these labels and ours.
+/// Returns a ConfigMap with these labels and those of this program.
 pub(crate) fn config_map(name: &str, mut labels: Value, data: &impl Serialize) -> Value {
     labels[v::MANAGED_BY] = json!(v::MANAGER);
     json!({
@@ -45,25 +47,25 @@ pub(crate) fn config_map(name: &str, mut labels: Value, data: &impl Serialize) -
     })
 }
 
-/// A ConfigMap that holds one record.
+/// Returns the ConfigMap of a record.
 pub(crate) fn record(name: &str, labels: Value, record: &impl Serialize) -> Value {
     let text = serde_json::to_string(record).expect("a record has a JSON form");
     config_map(name, labels, &json!({ FORMAT: WRITTEN, CONTENT: text }))
 }
 
-/// A ConfigMap that holds one record, in which there are choices of a fleet.
+/// Returns the ConfigMap of a record with choices of a fleet.
 pub(crate) fn record_of_fleet(name: &str, labels: Value, record: &impl Serialize) -> Value {
     let mut map = self::record(name, labels, record);
     map["data"][FORMAT] = json!(OF_FLEET);
     map
 }
 
-/// Returns the reference of the ConfigMap with a name.
+/// Returns the reference of the ConfigMap with this name.
 pub(crate) fn reference(name: &str) -> ObjectRef {
     ObjectRef::namespaced("v1", "ConfigMap", v::RECORDS_NAMESPACE, name)
 }
 
-/// Parses the strict JSON under a key.
+/// Parses the strict JSON under a data key.
 pub(crate) fn parse<T: DeserializeOwned>(object: &Object, key: &str) -> Result<T, Error> {
     let text = object.as_value()["data"][key].as_str().unwrap_or_default();
     json::from_slice(text.as_bytes()).map_err(|source| Error::Record {
@@ -72,8 +74,8 @@ pub(crate) fn parse<T: DeserializeOwned>(object: &Object, key: &str) -> Result<T
     })
 }
 
-/// Returns the record in a ConfigMap. `former` is the key that it had when no format was named. Refuses the format of a
-/// newer program.
+/// Returns the record in a ConfigMap. `former` is the data key of records without a format. An unknown format is an
+/// error.
 pub(crate) fn read<T: DeserializeOwned>(object: &Object, former: &str) -> Result<T, Error> {
     match object.as_value()["data"][FORMAT].as_str() {
         None => parse(object, former),
@@ -85,24 +87,24 @@ pub(crate) fn read<T: DeserializeOwned>(object: &Object, former: &str) -> Result
     }
 }
 
-/// Whether a record is of the time before records named their format.
+/// Checks whether a record has no format.
 pub(crate) fn is_former(object: &Object) -> bool {
     object.as_value()["data"][FORMAT].is_null()
 }
 
-/// Whether a record is written in a format of now.
+/// Checks whether a record has a format that is written now.
 pub(crate) fn is_current(object: &Object) -> bool {
     let format = object.as_value()["data"][FORMAT].as_str();
     matches!(format, Some(WRITTEN | OF_FLEET))
 }
 
-/// Whether an inventory names the releases of charts.
+/// Checks whether an inventory lists the releases of charts.
 pub(crate) fn names_releases(object: &Object) -> bool {
     let format = object.as_value()["data"][FORMAT].as_str();
     matches!(format, Some(WRITTEN | ONE_LEASE))
 }
 
-/// Returns what a record says, by the ConfigMap that holds it as JSON.
+/// Returns the content of a record in the JSON of its ConfigMap.
 #[cfg(test)]
 pub(crate) fn content(map: &mut Value) -> &mut Value {
     &mut map["data"][CONTENT]
@@ -136,7 +138,7 @@ mod tests {
     fn a_record_without_a_format_is_read_and_its_program_reads_none_with_one() {
         let map = config_map("a", json!({}), &json!({ FORMER: "7" }));
         assert_eq!(read(map).unwrap(), 7);
-        // As a program reads that knows of no format.
+        // A program that does not know formats reads this key.
         let map = Object::new(record("a", json!({}), &7)).unwrap();
         assert!(matches!(
             parse::<u32>(&map, FORMER),

@@ -1,4 +1,4 @@
-//! The time that a change may take.
+//! The time limit of a change: [`Deadline`].
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,10 +8,10 @@ use tokio::time::Instant;
 use crate::limits;
 use crate::model::request::Request;
 
-/// The end of a change, if whoever asks for it has set a limit for all of it.
+/// The time limits of a change: for each wait, and for the whole change if the request sets one.
 #[derive(Debug)]
 pub(crate) struct Deadline {
-    /// The time that one wait may take.
+    /// The time limit of a single wait.
     wait: Duration,
     limit: Option<Duration>,
     began: Mutex<Instant>,
@@ -26,27 +26,26 @@ impl Deadline {
         }
     }
 
-    /// Begins to count: before the first change to the cluster, and again before what failed is taken back, which needs
-    /// time of its own.
+    /// Starts the clock: before the first change to the cluster, and again before a rollback, which gets the full time.
     pub(crate) fn begin(&self) {
         *self.began.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Returns the time that the next wait may take.
+    /// Returns the time limit of the next wait.
     pub(crate) fn wait(&self) -> Duration {
         self.within(self.wait)
     }
 
-    /// Returns the time that something may take which takes so long at most by itself.
+    /// Returns the time limit of a step whose own limit is `longest`.
     pub(crate) fn within(&self, longest: Duration) -> Duration {
         match self.left() {
-            // What is as it should be already is seen even at the end.
+            // An object that is ready already must be recognised even when the time is over.
             Some(left) => longest.min(left.max(limits::LEAST_WAIT)),
             None => longest,
         }
     }
 
-    /// The limit, if it is over.
+    /// Returns the limit if it is exceeded.
     pub(crate) fn over(&self) -> Option<Duration> {
         self.limit.filter(|_| self.left() == Some(Duration::ZERO))
     }

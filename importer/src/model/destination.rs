@@ -1,4 +1,4 @@
-//! Where images go: to the registry that was named, else to that of the site's file. Nothing is read or written here.
+//! The destination of images: [`PushDestination`], from the request or from the site configuration.
 
 use std::collections::BTreeSet;
 
@@ -8,30 +8,30 @@ use shelf::Missing;
 use crate::model::request::LeftOpen;
 use crate::model::site::{HeldSite, SiteFile};
 
-/// A registry that was named for images.
+/// A registry that was given for images.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedRegistry {
     /// The address.
     pub address: RegistryAddress,
-    /// What becomes of images that it does not have.
+    /// The treatment of images that it does not have.
     pub missing: Missing,
 }
 
-/// Where images go, as it was asked for or as the site's file has it.
+/// The destination of images, from the request or from the site configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PushDestination {
     /// The registry that images are pushed to.
     pub registry: RegistryAddress,
-    /// What becomes of images that it does not have.
+    /// The treatment of images that the registry does not have.
     pub missing: Missing,
-    /// The registry that nodes pull images from, if they know it by another name.
+    /// The registry that nodes pull images from, if they use another address.
     pub pull_registry: Option<RegistryAddress>,
-    /// Those of both that were left open, and that the file has.
+    /// The fields that the request leaves open and the site configuration sets.
     pub from_site: BTreeSet<LeftOpen>,
 }
 
 impl PushDestination {
-    /// Returns where images would go by these files, which no cluster keeps; none if no registry is named.
+    /// Returns the destination with these site files, without a cluster; `None` if no registry is set.
     #[must_use]
     pub fn of_files(registry: Option<RegistryAddress>, files: &[SiteFile]) -> Option<Self> {
         let missing = Missing::Push;
@@ -39,7 +39,7 @@ impl PushDestination {
         Self::of(named, None, &HeldSite::of(files.to_vec()))
     }
 
-    /// Returns where images go; none if no registry is named, neither here nor in the site's file.
+    /// Returns the destination; `None` if neither the request nor the site configuration sets a registry.
     #[must_use]
     pub fn of(
         named: Option<NamedRegistry>,
@@ -54,7 +54,7 @@ impl PushDestination {
             Some(NamedRegistry { address, missing })
         })?;
         let pull_registry = pull_registry.or_else(|| {
-            // The site's name for nodes is that of the site's registry.
+            // The site's pull registry is another address of the site's registry only.
             let is_sites = site.registry() == Some(&registry.address);
             let known_as = site.pull_registry().filter(|_| is_sites)?;
             from_site.insert(LeftOpen::PullRegistry);
@@ -78,7 +78,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// The destination as `REGISTRY PULL-REGISTRY`, with a mark at each that the site's file has.
+    /// Returns the destination as `REGISTRY PULL-REGISTRY`, with a mark at each that is from the site configuration.
     fn destination(named: Option<&str>, pull: Option<&str>, site: &str) -> Option<String> {
         let named = named.map(|text| NamedRegistry {
             address: address(text),
@@ -87,7 +87,7 @@ mod tests {
         let is_named = named.is_some();
         let site = held(site, "{}");
         let found = PushDestination::of(named, pull.map(address), &site)?;
-        // Only a registry that was named can be one that takes no images.
+        // Only a registry that was given can be one without push access.
         assert_eq!(found.missing == Missing::Refuse, is_named);
         let marked = |what: LeftOpen, address: &RegistryAddress| {
             let mark = if found.from_site.contains(&what) {

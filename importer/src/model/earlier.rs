@@ -1,5 +1,5 @@
-//! The records that a program of the time before formats left in a cluster (tests/data/85c7835): what they say stays
-//! true, and is written as is decided now.
+//! Tests with the records that a program from before record formats wrote (tests/data/85c7835). Their content must be
+//! read unchanged and be written in the current format.
 
 use std::collections::BTreeMap;
 
@@ -20,14 +20,16 @@ const APPLIED: &str = include_str!("../../../tests/data/85c7835/applied.json");
 fn read(list: &str) -> Vec<Object> {
     let list: Value = serde_json::from_str(list).unwrap();
     let items = list["items"].as_array().unwrap().iter();
-    items.map(|it| Object::new(it.clone()).unwrap()).collect()
+    items
+        .map(|item| Object::new(item.clone()).unwrap())
+        .collect()
 }
 
-/// Returns the record, or the object of the Solution, that has this name in a namespace.
+/// Returns the record, or the object of the Solution, with this name in a namespace.
 pub(crate) fn kept(namespace: &str, kind: &str, name: &str) -> Object {
     let mut all = [RECORDS, APPLIED].into_iter().flat_map(read);
-    let is_it = |it: &Object| {
-        let of = it.reference();
+    let is_it = |object: &Object| {
+        let of = object.reference();
         of.namespace.as_deref() == Some(namespace) && of.gvk.kind == kind && of.name == name
     };
     all.find(is_it).unwrap()
@@ -45,13 +47,13 @@ fn shop() -> SolutionName {
     "shop".parse().unwrap()
 }
 
-/// Returns what a ConfigMap says under a key.
+/// Returns the content of a ConfigMap under a key.
 fn said(map: &Object, key: &str) -> Value {
     let text = map.as_value()["data"][key].as_str().unwrap();
     serde_json::from_str(text).unwrap()
 }
 
-/// Returns what is written of a record, which is in the format of now.
+/// Returns the content of a record, which must be in the current format.
 fn written(object: Value) -> Value {
     let object = Object::new(object).unwrap();
     assert!(config_map::is_current(&object), "{object:?}");
@@ -61,7 +63,10 @@ fn written(object: Value) -> Value {
 #[test]
 fn its_versions_are_written_as_they_were() {
     let records = state().records;
-    let versions: Vec<_> = records.iter().map(|it| it.version.to_string()).collect();
+    let versions: Vec<_> = records
+        .iter()
+        .map(|record| record.version.to_string())
+        .collect();
     assert_eq!(versions, ["1.0.0", "1.1.0"]);
     for known in &records {
         let before = map(&format!("solution-shop-{}", known.version));
@@ -78,14 +83,17 @@ fn its_versions_are_written_as_they_were() {
 #[test]
 fn its_environments_keep_what_was_chosen_and_accepted() {
     let spaces = state().namespaces;
-    let names: Vec<_> = spaces.iter().map(|it| it.namespace.as_str()).collect();
+    let names: Vec<_> = spaces
+        .iter()
+        .map(|space| space.namespace.as_str())
+        .collect();
     assert_eq!(names, ["prod", "test"]);
     for space in &spaces {
         let name = space.namespace.as_str();
         let live = read(APPLIED).into_iter();
-        let mut live = live.filter(|it| it.reference().gvk.kind == "Namespace");
-        assert!(space.made(&live.find(|it| it.name() == name).unwrap()));
-        // The inventory names the releases now.
+        let mut live = live.filter(|object| object.reference().gvk.kind == "Namespace");
+        assert!(space.made(&live.find(|object| object.name() == name).unwrap()));
+        // The inventory lists the releases now.
         let mut before = said(&map(&format!("namespace-{name}")), "namespace.json");
         let deployed = before["solutions"]["shop"].as_object_mut().unwrap();
         assert!(deployed.remove("releases").is_some());
@@ -99,7 +107,7 @@ fn its_environments_keep_what_was_chosen_and_accepted() {
     );
     assert_eq!(json!(deployed.sensitive), json!(["password", "token"]));
     assert_eq!(deployed.secret, Some(1));
-    // It was to words, and is asked for once more.
+    // The consent was to the text only, so it must be given again.
     let accepted = deployed.accepted.as_ref().unwrap();
     assert!(accepted.lines.contains("ClusterRole shop-nodes is made"));
     assert_eq!(accepted.grants, None);
@@ -129,15 +137,15 @@ fn its_inventories_name_the_same_objects_and_the_releases() {
         before["releases"] = former["solutions"]["shop"]["releases"].clone();
         let after = written(inventory::to_object(&known, &shop(), name));
         assert_eq!(after, before);
-        // Each is the very object that is there.
+        // Each entry names the object that exists, by its uid.
         for entry in &known.entries {
             let of = entry.reference();
-            let mut live = applied.iter().filter(|it| entry.is(it.reference()));
+            let mut live = applied.iter().filter(|object| entry.is(object.reference()));
             let uid = live.next().and_then(Object::uid);
             assert_eq!(uid, entry.uid.as_deref(), "{of}");
             assert!(uid.is_some(), "{of}");
         }
-        // Nobody knows how Helm stored them: they are taken over once.
+        // The stored manifests of the release were not recorded, so the release must be taken over once.
         assert_eq!(known.releases.len(), 1);
         assert_eq!(known.releases[0].revisions, []);
     }

@@ -1,4 +1,5 @@
-//! The errors of an import that could not find out or finish. A refusal is an [`crate::Obstacle`] instead.
+//! The errors of an import that could not read its inputs or could not finish: [`Error`]. A refusal is an
+//! [`crate::Obstacle`] instead.
 
 use std::fmt;
 
@@ -8,49 +9,49 @@ use schemas::NameError;
 
 use crate::model::unpulled::Unpulled;
 
-/// An error that kept something from being done.
+/// The error of a failed operation.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The registry.
+    /// An error of the registry.
     #[error(transparent)]
     Registry(#[from] registry::Error),
-    /// An error about an archive at the registry, whether it is there or is to be.
+    /// An error about an archive in a registry.
     #[error(transparent)]
     Shelf(shelf::Error),
-    /// The cluster.
+    /// An error of the cluster.
     #[error(transparent)]
     Cluster(#[from] deployer::Error),
-    /// An object that was made here is not one.
+    /// A generated object is invalid.
     #[error("cannot build an object for the cluster")]
     Object(#[from] deployer::ObjectError),
-    /// A record of the cluster cannot be read.
+    /// A record in the cluster cannot be read.
     #[error("cannot read the record in {object}")]
     Record {
-        /// The object that the record lies in.
+        /// The object with the record.
         object: String,
         /// The error of the JSON parser.
         source: schemas::json::JsonError,
     },
-    /// A record of the cluster has a format that a newer program wrote.
+    /// A record in the cluster was written in the format of a newer program.
     #[error("cannot read the record in {object}: unknown format {format}")]
     Format {
-        /// The object that the record lies in.
+        /// The object with the record.
         object: String,
-        /// The format that it names.
+        /// The format.
         format: String,
     },
-    /// A name that stands in an object of the cluster is outside its grammar.
+    /// A name in an object of the cluster is invalid.
     #[error("cannot read {object}")]
     Name {
         /// The object.
         object: String,
-        /// The name's error.
+        /// The error in the name.
         source: NameError,
     },
-    /// The site's file, as the cluster keeps it.
+    /// A site file in the cluster is invalid.
     #[error("cannot use {file}")]
     Site {
-        /// The file, as messages call it.
+        /// The name of the file in messages.
         file: String,
         /// The error in the file.
         source: Box<crate::SiteFileError>,
@@ -63,59 +64,58 @@ pub enum Error {
         /// The error of the parser.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// A repository's name is too long or outside the registry's grammar.
+    /// The repository name of an image is too long or invalid.
     #[error("cannot derive valid repository names for the images")]
     Repository(#[from] registry::AddressError),
-    /// `$(image:…)` does not expand.
+    /// `$(image:…)` cannot be expanded.
     #[error("cannot expand the operator's command line or environment")]
     Expand(#[from] ExpandError),
-    /// The new version did not become ready, and what ran before runs again.
+    /// The new version did not become ready and was rolled back.
     #[error("version {version} did not become ready and was rolled back to version {previous}")]
     RolledBack {
         /// The version that failed.
         version: schemas::Version,
-        /// The version that runs.
+        /// The running version.
         previous: schemas::Version,
-        /// The error that the new version failed with.
+        /// The error of the new version.
         source: Box<Error>,
     },
-    /// The new version did not become ready, and what ran before could not be put back.
+    /// The new version did not become ready, and the rollback failed.
     #[error(
         "version {version} did not become ready, and the rollback to version {previous} failed: {restoring}"
     )]
     NotRolledBack {
         /// The version that failed.
         version: schemas::Version,
-        /// The version that ran.
+        /// The previous version.
         previous: schemas::Version,
-        /// The error that kept the previous version from being put back.
+        /// The error of the rollback.
         restoring: Box<Error>,
-        /// The error that the new version failed with.
+        /// The error of the new version.
         source: Box<Error>,
     },
-    /// The new version did not become ready, and what ran before was not put back: an earlier change left a mixture of two
-    /// versions.
+    /// The new version did not become ready and was not rolled back, because an earlier change had left a mixture of
+    /// two versions.
     #[error(
         "version {version} did not become ready and was not rolled back to version {previous}: an earlier change to version {coming} was interrupted and left parts of both versions"
     )]
     Mixed {
         /// The version that failed.
         version: schemas::Version,
-        /// The version that ran before the earlier change.
+        /// The version before the earlier change.
         previous: schemas::Version,
-        /// The version that the earlier change was to bring.
+        /// The target version of the earlier change.
         coming: Box<schemas::Version>,
-        /// The error that the new version failed with.
+        /// The error of the new version.
         source: Box<Error>,
     },
-    /// Nodes cannot pull an image, or the pod that was to find out could not be made. Nothing of the deployment was
-    /// changed.
+    /// Nodes cannot pull an image, or the test pod could not be created. The deployment was not changed.
     #[error(transparent)]
     Unpulled(Box<Unpulled>),
-    /// A placeholder of an object that the archive carries stands for nothing.
+    /// A placeholder of an object in the archive cannot be resolved.
     #[error("cannot replace a placeholder")]
     Placeholder(#[from] manifests::ResolveError),
-    /// The record that Helm stores of a release cannot be read.
+    /// The stored record of a Helm release cannot be read.
     #[error("cannot read the Helm release in {object}")]
     Release {
         /// The Secret.
@@ -123,7 +123,7 @@ pub enum Error {
         /// The error in the stored record.
         source: helm::StoredError,
     },
-    /// The objects that a chart renders to, or those that Helm stores as rendered, cannot be read.
+    /// The rendered objects of a chart, or those that Helm has stored, cannot be read.
     #[error("cannot read the objects of the {release}")]
     Rendered {
         /// The release.
@@ -131,22 +131,22 @@ pub enum Error {
         /// The error in the rendered objects.
         source: manifests::RenderedError,
     },
-    /// Helm did not do what it was asked to about a release, or could not be run.
+    /// Helm failed to change a release, or could not be run.
     #[error("cannot change the {release} as planned")]
     Helm {
         /// The release.
         release: String,
-        /// The error that Helm gave, or the one that kept it from running.
+        /// The error of Helm, or the reason why it could not be run.
         source: helm::HelmError,
     },
-    /// A release did not come up.
+    /// A release did not become ready.
     #[error("the {release} did not become ready ({said})")]
     Unready {
         /// The release.
         release: String,
-        /// The error that Helm gave.
+        /// The error of Helm.
         said: helm::HelmError,
-        /// The error that kept the release's objects from being ready while Helm waited, before it took them back.
+        /// The problem of the release's objects while Helm waited, before it rolled them back.
         source: Box<deployer::Error>,
     },
     /// A webhook of the release is not served.
@@ -156,53 +156,53 @@ pub enum Error {
         webhook: String,
         /// The failure policy of the webhook.
         policy: FailurePolicy,
-        /// The part that the webhook lacks.
+        /// The missing part of the webhook's backend.
         lacking: String,
     },
-    /// The sets that a Solution applies before it is removed did not finish, so nothing of it was removed.
+    /// The sets that a Solution applies before its removal did not finish. Nothing of the Solution was removed.
     #[error("cannot remove {solution}: the sets of manifests for the removal did not finish")]
     Cleanup {
         /// The Solution.
         solution: schemas::SolutionName,
-        /// The error that kept them from finishing.
+        /// The reason why they did not finish.
         source: Box<deployer::Error>,
     },
-    /// The cluster has no identity, by which a plan names it.
+    /// The cluster has no namespace `kube-system`, whose uid identifies it in plans.
     #[error("cannot identify the cluster: it has no namespace kube-system")]
     NoIdentity,
-    /// A plan with a password, which is for nobody else to read.
+    /// The plan contains a password, which must not be written to a file.
     #[error("cannot write the plan to a file: it contains a password")]
     Password,
-    /// A plan with the value of a sensitive parameter.
+    /// The plan contains the value of a sensitive parameter.
     #[error(
         "cannot write the plan to a file: it contains the value of the sensitive parameter `{0}`"
     )]
     Sensitive(schemas::ParameterName),
-    /// A plan with a value of a chart that nobody is to see.
+    /// The plan contains a secret value of a chart.
     #[error(
         "cannot write the plan to a file: it contains the value of `{0}`, which looks like a password"
     )]
     SecretValue(String),
-    /// The system gives no random bytes.
+    /// The system provides no random bytes.
     #[error("cannot generate the value of a parameter")]
     Random(#[source] getrandom::Error),
-    /// The system gives no port on loopback, no file, or no random bytes.
+    /// The system provides no port on the loopback interface, no file, or no random bytes.
     #[error("cannot start the proxy between helm and the API server")]
     Gate(#[source] std::io::Error),
-    /// The answer is no, for several reasons perhaps.
+    /// The request is refused, possibly for multiple reasons.
     #[error("{0}")]
     Hindered(Box<crate::Hindered>),
-    /// The answer is no.
+    /// The request is refused.
     #[error(transparent)]
     Refused(#[from] crate::Obstacle),
 }
 
-/// The API server's behaviour where a webhook does not answer.
+/// The reaction of the API server if a webhook does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailurePolicy {
-    /// It refuses the request.
+    /// It rejects the request.
     Fail,
-    /// It takes the request as it is.
+    /// It accepts the request without the webhook.
     Ignore,
 }
 
@@ -215,16 +215,16 @@ impl fmt::Display for FailurePolicy {
     }
 }
 
-/// The reason why a text does not expand.
+/// The reason why a text cannot be expanded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpandError {
-    /// No image of that name.
+    /// No image has this name.
     #[error("`$(image:{0})` is not an image of the Solution")]
     Unknown(String),
-    /// Several tags of the name.
+    /// Multiple images have this name, with different tags.
     #[error("`$(image:{0})` matches multiple images")]
     Ambiguous(String),
-    /// Outside the grammar.
+    /// The expression is invalid.
     #[error(transparent)]
     Grammar(#[from] ExpansionError),
 }
@@ -241,7 +241,7 @@ impl From<shelf::Error> for Error {
 }
 
 impl Error {
-    /// Whether the registry could not be used.
+    /// Checks whether the error is about the registry.
     #[must_use]
     pub fn is_about_the_registry(&self) -> bool {
         matches!(

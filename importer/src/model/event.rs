@@ -1,5 +1,4 @@
-//! The events that are told of an import while it goes on. As JSON, other programs read them:
-//! schemas/results/event.schema.json.
+//! The progress events of an import ([`Event`]). Their JSON form for programs is in schemas/results/event.schema.json.
 
 use std::time::Duration;
 
@@ -111,14 +110,14 @@ pub enum Event {
     },
 }
 
-/// The way in which a run of Helm has ended.
+/// The way in which a run of Helm ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HelmEnd {
-    /// It came to its end, whatever that was.
+    /// Helm ended by itself, with any result.
     Itself,
-    /// It was asked to, and had its time for that.
+    /// Helm ended within its time limit after it was asked to.
     Asked,
-    /// It was killed, or nobody waits for it any more: its release is half done.
+    /// Helm was killed or abandoned, and its release is incomplete.
     Killed,
 }
 

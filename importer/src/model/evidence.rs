@@ -1,8 +1,10 @@
-//! The evidence for the receipts of a cluster: the signature beside each, and that each names the digest of the one
-//! before. Whoever may write in the namespace of the records can still remove the newest, or all of them.
+//! The evidence that receipts of a cluster are unchanged: a signature next to each, and the digest of the previous
+//! receipt in each ([`Evidence`]). A user with write access to the namespace of the records can still remove the newest
+//! receipts, or all of them.
 //!
-//! Changes of several environments go on side by side, so the one before may not have ended when the next one begins. It
-//! is named as it is then, and once more by the next change that begins after its end.
+//! Changes of multiple environments run at the same time, so the previous change may not have ended when the next one
+//! begins. Its receipt is then named by its digest at that time, and again by the first change that begins after its
+//! end.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,14 +17,14 @@ use sha2::{Digest as _, Sha256};
 use crate::limits;
 use crate::model::receipt::{ChangeReceipt, ENVELOPE, KEY, NamedReceipts, Revision};
 
-/// The envelope beside a receipt. Its signer and its validity are for others to judge.
+/// The envelope next to a receipt. Its signature is verified by the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sealed {
-    /// No envelope.
+    /// There is no envelope.
     No,
-    /// An envelope of this receipt as it is.
+    /// The envelope of this receipt as it is.
     Yes(Box<Envelope>),
-    /// Something else: the envelope of another text, or none.
+    /// The envelope of another text, or invalid content.
     Otherwise,
 }
 
@@ -37,7 +39,7 @@ pub struct Gap {
     pub last: Revision,
 }
 
-/// The receipts as they were written, by their numbers.
+/// The receipts as they were written, by number.
 #[derive(Debug, Default)]
 pub(crate) struct Evidence(BTreeMap<Revision, Written>);
 
@@ -48,7 +50,7 @@ struct Written {
 }
 
 impl Evidence {
-    /// Takes note of a receipt.
+    /// Adds a receipt.
     pub(crate) fn add(&mut self, revision: Revision, map: &Object) {
         let text = |key: &str| map.as_value()["data"][key].as_str().map(str::to_owned);
         let written = Written {
@@ -58,10 +60,11 @@ impl Evidence {
         self.0.insert(revision, written);
     }
 
-    /// Returns the envelope that stands beside a receipt.
+    /// Returns the envelope next to a receipt.
     pub(crate) fn sealed(&self, revision: Revision) -> Sealed {
         let written = self.0.get(&revision);
-        let beside = written.and_then(|it| Some((it.text.as_bytes(), it.envelope.as_ref()?)));
+        let beside =
+            written.and_then(|written| Some((written.text.as_bytes(), written.envelope.as_ref()?)));
         let Some((text, envelope)) = beside else {
             return Sealed::No;
         };
@@ -71,8 +74,8 @@ impl Evidence {
         }
     }
 
-    /// Returns what the next receipt says of those before it. The digest of a change that was interrupted is the one that
-    /// its receipt has once the next change has noted that.
+    /// Returns the references to earlier receipts that the next receipt contains. An interrupted change is named by the
+    /// digest of its receipt after the next change has marked it as interrupted.
     pub(crate) fn named(
         &self,
         receipts: &[ChangeReceipt],
@@ -81,7 +84,7 @@ impl Evidence {
         let newest = self.0.last_key_value().map(|(revision, _)| *revision);
         let named_since: BTreeSet<Revision> = receipts
             .iter()
-            .flat_map(|it| it.ended_since.keys().copied())
+            .flat_map(|receipt| receipt.ended_since.keys().copied())
             .collect();
         let ended = |next: &ChangeReceipt| {
             let (revision, named) = (next.before()?, next.previous?);
@@ -100,11 +103,11 @@ impl Evidence {
         let noted = noted.find(|receipt| receipt.revision == revision);
         match noted {
             Some(noted) => Some(digest(&noted.text())),
-            None => self.0.get(&revision).map(|it| digest(&it.text)),
+            None => self.0.get(&revision).map(|written| digest(&written.text)),
         }
     }
 
-    /// Returns the receipts of which a later one names the digest of another text.
+    /// Returns the receipts for which a later receipt names the digest of another text.
     pub(crate) fn changed(
         &self,
         receipts: &[ChangeReceipt],
@@ -116,16 +119,18 @@ impl Evidence {
             let is_same = is(before)? == named || is_begun(receipts, before, named);
             (!is_same).then_some(before)
         };
-        let since = receipts.iter().flat_map(|it| &it.ended_since);
+        let since = receipts.iter().flat_map(|receipt| &receipt.ended_since);
         let since =
             since.filter(|(revision, named)| is(**revision).is_some_and(|is| is != **named));
         let changed = receipts.iter().filter_map(before);
-        let changed: BTreeSet<Revision> = changed.chain(since.map(|(it, _)| *it)).collect();
+        let changed: BTreeSet<Revision> = changed
+            .chain(since.map(|(revision, _)| *revision))
+            .collect();
         changed.into_iter().collect()
     }
 
-    /// Returns the gaps that removed receipts have left. Changes remove the oldest only where as many stay as are kept:
-    /// with fewer, all must be there.
+    /// Returns the gaps that removed receipts have left. Changes remove the oldest receipts only above the limit, so
+    /// below it none may be missing.
     pub(crate) fn missing(&self) -> Vec<Gap> {
         if self.0.len() >= limits::RECEIPTS {
             return Vec::new();
@@ -143,10 +148,10 @@ impl Evidence {
     }
 }
 
-/// Whether this is the digest that a receipt had when its change had only begun.
+/// Checks whether this is the digest of a receipt whose change had only begun.
 fn is_begun(receipts: &[ChangeReceipt], revision: Revision, named: Digest) -> bool {
-    let receipt = receipts.iter().find(|it| it.revision == revision);
-    receipt.is_some_and(|it| digest(&it.clone().begun().text()) == named)
+    let receipt = receipts.iter().find(|receipt| receipt.revision == revision);
+    receipt.is_some_and(|receipt| digest(&receipt.clone().begun().text()) == named)
 }
 
 fn digest(text: &str) -> Digest {
@@ -172,7 +177,7 @@ mod tests {
         })
     }
 
-    /// Receipts, each of which names the one before.
+    /// Returns receipts, each of which names the previous one.
     fn chain(outcomes: &[Outcome]) -> Vec<Object> {
         let mut maps: Vec<Object> = Vec::new();
         for (revision, outcome) in (1..).zip(outcomes) {
@@ -237,7 +242,7 @@ mod tests {
         assert_eq!(Receipts::of(&all[3..]).missing(), [gap(1, 3)]);
     }
 
-    /// The receipts of two changes that went on side by side, and of one that began when the first had ended.
+    /// Returns the receipts of two changes that ran at the same time, and of one that began after the end of the first.
     fn side_by_side(first: Outcome) -> Vec<Object> {
         let of = |revision, outcome| receipt(revision, [None, Some(ran("1.0.0"))], outcome);
         let map = |receipt: &ChangeReceipt| Object::new(receipt.to_object(None)).unwrap();

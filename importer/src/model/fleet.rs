@@ -1,5 +1,5 @@
-//! What a fleet chooses for a Solution in an environment: a layer above the site's files, which is kept with what is
-//! deployed. What is read of it again is checked again.
+//! The choices of a fleet for a Solution in an environment ([`FleetChoices`]). They are a layer above the site files
+//! and are stored with the deployment. They are validated again whenever they are read.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct FleetChoices {
 }
 
 impl FleetChoices {
-    /// Returns the choices of the fleet with a name. Refuses what an environment's file could not say.
+    /// Returns the choices of a fleet. Content that is invalid in an environment's site file is an error.
     pub fn new(fleet: KubernetesName, site: SiteSpec) -> Result<Self, SiteFileError> {
         let choices = Self { fleet, site };
         choices.layer()?;
@@ -33,7 +33,7 @@ impl FleetChoices {
         &self.fleet
     }
 
-    /// Returns the digest of the values, as JSON with sorted keys. Nothing of them is secret.
+    /// Returns the digest of the values as JSON with sorted keys. The values contain no secrets.
     #[must_use]
     pub fn digest(&self) -> Digest {
         Digest::new(Sha256::digest(json!(self.site).to_string()).into())
@@ -44,7 +44,7 @@ impl FleetChoices {
         format!("the fleet {}", self.fleet)
     }
 
-    /// Returns the choices as a layer of what holds for the environment.
+    /// Returns the choices as a layer of the environment's configuration.
     pub(crate) fn layer(&self) -> Result<SiteLayer, SiteFileError> {
         self.site.check()?;
         SiteLayer::of_environment(self.name(), self.site.clone())
@@ -55,12 +55,12 @@ impl FleetChoices {
         self.site.parameters.get(solution)
     }
 
-    /// Returns the Secret with which nodes log in to the registry.
+    /// Returns the pull secret for the registry.
     pub(crate) fn pull_secret(&self) -> Option<&KubernetesName> {
         self.site.pull_secret.as_ref()
     }
 
-    /// Returns what is said of a Solution by its name.
+    /// Returns the choices that name this Solution.
     pub(crate) fn said_of(&self, solution: &SolutionName) -> Self {
         fn only<T: Clone>(
             all: &BTreeMap<SolutionName, T>,
@@ -80,7 +80,7 @@ impl FleetChoices {
         Self { fleet, site }
     }
 
-    /// Returns the bytes that the choices have as JSON.
+    /// Returns the size of the choices as JSON, in bytes.
     pub(crate) fn size(&self) -> usize {
         let text = serde_json::to_string(&self.site);
         text.expect("choices have a JSON form").len()
@@ -93,7 +93,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// What the fleet `shops` chooses.
+    /// Returns the choices of the fleet `shops`.
     pub(crate) fn choices(site: &str) -> FleetChoices {
         new(site).unwrap()
     }
@@ -103,7 +103,7 @@ pub(crate) mod tests {
         FleetChoices::new("shops".parse().unwrap(), site)
     }
 
-    /// The same without a check, as a record may hold it.
+    /// Returns the same choices without validation, as a record may contain them.
     pub(crate) fn recorded(site: &Value) -> FleetChoices {
         serde_json::from_value(json!({ "fleet": "shops", "site": site })).unwrap()
     }

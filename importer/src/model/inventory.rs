@@ -1,4 +1,4 @@
-//! The place of a deployment's inventory: one ConfigMap for each Solution in a namespace.
+//! The storage of a deployment's inventory: one ConfigMap for each Solution in a namespace.
 
 use change::{Inventory, vocabulary as v};
 use deployer::{Cluster, Object, ObjectRef};
@@ -10,10 +10,10 @@ use crate::model::error::Error;
 use crate::model::look::look;
 use crate::model::namespace_record::NamespaceRecord;
 
-/// The key that a record had in its ConfigMap before it had a format.
+/// The data key of inventories without a format (before format 2).
 const FORMER_KEY: &str = "objects.json";
 
-/// Returns what is recorded of a Solution in a namespace.
+/// Returns the inventory of a Solution in a namespace.
 pub(crate) async fn read(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -23,7 +23,8 @@ pub(crate) async fn read(
     of(live.as_ref(), solution, space)
 }
 
-/// Returns the same; nothing where this user may not look. That he may is asked with all other rights.
+/// Returns the inventory as [`read`] does, or an empty one if this user may not read it. The preflight check of rights
+/// reports that.
 pub(crate) async fn look_up(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -33,8 +34,8 @@ pub(crate) async fn look_up(
     of(live.as_ref(), solution, space)
 }
 
-/// Returns the inventory that a ConfigMap holds, if there is one. Before its format, the record of the namespace names the
-/// releases.
+/// Returns the inventory in a ConfigMap; an empty one if there is none. If the inventory has an old format, the
+/// releases come from the record of the namespace.
 pub(crate) fn of(
     live: Option<&Object>,
     solution: &SolutionName,
@@ -49,12 +50,12 @@ pub(crate) fn of(
     Ok(inventory)
 }
 
-/// Returns the inventory that a ConfigMap holds.
+/// Returns the inventory in a ConfigMap.
 pub(crate) fn parse(live: &Object) -> Result<Inventory, Error> {
     config_map::read(live, FORMER_KEY)
 }
 
-/// Returns the inventory as its ConfigMap.
+/// Returns the ConfigMap of an inventory.
 pub(crate) fn to_object(
     inventory: &Inventory,
     solution: &SolutionName,
@@ -64,12 +65,12 @@ pub(crate) fn to_object(
     config_map::record(&name(solution, namespace), labels, inventory)
 }
 
-/// The ConfigMap of what a Solution has in a namespace.
+/// Returns the reference of the ConfigMap of a Solution's inventory in a namespace.
 pub(crate) fn reference(solution: &SolutionName, namespace: &Namespace) -> ObjectRef {
     config_map::reference(&name(solution, namespace))
 }
 
-/// Names have no dots, so that no two pairs come to one.
+/// Names of Solutions and namespaces contain no dots, so the ConfigMap's name is unique for each pair.
 fn name(solution: &SolutionName, namespace: &Namespace) -> String {
     format!("carried.{namespace}.{solution}")
 }

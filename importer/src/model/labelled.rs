@@ -1,5 +1,5 @@
-//! The objects that are found by labels: CRDs and their objects, and an operator's objects where no inventory names
-//! them.
+//! Objects that are found by labels: CRDs and their custom resources, and the objects of an operator that has no
+//! inventory ([`Place::inventory`]).
 
 use change::{DesiredObject, Entry, Inventory, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, Scope, Selector};
@@ -14,12 +14,12 @@ use crate::model::look::look;
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::obstacle::Obstacle;
 
-/// The kind that tells Prometheus what to collect. Not every cluster has it.
+/// Returns the kind by which Prometheus finds metrics. Not every cluster serves it.
 pub(crate) fn service_monitor() -> Gvk {
     Gvk::new("monitoring.coreos.com/v1", "ServiceMonitor")
 }
 
-/// The namespaced kinds of an operator's objects.
+/// Returns the namespaced kinds of an operator's objects.
 pub(crate) fn namespaced_kinds() -> Vec<Gvk> {
     vec![
         service_monitor(),
@@ -32,7 +32,7 @@ pub(crate) fn namespaced_kinds() -> Vec<Gvk> {
     ]
 }
 
-/// The cluster-scoped kinds of an operator's objects.
+/// Returns the cluster-scoped kinds of an operator's objects.
 pub(crate) fn cluster_kinds() -> Vec<Gvk> {
     vec![
         Gvk::new("rbac.authorization.k8s.io/v1", "ClusterRoleBinding"),
@@ -40,8 +40,8 @@ pub(crate) fn cluster_kinds() -> Vec<Gvk> {
     ]
 }
 
-/// Returns the scope in which an interrupted undeploy may have left objects of the whole cluster; whoever gets the
-/// namespace's name next must not inherit them.
+/// Returns the scope of the cluster-scoped objects that an interrupted undeploy may have left. They must not apply to a
+/// later namespace with the same name.
 pub(crate) fn left_over(namespace: &Namespace) -> Scope {
     Scope {
         kinds: cluster_kinds(),
@@ -50,7 +50,7 @@ pub(crate) fn left_over(namespace: &Namespace) -> Scope {
     }
 }
 
-/// The kinds of what runs, and of what keeps data: it goes with a namespace.
+/// Returns the kinds of workloads and of objects with data, which are deleted with their namespace.
 pub(crate) fn workloads() -> Vec<Gvk> {
     vec![
         Gvk::new("apps/v1", "Deployment"),
@@ -63,7 +63,7 @@ pub(crate) fn workloads() -> Vec<Gvk> {
     ]
 }
 
-/// The kinds of what somebody may need that a namespace could still have, once what was carried into it is gone.
+/// The kinds of objects that may still be needed in a namespace after the deployed objects were removed.
 pub(crate) const NEEDED: [&str; 5] = [
     "Pod",
     "PersistentVolumeClaim",
@@ -72,20 +72,20 @@ pub(crate) const NEEDED: [&str; 5] = [
     "Service",
 ];
 
-/// The CRDs with these labels.
+/// Returns the CRDs with these labels.
 pub(crate) async fn crds(cluster: &Cluster, labels: &Selector) -> Result<Vec<Object>, Error> {
     let definitions = Gvk::new("apiextensions.k8s.io/v1", "CustomResourceDefinition");
     Ok(cluster.list(&definitions, None, Some(labels)).await?)
 }
 
-/// The kind of a CRD's objects, in a version that is served.
+/// Returns the kind of a CRD's objects, in a version that is served.
 pub(crate) fn served_kind(crd: &Object) -> Option<Gvk> {
     let definition = Definition(crd.as_value());
     let (group, version) = (definition.group(), definition.served().next()?);
     Some(Gvk::new(&format!("{group}/{version}"), definition.kind()))
 }
 
-/// The objects of a CRD, in all namespaces. Refused where none can be listed.
+/// Returns the objects of a CRD in all namespaces. A CRD that serves no version is an error.
 pub(crate) async fn custom_resources(
     cluster: &Cluster,
     crd: &Object,
@@ -97,7 +97,7 @@ pub(crate) async fn custom_resources(
     Ok(cluster.list(&kind, None, None).await?)
 }
 
-/// A Solution in a namespace, and with whose rights it is looked at.
+/// A Solution in a namespace, and the authority to read its objects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'a> {
     pub(crate) cluster: &'a Cluster,
@@ -107,9 +107,10 @@ pub(crate) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Returns which objects the Solution has here. Inventories of the time before records named their format do not name the
-    /// operator's, and the administrator of a namespace keeps none: then labels tell, if it `is_deployed`. What this user may
-    /// not look for is left out: that they may is asked with all other rights.
+    /// Returns the inventory of the Solution. Inventories before format 2 do not list the operator's objects, and a
+    /// namespace administrator keeps no inventory; in these cases labels find the objects if the Solution
+    /// `is_deployed`. Objects that this user may not list are left out, since the preflight check of rights reports
+    /// them.
     pub(crate) async fn inventory(&self, is_deployed: bool) -> Result<Inventory, Error> {
         let live = match self.authority {
             Authority::Cluster => {
@@ -127,7 +128,8 @@ impl Place<'_> {
         Ok(inventory)
     }
 
-    /// Returns the operator's objects by their labels, in the order to apply them. What is on its way out is among them.
+    /// Returns the operator's objects by their labels, in the order in which they are applied. Objects that are being
+    /// deleted are included.
     async fn labelled(&self) -> Result<Vec<Object>, Error> {
         let mut found = Vec::new();
         for scope in self.scopes() {
@@ -144,15 +146,15 @@ impl Place<'_> {
             }
         }
         if let Authority::Namespace(_) = self.authority {
-            // Their record says itself when it goes.
-            found.retain(|it| !it.labels().contains_key(v::RECORD));
+            // The record of the deployment is removed separately, after all other objects.
+            found.retain(|object| !object.labels().contains_key(v::RECORD));
         }
-        // The kinds begin with those that need the others.
+        // Kinds are listed in the order of removal, which is the reverse of the order of application.
         found.reverse();
         Ok(found)
     }
 
-    /// Returns the scopes in which an operator has objects, as far as they may be looked at.
+    /// Returns the scopes of an operator's objects that the authority may read.
     fn scopes(&self) -> Vec<Scope> {
         let ours = || Selector::label(v::SOLUTION, self.solution.as_str());
         let here = Scope {
@@ -174,8 +176,8 @@ impl Place<'_> {
     }
 }
 
-/// Returns an object of an operator as an inventory names it: also the record of who administers only the namespace, which
-/// goes when the cluster's administrator takes the place.
+/// Returns an operator's object as an inventory entry. This includes the record of a namespace administrator, which is
+/// removed when the cluster administrator takes over the deployment.
 fn entry(live: &Object) -> Entry {
     Entry {
         uid: live.uid().map(str::to_owned),

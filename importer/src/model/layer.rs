@@ -1,17 +1,17 @@
-//! What a site's file or a fleet chooses, checked: one layer of what holds for an environment. Only a checked one is a
-//! layer, so that nothing in it stops a plan half-way.
+//! The validated content of a site file or of a fleet's choices: one layer of the configuration of an environment.
+//! Parsing validates all of it, so a later step cannot fail because of an invalid layer.
 
 use manifests::{CheckedPatch, PatchError};
 use registry::{AddressError, RegistryAddress};
 use schemas::{SiteError, SiteRule, SiteSpec, SolutionName, SolutionPattern};
 
-/// The reason why something cannot be a site's file, or what a fleet chooses.
+/// The reason why a document is not a valid site file or choice of a fleet.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteFileError {
-    /// It is none.
+    /// The document is invalid.
     #[error(transparent)]
     Document(#[from] SiteError),
-    /// A registry.
+    /// The address of a registry is invalid.
     #[error("cannot use `{field}`")]
     Address {
         /// The field that names the registry.
@@ -19,10 +19,10 @@ pub enum SiteFileError {
         /// The error in the address.
         source: AddressError,
     },
-    /// An environment has one of its own.
+    /// A file for one environment sets a field of the default file.
     #[error("`{0}` applies to all environments and belongs in the default file")]
     DefaultOnly(&'static str),
-    /// A patch.
+    /// A patch is invalid.
     #[error("cannot use {of}")]
     Patch {
         /// The patch, as messages call it.
@@ -35,10 +35,10 @@ pub enum SiteFileError {
     NoCertificate,
 }
 
-/// The choices of one of the site's files, or of a fleet.
+/// The content of a site file or of a fleet's choices.
 #[derive(Clone, Debug)]
 pub(crate) struct SiteLayer {
-    /// The name in messages of whoever chooses.
+    /// The name of the file or the fleet in messages.
     pub(crate) name: String,
     pub(crate) spec: SiteSpec,
     pub(crate) registry: Option<RegistryAddress>,
@@ -76,7 +76,7 @@ impl SiteLayer {
         })
     }
 
-    /// Returns a layer for less than all environments, which has nothing that is for all of them.
+    /// Returns a layer that does not apply to all environments. Fields of the default file are an error.
     pub(crate) fn of_environment(name: String, spec: SiteSpec) -> Result<Self, SiteFileError> {
         let layer = Self::new(name, spec)?;
         let of_all = [
@@ -93,15 +93,16 @@ impl SiteLayer {
         }
     }
 
-    /// Returns the entries that name a part or a workload other than the operator, each with its name in messages.
+    /// Returns the entries for a part or a workload other than the operator, each with its name in messages.
     pub(crate) fn naming_any(&self) -> impl Iterator<Item = (String, &SiteRule)> {
         let rules = self.spec.workloads.iter();
-        let is_named = |it: &&SiteRule| it.part.is_some() || it.workload.is_some();
-        let named = rules.filter(move |it| is_named(it) && !it.is_the_operators());
+        let is_named = |rule: &&SiteRule| rule.part.is_some() || rule.workload.is_some();
+        let named = rules.filter(move |rule| is_named(rule) && !rule.is_the_operators());
         named.map(|rule| (self.sourced(rule), rule))
     }
 
-    /// Returns the entries for one Solution that name a part or a workload, each with the Solution and its name in messages.
+    /// Returns the entries for a part or a workload of a single Solution, each with the Solution and its name in
+    /// messages.
     pub(crate) fn naming(&self) -> impl Iterator<Item = (&SolutionName, String, &SiteRule)> {
         self.naming_any().filter_map(|(from, rule)| {
             let SolutionPattern::Name(only) = &rule.solutions else {
@@ -111,8 +112,7 @@ impl SiteLayer {
         })
     }
 
-    /// Says of each of these entries that chooses for all workloads what only makes sense for one that operators alone get
-    /// it.
+    /// Returns a note for each of these entries that sets fields for all workloads that only apply to operators.
     pub(crate) fn operators_alone(&self, is_meant: impl Fn(&SiteRule) -> bool) -> Vec<String> {
         let rules = self.spec.workloads.iter().filter(|rule| is_meant(rule));
         rules.filter_map(|rule| self.of_operators(rule)).collect()

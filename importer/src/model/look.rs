@@ -1,4 +1,5 @@
-//! The objects that are there, as far as this user may look.
+//! Reads of objects that treat missing rights as a missing object: [`look`] and [`look_all`]. The preflight check of
+//! rights reports missing rights.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +9,7 @@ use schemas::ClusterUid;
 
 use crate::model::error::Error;
 
-/// An object as it is; nothing where this user may not look. That he may is asked with all other rights.
+/// Returns an object; `None` if it does not exist or this user may not read it.
 pub(crate) async fn look(cluster: &Cluster, object: &ObjectRef) -> Result<Option<Object>, Error> {
     match cluster.get(object).await {
         Err(deployer::Error::Forbidden { .. }) => Ok(None),
@@ -16,15 +17,15 @@ pub(crate) async fn look(cluster: &Cluster, object: &ObjectRef) -> Result<Option
     }
 }
 
-/// Returns the UID by which a cluster is known, that of its namespace kube-system; none where this user may not look.
+/// Returns the uid that identifies a cluster: that of its namespace `kube-system`; `None` if this user may not read it.
 pub(crate) async fn identity(cluster: &Cluster) -> Result<Option<ClusterUid>, Error> {
     let system = ObjectRef::cluster_scoped("v1", "Namespace", "kube-system");
     let system = look(cluster, &system).await?;
     Ok(system.and_then(|system| system.uid()?.parse().ok()))
 }
 
-/// Reads many objects as they are, in the same order. None also for a kind that the cluster does not have: its
-/// definition comes with the archive, or has gone.
+/// Reads multiple objects in the same order. An object whose kind the cluster does not serve is `None` too: its CRD may
+/// be in the archive or may have been removed.
 pub(crate) async fn look_all(
     cluster: &Cluster,
     objects: &[&ObjectRef],
@@ -37,14 +38,16 @@ pub(crate) async fn look_all(
     looked.collect()
 }
 
-/// Returns what is there of these objects, each asked for once.
+/// Returns the state of these objects, each read once.
 pub(crate) async fn live<'o>(
     cluster: &Cluster,
     objects: impl IntoIterator<Item = &'o ObjectRef>,
 ) -> Result<Live, Error> {
     let mut known = BTreeSet::new();
     let objects = objects.into_iter();
-    let objects: Vec<&ObjectRef> = objects.filter(|it| known.insert(it.identity())).collect();
+    let objects: Vec<&ObjectRef> = objects
+        .filter(|object| known.insert(object.identity()))
+        .collect();
     let seen = cluster.get_each(&objects).await?.into_iter();
     let seen = seen.map(|live| match live {
         Err(deployer::Error::Forbidden { .. }) => Ok(Seen::Hidden),

@@ -1,10 +1,10 @@
-//! The objects that the templates of a chart read from a cluster while they are rendered.
+//! Lookups: objects that the templates of a chart read from the cluster while they are rendered.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// The requests that templates made to a cluster, by path and query, and the answers that they got.
+/// The requests of templates to a cluster, by path and query, with the answers.
 pub(crate) type Lookups = BTreeMap<String, Lookup>;
 
 /// An answer of a cluster.

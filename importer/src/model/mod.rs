@@ -1,4 +1,4 @@
-//! The types that plans and changes are made of: requests, the records of a site, the owners of objects, and obstacles.
+//! The types of plans and changes: requests, the records of a site, the owners of objects, and obstacles.
 
 pub(crate) mod authority;
 pub(crate) mod cleanup;

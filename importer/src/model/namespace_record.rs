@@ -1,8 +1,8 @@
-//! The record that a site keeps of a namespace of an environment: one ConfigMap for each, in the namespace of the
-//! records.
+//! The record of a namespace of an environment: one ConfigMap for each, in the namespace of the records.
 //!
-//! It is the truth about environments. The label on a namespace and upstream's ConfigMap in it are written for others
-//! to read, and whoever may write in the namespace can make them say anything: nothing is decided by them.
+//! Decisions about environments depend on these records only. The label of a namespace and upstream's ConfigMap in it
+//! are written for other programs. A tenant with write access to the namespace can forge the ConfigMap, so no decision
+//! depends on them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,17 +24,17 @@ use crate::model::obstacle::Unfit;
 use crate::model::parameters::{ParameterValues, SecretNumber};
 use crate::model::space::{self, Labels};
 
-/// The key that a record had in its ConfigMap before it had a format.
+/// The data key of records without a format (before format 2).
 const FORMER_KEY: &str = "namespace.json";
 
-/// A namespace of an environment, and what is deployed in it.
+/// A namespace of an environment and the Solutions that are deployed in it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NamespaceRecord {
     pub(crate) environment: EnvironmentName,
     pub(crate) namespace: Namespace,
-    /// The uid of the namespace that was made or adopted; none as long as that was not finished. Another namespace of
-    /// the same name is not the environment's.
+    /// The uid of the namespace that was created or adopted; `None` until that is complete. Another namespace with the
+    /// same name does not belong to the environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) uid: Option<String>,
     #[serde(default)]
@@ -42,26 +42,26 @@ pub(crate) struct NamespaceRecord {
     pub(crate) origin: Origin,
     #[serde(default)]
     pub(crate) solutions: BTreeMap<SolutionName, Deployed>,
-    /// The versions that have begun to come and are neither whole nor taken back: what is there is a mixture of one of these
-    /// and of what is deployed.
+    /// The versions whose deployment has begun and is neither complete nor rolled back. The namespace contains a
+    /// mixture of such a version and the deployed one.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) coming: BTreeMap<SolutionName, Version>,
 }
 
-/// A Solution that is deployed in a namespace, and what was chosen for it: it stays until something else is chosen.
+/// A Solution that is deployed in a namespace, and the choices for it. Choices are kept until they are changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Deployed {
     pub(crate) version: Version,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pull_secret: Option<KubernetesName>,
-    /// The values of parameters that were chosen; neither those of the archive nor of the site's files.
+    /// The chosen values of parameters, without those of the archive and the site files.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) parameters: ParameterValues,
-    /// The parameters whose values only a Secret of the namespace has.
+    /// The parameters whose values are only stored in a Secret of the namespace.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) sensitive: BTreeSet<ParameterName>,
-    /// The releases of charts for which values were chosen, which that Secret has too.
+    /// The releases with chosen values, which are stored in that Secret too.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub(crate) charts: BTreeSet<ReleaseName>,
     /// The number of that Secret.
@@ -70,16 +70,16 @@ pub(crate) struct Deployed {
     /// The choices of the fleet that deployed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fleet: Option<Box<FleetChoices>>,
-    /// The name that the cluster has in that fleet.
+    /// The name of the cluster in that fleet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) fleet_cluster: Option<ClusterName>,
-    /// The labels that its release gives the namespace.
+    /// The labels that its release adds to the namespace.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) labels: Labels,
-    /// The releases of its charts, as records named them here until format 3.
+    /// The releases of its charts, as listed in records before format 3.
     #[serde(default, rename = "releases", skip_serializing)]
     pub(crate) former_releases: Vec<ReleaseEntry>,
-    /// The consent to the rights and objects beyond the namespaces of the environment.
+    /// The consent to rights and objects outside of the environment's namespaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) accepted: Option<Consent>,
 }
@@ -150,7 +150,7 @@ pub enum Origin {
 }
 
 impl NamespaceRecord {
-    /// Returns the record of a namespace that is not decided about yet. Until then nothing says that it may ever be
+    /// Returns the record of a namespace whose origin is not known yet. It counts as adopted, so that it is never
     /// deleted.
     pub(crate) fn new(environment: EnvironmentName, namespace: Namespace) -> Self {
         Self {
@@ -164,8 +164,8 @@ impl NamespaceRecord {
         }
     }
 
-    /// Reads the record of a namespace from its own labels and annotations, for administrators of only this namespace,
-    /// who may not read its record. Its labels are not theirs to write.
+    /// Reads the record of a namespace from its labels and annotations, for namespace administrators, who may not read
+    /// the record. They may not change these labels either.
     pub(crate) fn labelled(live: &Object, namespace: &Namespace) -> Option<Self> {
         let label = live.labels().get(v::ENVIRONMENT)?.parse().ok()?;
         let annotations = live.annotations();
@@ -182,14 +182,15 @@ impl NamespaceRecord {
         })
     }
 
-    /// Whether this is the namespace that was made or adopted, and not another of the same name.
+    /// Checks whether this is the namespace that was created or adopted, and not another one with the same name.
     pub(crate) fn is_of(&self, live: &Object) -> bool {
         self.uid.is_some() && self.uid.as_deref() == live.uid()
     }
 
-    /// Whether this is the namespace that was made for the environment, also where an interruption kept its uid from being
-    /// recorded. It was recorded before it was there, and nothing but our making of it writes both marks: whoever made a
-    /// namespace of this name in between, and marked it so, can only have his own deleted.
+    /// Checks whether this is the namespace that was created for the environment, even if an interruption kept its uid
+    /// from being recorded. The record is written before the namespace is created, and only this program sets both the
+    /// annotation and the label. If someone else created a namespace with this name and these marks in between, only
+    /// their own namespace is deleted.
     pub(crate) fn made(&self, live: &Object) -> bool {
         let is_marked = || {
             live.annotations().contains_key(v::CREATED)
@@ -198,74 +199,80 @@ impl NamespaceRecord {
         self.origin == Origin::Created && (self.is_of(live) || self.uid.is_none() && is_marked())
     }
 
-    /// The record with the uid of the namespace, where a change has made it.
+    /// Returns the record with the uid of the namespace that a change has created.
     pub(crate) fn seen(mut self, uids: &BTreeMap<ObjectRef, String>) -> Self {
         let made = || uids.get(&namespace_reference(&self.namespace)).cloned();
         self.uid = self.uid.or_else(made);
         self
     }
 
-    /// The versions of the Solutions, as upstream notes them.
+    /// Returns the versions of the Solutions, as upstream's ConfigMap lists them.
     pub(crate) fn versions(&self) -> BTreeMap<SolutionName, Version> {
         let version =
             |(name, deployed): (&SolutionName, &Deployed)| (name.clone(), deployed.version.clone());
         self.solutions.iter().map(version).collect()
     }
 
-    /// The names of the fleets that deployed Solutions.
+    /// Returns the names of the fleets that deployed the Solutions.
     fn fleets(&self) -> BTreeMap<SolutionName, KubernetesName> {
         let deployed = self.solutions.iter();
-        let named = deployed.filter_map(|(name, it)| Some((name, it.fleet.as_ref()?)));
+        let named = deployed.filter_map(|(name, deployed)| Some((name, deployed.fleet.as_ref()?)));
         named
             .map(|(name, choices)| (name.clone(), choices.fleet().clone()))
             .collect()
     }
 
-    /// The names of the cluster in the fleets that deployed Solutions.
+    /// Returns the names of the cluster in the fleets that deployed the Solutions.
     fn fleet_clusters(&self) -> BTreeMap<SolutionName, ClusterName> {
         let deployed = self.solutions.iter();
-        let named =
-            deployed.filter_map(|(name, it)| Some((name.clone(), it.fleet_cluster.clone()?)));
+        let named = deployed
+            .filter_map(|(name, deployed)| Some((name.clone(), deployed.fleet_cluster.clone()?)));
         named.collect()
     }
 
-    /// The digests of the values that fleets chose.
+    /// Returns the digests of the values that fleets chose.
     fn fleet_values(&self) -> BTreeMap<SolutionName, Digest> {
         let deployed = self.solutions.iter();
-        let chosen = deployed.filter_map(|(name, it)| Some((name.clone(), it.fleet.as_ref()?)));
+        let chosen =
+            deployed.filter_map(|(name, deployed)| Some((name.clone(), deployed.fleet.as_ref()?)));
         chosen
             .map(|(name, choices)| (name, choices.digest()))
             .collect()
     }
 
-    /// The Solutions for which flags have chosen values. A fleet chooses only sensitive ones in this way.
+    /// Returns the Solutions with values that were chosen by flags. With a fleet, flags only set sensitive values.
     fn chosen_by_flags(&self) -> BTreeSet<SolutionName> {
         let chosen = self.solutions.iter();
-        let chosen = chosen.filter(|(_, it)| !it.parameters.is_empty() || !it.charts.is_empty());
+        let chosen = chosen
+            .filter(|(_, deployed)| !deployed.parameters.is_empty() || !deployed.charts.is_empty());
         chosen.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Returns what keeps a Solution from giving the namespace these labels, which may be there.
+    /// Returns the obstacles to adding these labels of a Solution to the namespace. `live` is the existing namespace,
+    /// if any.
     pub(crate) fn check_labels(
         &self,
         solution: &SolutionName,
         labels: &Labels,
         live: Option<&Object>,
     ) -> Vec<Unfit> {
-        let all = self.solutions.iter().map(|(name, it)| (name, &it.labels));
+        let all = self
+            .solutions
+            .iter()
+            .map(|(name, deployed)| (name, &deployed.labels));
         let others: Vec<_> = all.filter(|(name, _)| *name != solution).collect();
-        let given = space::joined(self.solutions.values().map(|it| &it.labels));
+        let given = space::joined(self.solutions.values().map(|deployed| &deployed.labels));
         space::check(labels, &others, &given, live, &self.namespace)
     }
 
-    /// The namespace as it is applied.
+    /// Returns the namespace as it is applied.
     pub(crate) fn space(&self) -> Value {
         let description = self.description.as_str();
         let mut annotations = BTreeMap::from([(v::ENVIRONMENT_DESCRIPTION, description)]);
         if self.origin == Origin::Created {
             annotations.insert(v::CREATED, "true");
         }
-        let mut labels = space::joined(self.solutions.values().map(|it| &it.labels));
+        let mut labels = space::joined(self.solutions.values().map(|deployed| &deployed.labels));
         labels.insert(v::ENVIRONMENT.to_owned(), self.environment.to_string());
         json!({
             "apiVersion": "v1",
@@ -278,23 +285,27 @@ impl NamespaceRecord {
         })
     }
 
-    /// The record as its ConfigMap.
+    /// Returns the ConfigMap of the record.
     pub(crate) fn to_object(&self) -> Value {
         let labels = json!({ v::RECORD: "namespace", v::ENVIRONMENT: self.environment });
         let name = config_map_name(&self.namespace);
-        if self.solutions.values().any(|it| it.fleet.is_some()) {
+        if self
+            .solutions
+            .values()
+            .any(|deployed| deployed.fleet.is_some())
+        {
             config_map::record_of_fleet(&name, labels, self)
         } else {
             config_map::record(&name, labels, self)
         }
     }
 
-    /// Returns the reference of the ConfigMap that holds the record of a namespace.
+    /// Returns the reference of the ConfigMap of a namespace's record.
     pub(crate) fn reference(namespace: &Namespace) -> ObjectRef {
         config_map::reference(&config_map_name(namespace))
     }
 
-    /// Reads a record out of its ConfigMap.
+    /// Reads a record from its ConfigMap.
     pub(crate) fn from_object(object: &Object) -> Result<Self, Error> {
         config_map::read(object, FORMER_KEY)
     }
@@ -317,17 +328,18 @@ impl From<&NamespaceRecord> for EnvironmentNamespace {
     }
 }
 
-/// Two Solutions' version records never have such a name: theirs end in a version, which has dots.
+/// Returns the name of a record's ConfigMap. It differs from the name of any version's record, since that ends in a
+/// version, which contains dots.
 fn config_map_name(namespace: &Namespace) -> String {
     format!("namespace-{namespace}")
 }
 
-/// A namespace itself.
+/// Returns the reference of a namespace.
 pub(crate) fn namespace_reference(namespace: &Namespace) -> ObjectRef {
     ObjectRef::cluster_scoped("v1", "Namespace", namespace.as_str())
 }
 
-/// The ConfigMap of a namespace's record.
+/// Returns the reference of the ConfigMap of a namespace's record.
 pub(crate) fn reference(namespace: &Namespace) -> ObjectRef {
     config_map::reference(&config_map_name(namespace))
 }
@@ -337,7 +349,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::model::fleet;
 
-    /// A version for which nothing was chosen.
+    /// Returns a deployed version without choices.
     pub(crate) fn deployed(version: &str) -> Deployed {
         serde_json::from_value(json!({ "version": version })).unwrap()
     }

@@ -1,5 +1,5 @@
-//! Solutions that need each other, by the records of a cluster: what would meet a need, who needs what is to go, and who
-//! would need whom in a circle. Pure functions of the records.
+//! Solutions that need other Solutions, according to the records of a cluster: [`meeting`] finds deployments that meet
+//! a need, [`needed_by`] finds Solutions that still need a removed one, and [`circle`] finds circular needs.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,8 @@ use crate::model::namespace_record::NamespaceRecord;
 use crate::model::state::ClusterState;
 use crate::model::unmet::Unmet;
 
-/// Returns the namespaces with a Solution that meets a need of this environment as soon as it is ready; never none.
+/// Returns the namespaces with a version that meets a need of this environment once it is ready. The result is never
+/// empty.
 pub(crate) fn meeting<'a>(
     state: &'a ClusterState,
     environment: &EnvironmentName,
@@ -18,7 +19,7 @@ pub(crate) fn meeting<'a>(
     let counts = |space: &NamespaceRecord| is_within(needed.scope, space, environment);
     let mut found = None;
     let mut meeting = Vec::new();
-    for space in state.namespaces.iter().filter(|it| counts(it)) {
+    for space in state.namespaces.iter().filter(|space| counts(space)) {
         let Some(deployed) = space.solutions.get(&needed.name) else {
             continue;
         };
@@ -52,8 +53,8 @@ fn is_within(scope: NeededScope, space: &NamespaceRecord, environment: &Environm
     scope == NeededScope::Cluster || space.environment == *environment
 }
 
-/// Returns the obstacle of each other Solution that has what it needs of this one, and would not any more. `after` is the
-/// version in a namespace after the change, from the one that is deployed; none where it goes.
+/// Returns an obstacle for each other Solution whose need of this one is met and would no longer be met. `after`
+/// returns the version in a namespace after the change; `None` if it is removed.
 pub(crate) fn needed_by(
     state: &ClusterState,
     solution: &SolutionName,
@@ -64,8 +65,12 @@ pub(crate) fn needed_by(
         if needed.name != *solution || name == solution {
             continue;
         }
-        let counts = |it: &&NamespaceRecord| is_within(needed.scope, it, &space.environment);
-        let deployments = || state.deployments(solution).filter(|(it, _)| counts(it));
+        let counts = |other: &&NamespaceRecord| is_within(needed.scope, other, &space.environment);
+        let deployments = || {
+            state
+                .deployments(solution)
+                .filter(|(other, _)| counts(other))
+        };
         let is_met = deployments().any(|(_, version)| needed.version.contains(version));
         let stays = |(space, version)| {
             after(space, version).is_some_and(|version| needed.version.contains(&version))
@@ -80,12 +85,12 @@ pub(crate) fn needed_by(
             });
         }
     }
-    // An environment may have it in several namespaces.
+    // An environment may have the needing Solution in several namespaces.
     obstacles.dedup();
     obstacles
 }
 
-/// Returns everything that deployed Solutions need of others: where, who, in which version, and what.
+/// Returns all needs of deployed Solutions: the namespace, the Solution, its version, and the need.
 fn needs(
     state: &ClusterState,
 ) -> impl Iterator<Item = (&NamespaceRecord, &SolutionName, &Version, &NeededSolution)> {
@@ -95,13 +100,13 @@ fn needs(
     });
     deployed.flat_map(|(space, name, version)| {
         let record = state.record(name, version);
-        let needed = record.map(|it| it.manifest.spec.prerequisites.solutions.as_slice());
+        let needed = record.map(|record| record.manifest.spec.prerequisites.solutions.as_slice());
         let needed = needed.unwrap_or_default().iter();
         needed.map(move |needed| (space, name, version, needed))
     })
 }
 
-/// Returns the circle that a Solution with these needs would close in an environment, if any.
+/// Returns the circle that a Solution with these needs would create in an environment, if any.
 pub(crate) fn circle(
     state: &ClusterState,
     environment: &EnvironmentName,
@@ -112,7 +117,10 @@ pub(crate) fn circle(
         environment: environment.clone(),
         path: vec![solution.clone()],
     };
-    let mut open: Vec<Step> = needed.iter().flat_map(|it| start.to(state, it)).collect();
+    let mut open: Vec<Step> = needed
+        .iter()
+        .flat_map(|needed| start.to(state, needed))
+        .collect();
     let mut seen = BTreeSet::new();
     while let Some(step) = open.pop() {
         let last = step.path.last()?.clone();
@@ -132,17 +140,17 @@ pub(crate) fn circle(
     None
 }
 
-/// A Solution that is needed, in an environment, and the way to it.
+/// A needed Solution in an environment, and the path of needs that leads to it.
 struct Step {
     environment: EnvironmentName,
     path: Vec<SolutionName>,
 }
 
 impl Step {
-    /// Returns the places where a need leads from here. What is not deployed needs nothing yet.
+    /// Returns the environments in which a need may be met. A Solution that is not deployed has no further needs yet.
     fn to(&self, state: &ClusterState, needed: &NeededSolution) -> Vec<Self> {
         let spaces = state.deployments(&needed.name);
-        let spaces = spaces.filter(|(it, _)| is_within(needed.scope, it, &self.environment));
+        let spaces = spaces.filter(|(other, _)| is_within(needed.scope, other, &self.environment));
         let mut places: BTreeSet<&EnvironmentName> =
             spaces.map(|(space, _)| &space.environment).collect();
         if needed.scope == NeededScope::Environment {
@@ -172,7 +180,7 @@ mod tests {
         }
     }
 
-    /// A state in which each `ENVIRONMENT/SOLUTION-VERSION` is deployed, and needs these.
+    /// Returns a state in which each `ENVIRONMENT/SOLUTION-VERSION` is deployed with these needs.
     fn state(all: &[(&str, &[NeededSolution])]) -> ClusterState {
         let mut state = ClusterState::default();
         for (place, needed) in all {
@@ -186,7 +194,7 @@ mod tests {
                 state.records.push(record);
             }
             let known = state.namespaces.iter();
-            let known = known.filter(|it| it.environment.as_str() == environment);
+            let known = known.filter(|space| space.environment.as_str() == environment);
             let name = match known.count() {
                 0 => environment.to_owned(),
                 more => format!("{environment}-{more}"),
@@ -209,7 +217,7 @@ mod tests {
             let needed = needed("db", version, scope);
             match meeting(&state, &environment.parse().unwrap(), &needed) {
                 Ok(spaces) => {
-                    let names = spaces.iter().map(|it| it.namespace.to_string());
+                    let names = spaces.iter().map(|space| space.namespace.to_string());
                     names.collect::<Vec<_>>().join(" ")
                 }
                 Err(unmet) => unmet.to_string(),
@@ -267,13 +275,13 @@ mod tests {
         let of_cart = "cart 1.0.0 in the environment `prod` requires db `^1`";
         assert_eq!(after(&|_| Some("same")), [""; 0]);
         assert_eq!(after(&|_| None), [of_shop, of_cart]);
-        // The other one is enough for whom it may be anywhere.
+        // A need with the scope of the cluster is still met by the other deployment.
         let leaves =
-            |environment: &'static str| move |it: &str| (it != environment).then_some("same");
+            |environment: &'static str| move |name: &str| (name != environment).then_some("same");
         assert_eq!(after(&leaves("prod")), [of_shop]);
         assert_eq!(after(&leaves("test")), [""; 0]);
         let becomes = |version: &'static str| {
-            move |it: &str| Some(if it == "prod" { version } else { "same" })
+            move |name: &str| Some(if name == "prod" { version } else { "same" })
         };
         assert_eq!(after(&becomes("2.0.0")), [of_shop]);
         assert_eq!(after(&becomes("1.9.0")), [""; 0]);
@@ -298,7 +306,7 @@ mod tests {
             let needed = [needed(name, "*", scope)];
             let environment = environment.parse().unwrap();
             circle(&state, &environment, &"shop".parse().unwrap(), &needed)
-                .map(|it| serde_json::to_value(it).unwrap()["solutions"].clone())
+                .map(|unmet| serde_json::to_value(unmet).unwrap()["solutions"].clone())
         };
         assert_eq!(
             found("prod", "cart", HERE),

@@ -1,7 +1,8 @@
-//! The obstacles to a change of a cluster. The fix for each is said by whoever shows it.
+//! The obstacles to a change of a cluster: [`Obstacle`]. The command line adds a hint for each.
 //!
-//! Each has an id, which is the name of its variant in kebab case, and fields: programs read these instead of the words.
-//! `docs/reference/obstacles.md` is made of the types here, so what is said of a variant is what people read of its id.
+//! Each obstacle has an id, the name of its variant in kebab case, and fields for programs.
+//! `docs/reference/obstacles.md` is generated from these types, so the doc comment of a variant is the published
+//! description of its id.
 
 mod above;
 mod missing;
@@ -608,7 +609,7 @@ impl From<Unmet> for Obstacle {
     }
 }
 
-/// Returns the parts of a list behind a colon; nothing if there are none.
+/// Returns the joined parts after a colon; an empty text if there are none.
 fn after_colon(parts: &[String]) -> String {
     if parts.is_empty() {
         String::new()
@@ -623,7 +624,7 @@ fn joined(namespaces: &[Namespace]) -> String {
 }
 
 impl Obstacle {
-    /// Returns the obstacle that the cluster has changed since the plan was made, in these parts.
+    /// Returns the obstacle that these parts of the cluster have changed since the plan was created.
     pub(crate) fn changed(differences: impl IntoIterator<Item = impl ToString>) -> Self {
         let differences = differences.into_iter();
         Self::Changed {
@@ -631,13 +632,13 @@ impl Obstacle {
         }
     }
 
-    /// Whether it is only that something is used: a person can say that it goes all the same.
+    /// Checks whether the obstacle is only that an object is in use. A user can request the removal anyway.
     #[must_use]
     pub fn is_use(&self) -> bool {
         matches!(self, Self::InUse { .. } | Self::Used { .. })
     }
 
-    /// Whether it is that a version is active.
+    /// Checks whether the obstacle is that a version is active.
     #[must_use]
     pub fn is_active(&self) -> bool {
         matches!(self, Self::Active { .. })
@@ -653,7 +654,7 @@ mod tests {
 
     use super::*;
 
-    /// The ids in a schema, in their order.
+    /// Returns the ids in a schema, in their order.
     fn ids(schema: &Value) -> Vec<&str> {
         match schema {
             Value::Object(fields) => {
@@ -676,7 +677,7 @@ mod tests {
         for id in ids(&schema) {
             assert!(seen.insert(id), "{id}");
         }
-        // One of each type.
+        // One example of each type.
         for id in [
             "changed",
             "no-helm",

@@ -1,8 +1,8 @@
-//! The record of a deployment that the administrator of a namespace has made there without any right outside of it: one
-//! ConfigMap for each Solution, beside the operator's objects and one of them.
+//! The record of a deployment by a namespace administrator: one ConfigMap for each Solution, in the namespace of the
+//! operator.
 //!
-//! Whoever may write in the namespace can make it say anything, so it is believed of that namespace alone, and only for
-//! Solutions of which the cluster's records say nothing there.
+//! A tenant with write access to the namespace can forge such a record. It is therefore only trusted about its own
+//! namespace, and only for Solutions that the cluster's records do not mention there.
 
 use change::vocabulary as v;
 use deployer::{Cluster, Gvk, Object, ObjectRef, Selector};
@@ -14,12 +14,12 @@ use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::namespace_record::Deployed;
 
-/// The key that a record had in its ConfigMap before it had a format.
+/// The data key of records without a format (before format 2).
 const FORMER_KEY: &str = "deployed.json";
-/// The value of a record's label.
+/// The label value of these records.
 const KIND: &str = "own";
 
-/// A Solution that the administrator of a namespace has deployed there.
+/// A Solution that the namespace administrator has deployed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OwnRecord {
     pub(crate) solution: SolutionName,
@@ -27,7 +27,7 @@ pub(crate) struct OwnRecord {
 }
 
 impl OwnRecord {
-    /// The records of a namespace.
+    /// Returns the records in a namespace.
     pub(crate) async fn list(cluster: &Cluster, namespace: &Namespace) -> Result<Vec<Self>, Error> {
         let (maps, own) = (
             Gvk::new("v1", "ConfigMap"),
@@ -38,13 +38,13 @@ impl OwnRecord {
             .await?;
         let known = maps.iter().map(|map| config_map::read(map, FORMER_KEY));
         let known: Vec<Self> = known.collect::<Result<_, _>>()?;
-        // One under another name than its own is nobody's: the operator's objects would not have it among them.
+        // A record with another name is not part of the operator's objects and is ignored.
         let named = |(record, map): &(Self, &Object)| map.name() == name(&record.solution);
         let known = known.into_iter().zip(&maps).filter(named);
         Ok(known.map(|(record, _)| record).collect())
     }
 
-    /// The record as its ConfigMap.
+    /// Returns the ConfigMap of the record.
     pub(crate) fn to_object(&self, namespace: &Namespace) -> Value {
         let labels = json!({ v::RECORD: KIND, v::SOLUTION: self.solution });
         let name = name(&self.solution);
@@ -57,7 +57,7 @@ impl OwnRecord {
     }
 }
 
-/// The ConfigMap of a Solution's record in a namespace.
+/// Returns the reference of the ConfigMap of a Solution's record in a namespace.
 pub(crate) fn reference(namespace: &Namespace, solution: &SolutionName) -> ObjectRef {
     ObjectRef::namespaced("v1", "ConfigMap", namespace.as_str(), &name(solution))
 }

@@ -1,4 +1,5 @@
-//! The choices that a request makes for a Solution's parameters, and the source of each value.
+//! The choices of a request for the parameters and chart values of a Solution ([`AskedParameters`]), and the source of
+//! each value.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display, Formatter};
@@ -7,25 +8,24 @@ use schemas::{ParameterName, ReleaseName, ValuePath, ValuesByPath};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Values by the names of their parameters.
+/// Values by parameter name.
 pub type ParameterValues = BTreeMap<ParameterName, Value>;
 
-/// The number of a Secret among those that ever held a Solution's sensitive values in a namespace: each set of values
-/// has the next one.
+/// The number of a Secret with a Solution's sensitive values in a namespace. Each new set of values gets the next
+/// number.
 pub type SecretNumber = u32;
 
-/// The choices that a request makes for a Solution's parameters. A choice stays until another is made or it is taken
-/// back.
+/// The choices of a request for a Solution's parameters. A choice is kept until it is changed or discarded.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AskedParameters {
-    /// The values that were chosen before.
+    /// The earlier choices.
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub before: ChosenBefore,
-    /// The values that are chosen now.
+    /// The new values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub given: BTreeMap<ParameterName, Given>,
-    /// The parameters whose choice is taken back.
+    /// The parameters whose choice is discarded.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unset: BTreeSet<ParameterName>,
     /// The choices for the values of charts.
@@ -33,32 +33,33 @@ pub struct AskedParameters {
     pub charts: BTreeMap<ReleaseName, AskedValues>,
 }
 
-/// The choices that a request makes for the values of a release.
+/// The choices of a request for the values of a release.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AskedValues {
-    /// The values that are chosen now.
+    /// The new values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub given: ValuesByPath,
-    /// The places at which, and within which, no choice of before counts any more.
+    /// The paths at which, and below which, earlier choices are discarded.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unset: BTreeSet<ValuePath>,
-    /// Whether none of before counts any more.
+    /// Set if all earlier choices are discarded.
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub unset_all: bool,
 }
 
-/// The values that only a Secret of the environment has: those of sensitive parameters, and those that were chosen for
-/// charts, of which nobody can say whether there is a password among them.
+/// The values that are only stored in a Secret of the environment: those of sensitive parameters, and those that are
+/// chosen for charts, which may include passwords.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct KeptValues {
     pub(crate) parameters: ParameterValues,
     pub(crate) charts: ChartValues,
-    /// A text that nobody knows who may not read the Secret. What is digested with it cannot be guessed.
+    /// A random text that is only stored in the Secret. It is part of digests of values, so that the values cannot be
+    /// guessed.
     pub(crate) key: Option<String>,
 }
 
-/// Values by the release that they are for.
+/// Values by release.
 pub(crate) type ChartValues = BTreeMap<ReleaseName, ValuesByPath>;
 
 impl KeptValues {
@@ -67,30 +68,30 @@ impl KeptValues {
     }
 }
 
-/// The choices that are made already.
+/// The earlier choices.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum ChosenBefore {
-    /// The values that stand.
+    /// The current values.
     #[default]
     Keep,
-    /// The values of a version that ran before.
+    /// The values of an earlier version.
     As {
-        /// The values that may be seen.
+        /// The values that are not secret.
         values: ParameterValues,
-        /// The Secret with the others. What it does not hold any more stays as it is.
+        /// The Secret with the other values. Values that it no longer contains are kept as they are.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         secret: Option<SecretNumber>,
     },
 }
 
-/// A value as it was given.
+/// A given value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Given {
-    /// A word, which is read by the parameter's type. Whoever looks at the processes of the machine sees it.
+    /// A text, which is parsed by the parameter's type. Other users of the machine can read it in the process list.
     Word(String),
-    /// A value of a file.
+    /// A value from a file.
     Filed(Value),
 }
 
@@ -99,19 +100,19 @@ pub enum Given {
 pub(crate) enum ValueSource {
     /// The archive.
     Default,
-    /// This one of the site's files.
+    /// The site file with this name.
     Site(String),
     /// An earlier choice.
     Before,
-    /// The Secret of the environment, which alone holds the value.
+    /// The Secret of the environment. The value is stored nowhere else.
     Kept,
     /// A file of this request.
     Filed,
-    /// A word of this request.
+    /// A command-line argument of this request.
     Word,
-    /// This request, which does not say by which of the two.
+    /// This request, by a file or an argument.
     Given,
-    /// The release that is adopted.
+    /// The adopted release.
     Adopted,
     /// The generator of random values.
     Generated,

@@ -1,8 +1,7 @@
-//! The receipts that a cluster keeps of the changes made to it: one ConfigMap for each, numbered in the order of the
-//! changes.
+//! The receipts of changes to a cluster: one ConfigMap for each, numbered in the order of the changes.
 //!
-//! Receipts lie beside the records and without their label: what a plan reads does not grow with the history, and
-//! nothing is decided by a receipt but what to go back to.
+//! Receipts are in the namespace of the records, but without the label of records. The data that a plan reads therefore
+//! does not grow with the history. Receipts decide nothing except the target of a rollback.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,16 +24,17 @@ use crate::model::state::ClusterState;
 use crate::model::verb::Verb;
 use crate::model::writer::{Seal, person};
 
-/// The key of the envelope in the receipt's ConfigMap.
+/// The data key of the envelope in a receipt's ConfigMap.
 pub(crate) const ENVELOPE: &str = "receipt.dsse.json";
-/// The key of a receipt in its ConfigMap.
+/// The data key of the receipt in its ConfigMap.
 pub(crate) const KEY: &str = "receipt.json";
-/// The prefix of the names of their ConfigMaps. No record has such a name: theirs begin with other words.
+/// The prefix of the ConfigMaps' names. Names of records have other prefixes.
 const PREFIX: &str = "receipt-";
-/// The shape of receipts. It rises when a field changes its meaning; one of a later shape is not read.
+/// The version of the schema. It is increased when the meaning of a field changes; receipts of a later version are not
+/// read.
 const SCHEMA_VERSION: u32 = 1;
 
-/// The number of a change: each change of a cluster has the next one.
+/// The number of a change. Changes of a cluster are numbered consecutively.
 pub type Revision = u32;
 
 /// A change of a cluster and its outcome.
@@ -93,14 +93,14 @@ pub struct ChangeOrigin {
 }
 
 impl ChangeOrigin {
-    /// Returns the user for people, with the local user and host.
+    /// Returns the user for display, with the local user and host.
     #[must_use]
     pub fn person(&self) -> String {
         person(self.user.as_deref(), &self.by)
     }
 }
 
-/// What a receipt says of those before it.
+/// The references of a receipt to earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NamedReceipts {
     pub(crate) previous: Option<Digest>,
@@ -195,13 +195,13 @@ pub enum Outcome {
 }
 
 impl Ran {
-    /// Returns the version of a Solution that runs, by the records.
+    /// Returns the running version of a Solution according to the records.
     pub(crate) fn of(state: &ClusterState, solution: &SolutionName, deployed: &Deployed) -> Self {
         let record = state.record(solution, &deployed.version);
         Self::from_archive(deployed, record.map(|record| record.archive_id))
     }
 
-    /// Returns the version that runs, as imported from an archive.
+    /// Returns the running version, imported from an archive.
     pub(crate) fn from_archive(deployed: &Deployed, archive_id: Option<Digest>) -> Self {
         Self {
             version: deployed.version.clone(),
@@ -209,14 +209,17 @@ impl Ran {
             pull_secret: deployed.pull_secret.clone(),
             parameters: deployed.parameters.clone(),
             secret: deployed.secret,
-            fleet: deployed.fleet.as_ref().map(|it| it.fleet().clone()),
-            fleet_values: deployed.fleet.as_ref().map(|it| it.digest()),
-            accepted: deployed.accepted.as_ref().map(|it| it.id.clone()),
+            fleet: deployed
+                .fleet
+                .as_ref()
+                .map(|choices| choices.fleet().clone()),
+            fleet_values: deployed.fleet.as_ref().map(|choices| choices.digest()),
+            accepted: deployed.accepted.as_ref().map(|consent| consent.id.clone()),
         }
     }
 
-    /// Whether the same archive runs with the same choices. What was accepted is no choice: it follows from the
-    /// archive. Of what a fleet chose a receipt has a digest alone, so nothing goes back to it.
+    /// Checks whether the same archive runs with the same choices. The consent is left out, since it follows from the
+    /// archive. A fleet's choices are left out, since a receipt only has their digest and a rollback cannot restore them.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let choices = |ran: &Self| {
             let Self {
@@ -236,7 +239,7 @@ impl Ran {
 }
 
 impl Passage {
-    /// Returns a transition in which nothing runs, before or afterwards.
+    /// Returns a transition without a running version before or after.
     fn through(space: &NamespaceRecord) -> Self {
         Self {
             environment: space.environment.clone(),
@@ -246,7 +249,7 @@ impl Passage {
         }
     }
 
-    /// Returns the version that ran before, if it was to end.
+    /// Returns the version that ran before, if the change ends it.
     pub(crate) fn ends(&self) -> Option<&Ran> {
         let stays = |from: &&Ran| self.to.as_ref().is_some_and(|to| to.is_like(from));
         self.from.as_ref().filter(|from| !stays(from))
@@ -293,20 +296,20 @@ impl ChangeSubject {
         let one = first.filter(|first| versions.all(|other| other.version == first.version));
         Self {
             places,
-            ..Self::of_solution(verb, solution, one.as_ref().map(|it| &it.version), state)
+            ..Self::of_solution(verb, solution, one.as_ref().map(|ran| &ran.version), state)
         }
     }
 
-    /// The environments that it is about.
+    /// Returns the environments of the change.
     pub(crate) fn environments(&self) -> BTreeSet<EnvironmentName> {
         self.places
             .iter()
-            .map(|it| it.environment.clone())
+            .map(|place| place.environment.clone())
             .collect()
     }
 
-    /// Returns the environments that nobody else may change meanwhile: those that it is about, and where it is about a
-    /// Solution as a whole, those that have the Solution.
+    /// Returns the environments that must not be changed at the same time: those of the change, or all environments
+    /// with the Solution if the change affects it as a whole.
     pub(crate) fn concerned(&self, state: &ClusterState) -> BTreeSet<EnvironmentName> {
         match (&self.solution, self.verb) {
             (Some(solution), Verb::Deactivate | Verb::Unimport | Verb::Delete) => {
@@ -334,7 +337,7 @@ impl ChangeSubject {
 }
 
 impl ChangeReceipt {
-    /// The receipt of a change that begins.
+    /// Returns the receipt of a change that begins.
     pub(crate) fn new(
         revision: Revision,
         at: StatementTime,
@@ -358,7 +361,7 @@ impl ChangeReceipt {
         }
     }
 
-    /// The receipt once the change has ended.
+    /// Returns the receipt of the change after its end.
     pub(crate) fn ended(self, outcome: Outcome, written: &[String], removed: &[String]) -> Self {
         let (written, more_written) = first_names(written);
         let (removed, more_removed) = first_names(removed);
@@ -371,12 +374,12 @@ impl ChangeReceipt {
         }
     }
 
-    /// The number of the one before, unless it is the first.
+    /// Returns the number of the previous receipt; `None` for the first.
     pub(crate) fn before(&self) -> Option<Revision> {
         self.revision.checked_sub(1).filter(|before| *before > 0)
     }
 
-    /// The receipt as it was when the change began.
+    /// Returns the receipt as it was when the change began.
     pub(crate) fn begun(self) -> Self {
         Self {
             outcome: Outcome::Begun,
@@ -387,7 +390,7 @@ impl ChangeReceipt {
         }
     }
 
-    /// The receipt as the next change leaves it, which has found it not ended.
+    /// Returns the receipt in the form that the next change writes if this change has not ended.
     pub(crate) fn interrupted(self) -> Self {
         match self.outcome {
             Outcome::Begun => Self {
@@ -405,12 +408,12 @@ impl ChangeReceipt {
         places.find(|place| place.namespace == *namespace)
     }
 
-    /// The receipt as it is kept.
+    /// Returns the stored text of the receipt.
     pub(crate) fn text(&self) -> String {
         serde_json::to_string(self).expect("a receipt has a JSON form")
     }
 
-    /// Whether a part of the change may be there: it goes on, was interrupted, or failed.
+    /// Checks whether the change may be incomplete: it is in progress, was interrupted, or failed.
     fn is_incomplete(&self) -> bool {
         match self.outcome {
             Outcome::Begun | Outcome::Interrupted | Outcome::Failed(_) => true,
@@ -418,8 +421,8 @@ impl ChangeReceipt {
         }
     }
 
-    /// Whether a change that was made leaves nothing of an earlier one half done: it is about the same Solution, and about
-    /// every namespace of the other one.
+    /// Checks whether a later change that succeeded leaves no incomplete part of this one. It must be for the same
+    /// Solution and include every namespace of this one.
     pub(crate) fn is_settled_by(&self, later: &ChangeSubject) -> bool {
         let there = |place: &Passage| {
             let mut places = later.places.iter();
@@ -428,7 +431,7 @@ impl ChangeReceipt {
         self.subject.solution == later.solution && self.subject.places.iter().all(there)
     }
 
-    /// The receipt as its ConfigMap, signed if there is somebody to sign it, and marked if the change is incomplete.
+    /// Returns the ConfigMap of the receipt, signed if there is a signer, and labelled if the change is incomplete.
     pub(crate) fn to_object(&self, seal: Option<&Seal>) -> Value {
         let mut object = self.to_settled_object(seal);
         if self.is_incomplete() {
@@ -437,7 +440,7 @@ impl ChangeReceipt {
         object
     }
 
-    /// Returns the same object once another change has settled the state that this one left.
+    /// Returns the ConfigMap after another change has settled the incomplete state.
     pub(crate) fn to_settled_object(&self, seal: Option<&Seal>) -> Value {
         let labels = json!({ v::RECEIPT: self.subject.verb });
         let text = self.text();
@@ -449,7 +452,7 @@ impl ChangeReceipt {
         config_map::config_map(&config_map_name(self.revision), labels, &data)
     }
 
-    /// A receipt's ConfigMap to be written, with the signature of the one that is there if it says the same.
+    /// Returns the ConfigMap to write. It keeps the signature of the existing one if the receipt is the same.
     pub(crate) fn as_signed(receipt: Object, live: Option<&Object>) -> Result<Object, Error> {
         let data = live.map(|live| &live.as_value()["data"]);
         let mut receipt = receipt.into_value();
@@ -459,14 +462,14 @@ impl ChangeReceipt {
         Ok(Object::new(receipt)?)
     }
 
-    /// Reads a receipt; none if it is not one that this program understands.
+    /// Reads a receipt; `None` if this program does not support it.
     #[must_use]
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         let receipt: Self = serde_json::from_slice(bytes).ok()?;
         (receipt.schema_version == SCHEMA_VERSION).then_some(receipt)
     }
 
-    /// Reads a receipt out of its ConfigMap; none if it is not one that this program understands.
+    /// Reads a receipt from its ConfigMap; `None` if this program does not support it.
     pub(crate) fn from_object(object: &Object) -> Option<Self> {
         let receipt: Self = config_map::parse(object, KEY).ok()?;
         let known = receipt.schema_version == SCHEMA_VERSION;
@@ -474,7 +477,7 @@ impl ChangeReceipt {
     }
 }
 
-/// Returns each name once, as many as there is room for, and the number of further ones.
+/// Returns each name once, up to the limit, and the number of further names.
 fn first_names(names: &[String]) -> (Vec<String>, usize) {
     let mut seen = BTreeSet::new();
     let once = names.iter().filter(|name| seen.insert(*name));
@@ -484,7 +487,7 @@ fn first_names(names: &[String]) -> (Vec<String>, usize) {
     (once, more)
 }
 
-/// The envelope of a receipt, as text. A receipt that is too large for one has none.
+/// Returns the envelope of a receipt as text; `None` if the receipt is too large for one.
 pub(crate) fn envelope(text: &str, seal: &Seal) -> Option<String> {
     let mut envelope = Envelope::of(PayloadType::Receipt, text.as_bytes().to_vec()).ok()?;
     envelope.add(seal(text.as_bytes())).ok()?;
@@ -526,7 +529,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// The origin of a change of which only the machine is known that made it.
+    /// Returns the origin of a change with the local user only.
     fn origin() -> ChangeOrigin {
         ChangeOrigin {
             by: "me@here".to_owned(),
@@ -536,7 +539,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A receipt of a change in the namespace `prod`, of the Solution `shop`.
+    /// Returns the receipt of a change to the Solution `shop` in the namespace `prod`.
     pub(crate) fn receipt(
         revision: Revision,
         [from, to]: [Option<Ran>; 2],
@@ -567,7 +570,9 @@ pub(crate) mod tests {
     }
 
     fn objects(receipts: &[ChangeReceipt]) -> Vec<Object> {
-        let objects = receipts.iter().map(|it| Object::new(it.to_object(None)));
+        let objects = receipts
+            .iter()
+            .map(|receipt| Object::new(receipt.to_object(None)));
         objects.map(Result::unwrap).collect()
     }
 
@@ -654,7 +659,8 @@ pub(crate) mod tests {
         let receipts = Receipts::of(&maps);
         assert_eq!(receipts.all, [good]);
         let names = ["000009", "000004", "99"];
-        let names = names.map(|it| format!("ConfigMap metalk8s-solutions/receipt-{it}"));
+        let names =
+            names.map(|revision| format!("ConfigMap metalk8s-solutions/receipt-{revision}"));
         assert_eq!(receipts.unreadable, names);
         assert_eq!(receipts.next(), 10);
     }
@@ -706,13 +712,16 @@ pub(crate) mod tests {
         assert_eq!(receipts(&all[..limits::RECEIPTS - 1]).surplus(), []);
         let surplus = |all: &[ChangeReceipt]| {
             let names = receipts(all).surplus().into_iter();
-            let names = names.map(|it| it.name.trim_start_matches("receipt-").to_owned());
-            names.map(|it| it.parse().unwrap()).collect::<Vec<u32>>()
+            let names =
+                names.map(|reference| reference.name.trim_start_matches("receipt-").to_owned());
+            names
+                .map(|revision| revision.parse().unwrap())
+                .collect::<Vec<u32>>()
         };
         assert_eq!(surplus(&all), [1, 2, 3]);
         all[1] = upgrade(2);
         assert_eq!(surplus(&all), [1, 3, 4]);
-        // A later one of the same kind takes its place, and one that may not have come so far does not.
+        // A later change with the same kind of outcome replaces it; an incomplete one does not.
         all[9] = upgrade(10);
         assert_eq!(surplus(&all), [1, 2, 3]);
         all[9].outcome = Outcome::Interrupted;

@@ -1,4 +1,4 @@
-//! The receipts of a cluster, and those that are missing among them.
+//! The receipts of a cluster, and the gaps that removed receipts have left: [`Receipts`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::{Discriminant, discriminant};
@@ -18,13 +18,13 @@ use crate::model::receipt::{
 /// The receipts of a cluster.
 #[derive(Debug, Default)]
 pub(crate) struct Receipts {
-    /// The receipts that can be read, the oldest first.
+    /// The readable receipts, oldest first.
     pub(crate) all: Vec<ChangeReceipt>,
-    /// The names of the receipts that cannot be read. They keep nobody from changing the cluster.
+    /// The names of receipts that cannot be read. They do not prevent changes.
     pub(crate) unreadable: Vec<String>,
-    /// The revisions of changes of which a part may be there: they go on, were interrupted, or failed.
+    /// The revisions of incomplete changes: they are in progress, were interrupted, or failed.
     marked: BTreeSet<Revision>,
-    /// The revisions of changes that others are known to be making.
+    /// The revisions of changes that another writer is known to be making.
     at_work: BTreeSet<Revision>,
     last: Revision,
     evidence: Evidence,
@@ -38,7 +38,7 @@ impl Receipts {
         Ok(Self::of(&maps.await?))
     }
 
-    /// Reads only those of changes of which a part may be there.
+    /// Reads only the receipts of incomplete changes.
     pub(crate) async fn read_incomplete(cluster: &Cluster) -> Result<Self, Error> {
         let maps = Gvk::new("v1", "ConfigMap");
         let marked = Selector::has(v::INCOMPLETE);
@@ -65,44 +65,45 @@ impl Receipts {
         receipts
     }
 
-    /// The same, where somebody is known to be making a change.
+    /// Returns the receipts with a change marked as in progress.
     pub(crate) fn at_work(mut self, revision: Revision) -> Self {
         self.at_work.insert(revision);
         self
     }
 
-    /// Returns the receipts of changes that have begun, whether somebody is making them or not.
+    /// Returns the receipts of changes that have not ended, whether or not a writer is still making them.
     pub(crate) fn begun(&self) -> impl Iterator<Item = &ChangeReceipt> {
         let all = self.all.iter();
         all.filter(|receipt| receipt.outcome == Outcome::Begun)
     }
 
-    /// Returns the receipts of changes of which a part may be there, and that nobody is known to be making.
+    /// Returns the receipts of incomplete changes that no writer is known to be making.
     pub(crate) fn incomplete(&self) -> impl Iterator<Item = &ChangeReceipt> {
         let all = self.all.iter();
         let all = all.filter(|receipt| self.marked.contains(&receipt.revision));
         all.filter(|receipt| !self.at_work.contains(&receipt.revision))
     }
 
-    /// Returns the receipts of changes that had begun and that nobody is known to be making, as the next change leaves them.
+    /// Returns the receipts of changes that have not ended and that no writer is known to be making, marked as
+    /// interrupted. The next change writes them in this form.
     pub(crate) fn interrupted(&self) -> impl Iterator<Item = ChangeReceipt> {
         let open = self.begun();
         let open = open.filter(|receipt| !self.at_work.contains(&receipt.revision));
         open.cloned().map(ChangeReceipt::interrupted)
     }
 
-    /// Returns the envelope that stands beside a receipt.
+    /// Returns the envelope next to a receipt.
     pub(crate) fn sealed(&self, revision: Revision) -> Sealed {
         self.evidence.sealed(revision)
     }
 
-    /// What the next change says of those before it.
+    /// Returns the references to earlier receipts that the next receipt contains.
     pub(crate) fn named(&self) -> NamedReceipts {
         let interrupted: Vec<ChangeReceipt> = self.interrupted().collect();
         self.evidence.named(&self.all, &interrupted)
     }
 
-    /// Returns the receipts that no longer have the digest that a later one names.
+    /// Returns the receipts whose digest differs from the one in a later receipt.
     pub(crate) fn changed(&self) -> Vec<Revision> {
         let interrupted: Vec<ChangeReceipt> = self.interrupted().collect();
         self.evidence.changed(&self.all, &interrupted)
@@ -113,7 +114,7 @@ impl Receipts {
         self.evidence.missing()
     }
 
-    /// Returns the receipts that name another cluster than this one: somebody has copied them here.
+    /// Returns the receipts that name another cluster, from which they were copied.
     pub(crate) fn foreign(&self, here: Option<&ClusterUid>) -> Vec<Revision> {
         let is_foreign = |receipt: &&ChangeReceipt| match (&receipt.origin.cluster_uid, here) {
             (Some(cluster), Some(here)) => cluster != here,
@@ -123,14 +124,14 @@ impl Receipts {
         foreign.map(|receipt| receipt.revision).collect()
     }
 
-    /// The number of the next change.
+    /// Returns the number of the next change.
     pub(crate) fn next(&self) -> Revision {
         self.last.saturating_add(1)
     }
 
-    /// The oldest of those that are more than are kept, when there is one more. What a rollback of a Solution in a
-    /// namespace may need stays: the newest change there of what runs. One that failed or was interrupted may have come
-    /// to that or not, so that the newest of each outcome stays.
+    /// Returns the oldest receipts that exceed the limit once another one is added. Receipts that a rollback may need
+    /// are kept: for each Solution in a namespace, the newest change that ended a version. A change that failed or was
+    /// interrupted may or may not have reached this point, so the newest one with each kind of outcome is kept.
     pub(crate) fn surplus(&self) -> Vec<ObjectRef> {
         let mut needed: BTreeMap<_, Vec<(Discriminant<Outcome>, Revision)>> = BTreeMap::new();
         for receipt in self.all.iter().rev() {
@@ -138,7 +139,7 @@ impl Receipts {
                 .subject
                 .places
                 .iter()
-                .filter(|it| it.ends().is_some());
+                .filter(|place| place.ends().is_some());
             for place in ends {
                 let kind = discriminant(&receipt.outcome);
                 let here = needed.entry((&receipt.subject.solution, &place.namespace));

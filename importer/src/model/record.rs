@@ -1,5 +1,5 @@
-//! The record that a site keeps of an imported version: one ConfigMap for each, and upstream's ConfigMap as a
-//! projection of all of them.
+//! The record of an imported version: one ConfigMap for each version. Upstream's ConfigMap is derived from all of them
+//! ([`projection`]).
 
 use std::collections::BTreeMap;
 
@@ -13,28 +13,28 @@ use shelf::{Record, RecordedImage, image_place};
 use crate::model::config_map;
 use crate::model::error::Error;
 
-/// The key that a record had in its ConfigMap before it had a format.
+/// The data key of records without a format (before format 2).
 const FORMER_KEY: &str = "record.json";
 
-/// The record of a version as its ConfigMap.
+/// Returns the ConfigMap of a version's record.
 pub(crate) fn object(record: &Record) -> Value {
     let (name, version) = (&record.name, &record.version);
     let labels = json!({ v::RECORD: "version", v::SOLUTION: name, v::VERSION: version });
     config_map::record(&config_map_name(name, version), labels, record)
 }
 
-/// The ConfigMap of a record.
+/// Returns the reference of a record's ConfigMap.
 #[must_use]
 pub fn place(record: &Record) -> ObjectRef {
     reference(&record.name, &record.version)
 }
 
-/// Reads a record out of its ConfigMap.
+/// Reads a record from its ConfigMap.
 pub(crate) fn read(object: &Object) -> Result<Record, Error> {
     config_map::read(object, FORMER_KEY)
 }
 
-/// The ConfigMap of a version's record.
+/// Returns the reference of the ConfigMap of a version's record.
 pub(crate) fn reference(name: &SolutionName, version: &Version) -> ObjectRef {
     config_map::reference(&config_map_name(name, version))
 }
@@ -43,7 +43,7 @@ fn config_map_name(name: &SolutionName, version: &Version) -> String {
     format!("solution-{name}-{version}")
 }
 
-/// The configuration of an operator: every imported version of its Solution.
+/// Returns the configuration of an operator: every imported version of its Solution.
 pub(crate) fn operator_config<'a>(records: impl IntoIterator<Item = &'a Record>) -> OperatorConfig {
     let entry = |record: &Record| {
         let images = record.images.iter().map(|image| image.image.clone());
@@ -56,8 +56,8 @@ pub(crate) fn operator_config<'a>(records: impl IntoIterator<Item = &'a Record>)
     OperatorConfig::new(records.into_iter().map(entry).collect())
 }
 
-/// Returns the addresses that nodes pull the images of carried objects from. They contain no version, so that an
-/// upgrade restarts only pods whose image is another one.
+/// Returns the addresses from which nodes pull the images of sets and charts. They do not contain the version, so an
+/// upgrade only restarts pods whose image changes.
 pub(crate) fn addresses(record: &Record) -> Result<BTreeMap<ImagePlace, Address>, Error> {
     let (registry, layout) = (record.pull_registry()?, record.placement.layout);
     let address = |image: &RecordedImage| {
@@ -81,7 +81,7 @@ pub(crate) fn addresses(record: &Record) -> Result<BTreeMap<ImagePlace, Address>
     record.images.iter().map(address).collect()
 }
 
-/// The namespace of the records.
+/// Returns the namespace of the records.
 pub(crate) fn namespace() -> Value {
     json!({
         "apiVersion": "v1",
@@ -90,8 +90,8 @@ pub(crate) fn namespace() -> Value {
     })
 }
 
-/// Upstream's ConfigMap: for each Solution a JSON list of its versions. `active` is the version whose CRDs are in the
-/// cluster. There is no mount point: nothing is mounted.
+/// Returns upstream's ConfigMap: a JSON list of versions for each Solution. `active` are the versions whose CRDs are in
+/// the cluster. The mount point is always empty, since archives are not mounted.
 pub(crate) fn projection(records: &[Record], active: &BTreeMap<SolutionName, Version>) -> Value {
     let mut data: BTreeMap<&str, Vec<Value>> = BTreeMap::new();
     for record in records {

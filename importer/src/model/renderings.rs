@@ -1,5 +1,5 @@
-//! The renderings of charts, kept for as long as one request lasts: it is decided more than once, under the Lease
-//! again, and the same inputs need no other run of Helm, nor the same objects another trial.
+//! A cache of chart renderings during one request. A request is planned more than once, and again while it holds the
+//! Lease. The same inputs are rendered only once, and objects without drift are dry-run only once.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,21 +14,21 @@ use crate::model::lookups::Lookups;
 /// The rendering of a chart.
 #[derive(Debug)]
 pub(crate) struct Rendered {
-    /// Its objects, its hooks and tests among them.
+    /// The objects, including hooks and tests.
     pub(crate) objects: Vec<RenderedObject>,
-    /// The objects that differ with each rendering, as messages call them.
+    /// The objects that differ between renderings, by their names in messages.
     pub(crate) random: Vec<String>,
-    /// The requests that its templates made to the cluster, with the answers.
+    /// The requests of its templates to the cluster, with the answers.
     pub(crate) lookups: Lookups,
 }
 
 impl Rendered {
-    /// Whether both come to the same objects but for what is random in them.
+    /// Checks whether two renderings have the same objects, apart from random ones.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let all = |rendered: &Self| {
-            let settled = rendered.objects.iter().map(|it| &it.value);
-            let settled = settled.filter(|it| {
-                let name = named_object(it);
+            let settled = rendered.objects.iter().map(|object| &object.value);
+            let settled = settled.filter(|object| {
+                let name = named_object(object);
                 !self.random.contains(&name) && !other.random.contains(&name)
             });
             let mut settled: Vec<String> = settled.map(ToString::to_string).collect();
@@ -39,13 +39,13 @@ impl Rendered {
     }
 }
 
-/// An object of a rendering, as messages call it.
+/// Returns the name of a rendered object in messages.
 pub(crate) fn named_object(object: &Value) -> String {
     let text = |pointer| manifests::text(object, pointer);
     format!("{} {}", text("/kind"), text("/metadata/name"))
 }
 
-/// Renderings, each by the digest of what went in, and the objects of former ones that are as they were applied.
+/// The renderings by the digest of their inputs, and applied objects that are known to have no drift.
 #[derive(Debug, Default)]
 pub(crate) struct Renderings {
     rendered: Mutex<BTreeMap<Digest, Arc<Rendered>>>,

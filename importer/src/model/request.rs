@@ -1,4 +1,4 @@
-//! The request of an administrator, with every choice made.
+//! The request of an administrator ([`Request`]). It contains every choice; defaults are resolved before.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -28,13 +28,13 @@ use crate::model::renderings::Renderings;
 use crate::model::verb::Verb;
 use crate::model::writer::Writer;
 
-/// An import.
+/// A request to import, activate or deploy a version.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// The registry that images are pushed to.
+    /// The registry to which images are pushed.
     pub registry: RegistryAddress,
-    /// The registry that nodes pull images from: the same place, perhaps under another name. None for the name under
-    /// which they pulled earlier images of that registry, else that of pushing.
+    /// The registry from which nodes pull images: the same registry, possibly with another address. Without one, it is
+    /// the address from which nodes pulled earlier images of the registry, or else the address for pushing.
     pub pull_registry: Option<RegistryAddress>,
     /// The choices about the repositories of the images.
     pub placement: PlacementChoice,
@@ -44,73 +44,73 @@ pub struct Request {
     pub goal: Goal,
     /// The exceptions that are allowed.
     pub allowed: Allowed,
-    /// Ids of what was accepted that reaches beyond the environment.
+    /// The ids of accepted effects outside of the environment.
     pub accepted: BTreeSet<String>,
-    /// The objects that are removed and made anew where they cannot be changed in place.
+    /// The objects that are recreated if they cannot be changed in place.
     pub recreate: BTreeSet<Recreate>,
-    /// The versions that the same run deploys before this one, where plans are only shown: they are taken for ready, and
-    /// for deployed in their environments.
+    /// The versions that the same run deploys before this one, if plans are only shown. They count as ready and as
+    /// deployed in their environments.
     pub before: BTreeSet<PlacedVersion>,
-    /// The authority of whoever asks: an administrator of only a namespace deploys into it, and nothing else.
+    /// The authority of the user. A namespace administrator deploys into the namespace and nothing else.
     pub authority: Authority,
-    /// The verb that the request is recorded as.
+    /// The command to record.
     pub verb: Verb,
-    /// The wave of a fleet that the cluster is changed in, for the record.
+    /// The wave of a fleet to which the cluster belongs, for the record.
     pub wave: Option<WaveName>,
     /// The revision of the fleet that the change belongs to, for the record.
     pub fleet_revision: Option<StatementTime>,
     /// The name of the cluster in its fleet, for the record.
     pub fleet_cluster: Option<ClusterName>,
-    /// The registries that come from the site's file, because nobody typed them.
+    /// The registries that come from the site configuration, since none were given.
     pub from_site: BTreeSet<LeftOpen>,
-    /// The user and host that ask, for the record.
+    /// The local user and host, for the record.
     pub by: String,
     /// The time to record.
     pub now: StatementTime,
-    /// The writer at work on the cluster, for others who want to write at the same time.
+    /// The writer to the cluster, by which other writers recognise this one.
     pub writer: Writer,
-    /// Whether nodes are waited for that are not Ready.
+    /// The treatment of nodes that are not Ready.
     pub nodes: Nodes,
-    /// The time that CRDs may take until they are served, and the operator until it is ready.
+    /// The time limit for CRDs to be served, and for the operator to become ready.
     pub wait: Duration,
-    /// The time that the whole change to the cluster may take, charts included; none where each part has its own.
+    /// The time limit of the whole change to the cluster, including charts; `None` if each part only has its own limit.
     pub limit: Option<Duration>,
-    /// The directory for files without a name while archives of older versions are read.
+    /// The directory for unnamed temporary files while archives of older versions are read.
     pub scratch: PathBuf,
-    /// The program that charts are installed by.
+    /// The program that installs charts.
     pub helm: HelmProgram,
-    /// Whether that is the publisher's program instead.
+    /// The choice between that program and the publisher's.
     pub helm_from: HelmFrom,
 }
 
 /// The origin of the program that installs charts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HelmFrom {
-    /// The site's own.
+    /// The site's own program.
     #[default]
     Site,
-    /// The one that the archive includes: it is the publisher's, and is run with the rights of whoever imports.
+    /// The program in the archive. It is the publisher's, and runs with the rights of the user who imports.
     Archive,
 }
 
-/// Whether nodes are waited for that are not Ready.
+/// The treatment of nodes that are not Ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Nodes {
-    /// Nodes are taken as they are.
+    /// Nodes are not awaited.
     AsTheyAre,
-    /// Nodes are awaited, for so long at each time, before whatever needs them.
+    /// Nodes are awaited for up to this time, before each step that needs them.
     Awaited(Duration),
 }
 
-/// The program that installs charts, and what it is told.
+/// The program that installs charts, and its configuration.
 #[derive(Clone, Debug)]
 pub struct HelmProgram {
-    /// The path of the program; none if this machine has none.
+    /// The path of the program; `None` if this machine has none.
     pub program: Option<PathBuf>,
-    /// The command that it pipes rendered manifests through, in front of the name of a directory: see
+    /// The command through which it pipes rendered manifests. The name of a directory is appended as an argument: see
     /// [`crate::postrender`].
     pub renderer: (PathBuf, Vec<OsString>),
-    /// The turns of runs that change nothing, which all plans that are made at the same time share.
+    /// The limit on concurrent runs that change nothing. All plans that are created at the same time share it.
     pub turns: Arc<Semaphore>,
 }
 
@@ -118,57 +118,59 @@ pub struct HelmProgram {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum LeftOpen {
-    /// The registry that images are pushed to.
+    /// The registry to which images are pushed.
     Registry,
-    /// The registry that nodes pull images from.
+    /// The registry from which nodes pull images.
     PullRegistry,
     /// The namespace of the environment.
     Namespace,
-    /// The login of nodes to the registry.
+    /// The registry credentials of nodes.
     PullSecret,
 }
 
-/// The goal of an import. Each goal includes those before it.
+/// The goal of an import. Each goal includes the earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Goal {
-    /// The version is available: recorded, with its images at the registry. Nothing that runs is changed.
+    /// The version is imported: it is recorded, and its images are in the registry. Running environments are not
+    /// affected.
     Available,
-    /// Its CRDs are those in the cluster.
+    /// Its CRDs are active in the cluster.
     Activated,
-    /// Its operator runs, with its CRDs or with newer ones that serve what it needs.
+    /// Its operator runs, with its CRDs or newer ones that serve the needed API versions.
     Deployed(Target),
 }
 
-/// The environment that an operator runs in. Choices that are not made stay as they stand in the environment.
+/// The environment for a deployment. Choices that the request leaves open are kept as they are in the environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Target {
     /// The environment.
     pub environment: EnvironmentName,
-    /// The namespace of it; none for the only one that it has, or that of its name when it is made.
+    /// The namespace. Without one, it is the only namespace of the environment, or that of its name if the environment
+    /// is new.
     pub namespace: Option<Namespace>,
-    /// The login of nodes to the registry.
+    /// The registry credentials of nodes.
     pub pull_login: PullLogin,
     /// The values of the Solution's parameters.
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     pub parameters: Box<AskedParameters>,
-    /// The choices of the fleet that plans; none for those that the environment has of one.
+    /// The choices of the planning fleet; `None` to keep the fleet choices of the environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fleet: Option<Box<FleetChoices>>,
 }
 
-/// The login of nodes to the registry.
+/// The registry credentials of nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PullLogin {
-    /// The login that they use for the version that runs.
+    /// The credentials of the running version.
     Keep,
-    /// No login.
+    /// No credentials.
     None,
-    /// A Secret of the namespace.
+    /// A pull secret in the namespace.
     Secret(KubernetesName),
-    /// A Secret that is made of this login, which is written nowhere else.
+    /// A new pull secret with this login. The login is stored nowhere else.
     #[serde(skip)]
     Made(Login),
     /// The same of the login that this machine has for all environments. The Secret that the site configuration or the
@@ -177,19 +179,19 @@ pub enum PullLogin {
     Offered(Login),
 }
 
-/// A user's name and password at a registry.
+/// A user name and password for a registry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Login {
-    /// The registry as nodes know it, without a prefix.
+    /// The registry by the address that nodes use, without a path prefix.
     pub host: String,
-    /// The user's name.
+    /// The user name.
     pub username: String,
     /// The password.
     pub password: Secret,
 }
 
 impl Login {
-    /// The login that nodes get. Every pod of the namespace can read it, so that it must not be the one that pushes.
+    /// Returns the login for nodes. Every pod of the namespace can read it, so it must not be the user who pushes.
     pub fn for_nodes(
         host: &str,
         found: Option<Credentials>,
@@ -238,7 +240,7 @@ pub struct Allowed {
 }
 
 impl Allowed {
-    /// The permissions with no exception allowed.
+    /// The permissions without any exception.
     pub const NOTHING: Self = Self {
         adopt: Adoption {
             namespace: Adopt::Refuse,
@@ -346,26 +348,26 @@ impl Unproved {
     }
 }
 
-/// The request, with everything that does not depend on the cluster.
+/// The request and everything that does not depend on the cluster.
 #[derive(Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) accepted: &'a Accepted,
-    /// The registry that has the archive's images; none where nothing is asked of one.
+    /// The registry with the archive's images; `None` if no registry is needed.
     pub(crate) client: Option<Client>,
     pub(crate) request: Request,
     pub(crate) id: SolutionId,
     pub(crate) record: Record,
-    /// The time at which it was planned.
+    /// The time of planning.
     pub(crate) planned: SystemTime,
-    /// A value for each parameter that may have to be generated, the same however often it is decided.
+    /// A value for each parameter that may need a random one. Repeated planning uses the same values.
     pub(crate) generated: ParameterValues,
-    /// A key for digests of values that nobody may see, where none is kept.
+    /// A key for digests of secret values, if none is stored.
     pub(crate) digest_key: String,
-    /// The renderings of charts, kept in the same way.
+    /// The renderings of charts. Repeated planning uses the same renderings.
     pub(crate) renderings: Renderings,
-    /// The program that installs charts, once it has said its version.
+    /// The program that installs charts, after its version was checked.
     pub(crate) helm: OnceLock<Helm>,
-    /// Whether the cluster is only imagined: nothing of anybody is in it.
+    /// Set for an imagined cluster, which contains no objects.
     pub(crate) is_imagined: bool,
 }
 

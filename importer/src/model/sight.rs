@@ -1,5 +1,5 @@
-//! The part of a cluster that this user may see. An administrator of one namespace has no right beyond it: parts that
-//! they cannot see are named, all of them together, and nothing is concluded from them.
+//! The visible part of a cluster ([`Sight`]). Status commands also run with the rights of a namespace administrator.
+//! Parts that this user may not read are collected and reported, and nothing is concluded about them.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -30,12 +30,12 @@ pub struct Unseen {
     pub right: String,
 }
 
-/// A part of a cluster that may be hidden.
+/// A part of a cluster that this user may not read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hidden {
-    /// Everything that is recorded.
+    /// All records.
     Records,
-    /// Everything that is recorded, but of one namespace.
+    /// All records except those of one namespace.
     OtherRecords,
     /// The Solutions that are deployed in a namespace.
     Deployed(Namespace),
@@ -47,20 +47,20 @@ pub enum Hidden {
     Labels,
     /// The operators in a namespace.
     Operators(Namespace),
-    /// The objects that a Solution carries in a namespace as they are.
+    /// The sets and charts of a Solution in a namespace.
     Carried(SolutionName, Namespace),
-    /// The Solutions that the administrator of a namespace has deployed in it.
+    /// The Solutions that the namespace administrator has deployed.
     Own(Namespace),
-    /// The Solutions that others have deployed in a namespace.
+    /// The Solutions that cluster administrators have deployed in a namespace.
     NotOwn(Namespace),
-    /// The site's file, or that of an environment.
+    /// The site configuration, of all environments or of one.
     Site(Option<EnvironmentName>),
     /// The platforms of the nodes.
     Nodes,
 }
 
 impl Hidden {
-    /// Whether nobody can say without it whether every operator runs.
+    /// Checks whether the part must be read to know that every operator is ready.
     pub(crate) fn decides(&self) -> bool {
         match self {
             Self::Records
@@ -125,29 +125,29 @@ fn in_words<S: Serializer>(what: &Hidden, serializer: S) -> Result<S::Ok, S::Err
     serializer.collect_str(what)
 }
 
-/// The parts that could not be seen so far.
+/// The parts that could not be read so far.
 #[derive(Debug, Default)]
 pub(crate) struct Sight(Vec<Unseen>);
 
 impl Sight {
-    /// Returns all of it, each part once.
+    /// Returns the parts, each once.
     pub(crate) fn unseen(self) -> Vec<Unseen> {
         self.0
     }
 
-    /// Whether something is hidden.
+    /// Checks whether a part could not be read.
     pub(crate) fn hides(&self, what: &Hidden) -> bool {
         self.0.iter().any(|unseen| unseen.what == *what)
     }
 
-    /// Notes something that is hidden for want of this right, once.
+    /// Records that a part cannot be read without this right.
     pub(crate) fn misses(&mut self, what: Hidden, right: String) {
         if !self.hides(&what) {
             self.0.push(Unseen { what, right });
         }
     }
 
-    /// The answer; nothing where this user may not look, which is noted.
+    /// Returns the answer; `None`, with a record of the part, if this user may not read it.
     pub(crate) fn of<T>(
         &mut self,
         answer: Result<T, impl Into<Error>>,
@@ -163,7 +163,7 @@ impl Sight {
         }
     }
 
-    /// Reads the records, as far as they can be read, of one namespace or of all.
+    /// Reads the records of one namespace or of all, as far as this user may read them.
     pub(crate) async fn state(
         &mut self,
         cluster: &Cluster,
@@ -189,7 +189,8 @@ impl Sight {
         Ok(state)
     }
 
-    /// The record of a namespace, and those of the versions that it runs, each by its name.
+    /// Reads the record of a namespace and those of the versions that it runs by their names, without a right to list
+    /// records.
     async fn of_namespace(
         &mut self,
         cluster: &Cluster,
@@ -213,7 +214,7 @@ impl Sight {
         Ok(maps)
     }
 
-    /// The record of a version.
+    /// Reads the record of a version.
     async fn of_version(
         &mut self,
         cluster: &Cluster,
@@ -227,7 +228,7 @@ impl Sight {
         Ok(map.flatten())
     }
 
-    /// Adds the record of a version to a state of one namespace, if it is not among those that were read.
+    /// Adds the record of a version to the state of one namespace, if it is missing there.
     async fn add_version(
         &mut self,
         cluster: &Cluster,
@@ -245,8 +246,8 @@ impl Sight {
         Ok(())
     }
 
-    /// Adds to a state of one namespace what its own administrator has deployed there. What the records say of a Solution
-    /// comes first.
+    /// Adds the Solutions that the namespace administrator has deployed to the state of the namespace. For a Solution
+    /// that the cluster's records mention, these have precedence.
     pub(crate) async fn own(
         &mut self,
         cluster: &Cluster,
@@ -276,7 +277,8 @@ impl Sight {
         for (solution, version) in &versions {
             self.add_version(cluster, solution, version, state).await?;
         }
-        // Whether what is theirs runs can be said without the record.
+        // The namespace administrator's own Solutions are known now, so only those of cluster administrators are still
+        // hidden.
         let hidden = Hidden::Deployed(namespace.clone());
         let hidden = self.0.iter_mut().find(|unseen| unseen.what == hidden);
         if let Some(unseen) = hidden {
@@ -285,7 +287,7 @@ impl Sight {
         Ok(())
     }
 
-    /// Reads what a namespace says of itself, where its record may not be read.
+    /// Reads the environment from the labels and annotations of a namespace whose record this user may not read.
     async fn describe(
         &mut self,
         cluster: &Cluster,
@@ -304,8 +306,8 @@ impl Sight {
         Ok(())
     }
 
-    /// Reads the state that decides about a version in a namespace, as far as the administrator of the namespace may
-    /// see it.
+    /// Reads the state that a plan for a version in a namespace depends on, as far as the namespace administrator may
+    /// read it.
     pub(crate) async fn of_administrator(
         &mut self,
         cluster: &Cluster,

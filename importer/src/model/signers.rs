@@ -1,9 +1,9 @@
-//! The memory of the signers that a site has seen on each Solution: one ConfigMap for all of them, which outlives the
-//! versions.
+//! The signers of each Solution that a site has accepted ([`Memory`]): one ConfigMap for all Solutions, which is kept
+//! when versions are removed.
 //!
-//! It guards against mistakes and swapped media, not against those who administer the cluster: an archive that none of
-//! the remembered keys signed comes from somebody else, and one that nobody signed could come from anybody. A person
-//! decides about both, each with a flag of its own, and what was decided is what is remembered from then on.
+//! It protects against mistakes and swapped media, not against cluster administrators. An archive without a signature
+//! by a remembered key comes from another publisher, and an unsigned archive can come from anyone. Users accept each
+//! case with a separate flag, and the result is remembered.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +36,7 @@ impl Memory {
         Ok(Self(memory))
     }
 
-    /// The memory as its `ConfigMap`: for each Solution a JSON list of key ids.
+    /// Returns the `ConfigMap` of the memory: a JSON list of key ids for each Solution.
     pub(crate) fn to_object(&self) -> Value {
         let data: BTreeMap<&str, String> = self
             .0
@@ -46,12 +46,12 @@ impl Memory {
         config_map(v::SIGNERS, json!({ v::RECORD: "signers" }), &data)
     }
 
-    /// Returns the keys that are remembered to have signed a Solution.
+    /// Returns the remembered keys of a Solution.
     pub(crate) fn of(&self, solution: &SolutionName) -> Option<&BTreeSet<KeyId>> {
         self.0.get(solution)
     }
 
-    /// Returns the obstacle to importing this version that the memory raises, unless it was allowed.
+    /// Returns the obstacle to importing this version because of its signers, unless it is allowed.
     pub(crate) fn check(&self, record: &Record, allowed: Allowed) -> Option<Obstacle> {
         let known = self.of(&record.name).filter(|known| !known.is_empty())?;
         if allowed.forget == ForgetSigners::Allow || known_among(known, record) {
@@ -68,8 +68,8 @@ impl Memory {
         Some(Obstacle::OtherSigners { solution, signers })
     }
 
-    /// Returns the memory once this version is imported. Keys that sign together with a known one become known, so that
-    /// keys can be changed one by one; signers that have no key in common with them take their place.
+    /// Returns the memory after the import of this version. Keys that sign together with a remembered key are added, so
+    /// that keys can be replaced one by one. Signers without a common key replace the remembered ones.
     pub(crate) fn after(&self, record: &Record, allowed: Allowed) -> Self {
         let mut after = self.clone();
         let name = &record.name;
@@ -117,7 +117,7 @@ mod tests {
         ]))
     }
 
-    /// Returns the keys that are known of `shop`.
+    /// Returns the remembered keys of `shop`.
     fn known(memory: &Memory) -> Vec<KeyId> {
         let shop: SolutionName = "shop".parse().unwrap();
         memory.0.get(&shop).into_iter().flatten().copied().collect()
@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn who_signed_before_decides() {
-        // Who is known, who signed, what is allowed; what is in the way, and who is known then.
+        // The remembered keys, the signers, and the permissions; then the obstacle and the keys that are remembered
+        // afterwards.
         type Case<'a> = (&'a [u8], &'a [u8], Allowed, Option<Obstacle>, &'a [u8]);
         let name: SolutionName = "shop".parse().unwrap();
         let short = |number: u8| key(number).short();
@@ -162,24 +163,24 @@ mod tests {
             })
         };
         let cases: [Case<'_>; 15] = [
-            // The first time anything goes, and is remembered.
+            // Any signers are accepted at the first import and are remembered.
             (&[], &[1, 2], nothing(), None, &[1, 2]),
             (&[], &[], nothing(), None, &[]),
             (&[], &[], forget(), None, &[]),
-            // One known key suffices, and brings the others in.
+            // One remembered key is sufficient, and the other signers are added.
             (&[1], &[1], nothing(), None, &[1]),
             (&[1, 2], &[2, 3], nothing(), None, &[1, 2, 3]),
             (&[1, 2], &[2, 3], change(), None, &[1, 2, 3]),
-            // None is known.
+            // No signer is remembered.
             (&[1], &[2], nothing(), others(1), &[2]),
             (&[1], &[2], change(), None, &[2]),
             (&[1], &[2], forget(), None, &[2]),
             (&[1, 2], &[2], forget(), None, &[2]),
-            // Nobody signed: who says that the signers changed has not said that there need be none.
+            // An unsigned archive needs its own permission; that for changed signers does not cover it.
             (&[1], &[], nothing(), nobody(), &[1]),
             (&[1], &[], change(), nobody(), &[1]),
             (&[1], &[], forget(), None, &[]),
-            // Once changed, the old key is somebody else's too.
+            // After the change, the old key is unknown too.
             (&[2], &[1], nothing(), others(2), &[1]),
             (&[2], &[1, 2], nothing(), None, &[1, 2]),
         ];
@@ -189,7 +190,7 @@ mod tests {
             let remembered = memory.after(&record, allowed);
             let expected: Vec<KeyId> = after.iter().copied().map(key).collect();
             assert_eq!(known(&remembered), expected, "case {index}");
-            // Other Solutions stay as they are, and the same import again says and changes nothing.
+            // Other Solutions are not affected, and repeating the import changes nothing.
             assert_eq!(
                 remembered.0.get(&"other".parse().unwrap()).unwrap().len(),
                 1

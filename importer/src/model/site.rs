@@ -1,5 +1,6 @@
-//! The site's file as the cluster keeps it: one ConfigMap for all environments, and one for each that has its own. What
-//! they hold is read strictly whenever it counts, and never in the way of anything else.
+//! The site configuration in the cluster: one ConfigMap for all environments ([`SiteFile`]), and one for each
+//! environment with its own file. The files are validated when they are used ([`SiteTexts::held`]), so an invalid file
+//! does not prevent commands that do not need it.
 
 mod held;
 mod part;
@@ -25,10 +26,10 @@ use crate::model::config_map;
 use crate::model::error::Error;
 use crate::model::layer::{SiteFileError, SiteLayer};
 
-/// The key of a file in its ConfigMap.
+/// The data key of a file in its ConfigMap.
 const KEY: &str = "site.yaml";
 
-/// A text that was found to be a site's file.
+/// A validated site file.
 #[derive(Clone, Debug)]
 pub struct SiteFile {
     environment: Option<EnvironmentName>,
@@ -37,7 +38,7 @@ pub struct SiteFile {
 }
 
 impl SiteFile {
-    /// Reads the default file, or one of an environment.
+    /// Reads the default file, or that of an environment.
     pub fn read(text: String, environment: Option<EnvironmentName>) -> Result<Self, SiteFileError> {
         let spec = Site::from_slice(text.as_bytes())?.spec;
         let name = name(environment.as_ref());
@@ -52,19 +53,19 @@ impl SiteFile {
         })
     }
 
-    /// The environment that it is of; none for the default file.
+    /// Returns the environment of the file; `None` for the default file.
     #[must_use]
     pub fn environment(&self) -> Option<&EnvironmentName> {
         self.environment.as_ref()
     }
 
-    /// Says of each release that the file has values for, of a Solution that is imported, that no version of it has it.
+    /// Returns a note for each release with values in the file that no imported version of its Solution has.
     pub(crate) fn releases_of_no_version(&self, imported: &[Record]) -> Vec<String> {
         let mut notes = Vec::new();
         for (solution, releases) in &self.layer.spec.charts {
-            let versions = || imported.iter().filter(|it| it.name == *solution);
-            let charts = || versions().flat_map(|it| &it.manifest.spec.charts);
-            let is_unknown = |name: &&ReleaseName| charts().all(|it| it.name != **name);
+            let versions = || imported.iter().filter(|record| record.name == *solution);
+            let charts = || versions().flat_map(|record| &record.manifest.spec.charts);
+            let is_unknown = |name: &&ReleaseName| charts().all(|chart| chart.name != **name);
             let unknown = releases.keys().filter(is_unknown);
             notes.extend(unknown.filter(|_| versions().next().is_some()).map(|name| {
                 let file = &self.layer.name;
@@ -74,18 +75,18 @@ impl SiteFile {
         notes
     }
 
-    /// Says of each entry for workloads of a part, of a Solution that is imported, that no version of it has the part.
+    /// Returns a note for each entry for a part that no imported version of its Solutions has.
     pub(crate) fn parts_of_no_version(&self, imported: &[Record]) -> Vec<String> {
         let rules = self.layer.spec.workloads.iter();
         let unknown = rules.filter_map(|rule| {
             let part = rule.part.as_ref()?.as_str();
-            let of = |it: &&Record| rule.solutions.matches(&it.name);
+            let of = |record: &&Record| rule.solutions.matches(&record.name);
             let mut versions = imported.iter().filter(of).peekable();
             let is_any = versions.peek().is_some();
-            let has = |it: &Record| {
-                let spec = &it.manifest.spec;
+            let has = |record: &Record| {
+                let spec = &record.manifest.spec;
                 let is_operator = spec.operator.is_some() && rule.is_the_operators();
-                is_operator || spec.parts().any(|it| it == part)
+                is_operator || spec.parts().any(|name| name == part)
             };
             let is_unknown = is_any && !versions.any(has);
             is_unknown.then(|| {
@@ -101,7 +102,8 @@ impl SiteFile {
         &self.layer.spec
     }
 
-    /// Returns the entries for one Solution that name a part or a workload, each with the Solution and its name in messages.
+    /// Returns the entries for a part or a workload of a single Solution, each with the Solution and its name in
+    /// messages.
     pub(crate) fn naming(&self) -> impl Iterator<Item = (&SolutionName, String, &SiteRule)> {
         self.layer.naming()
     }
@@ -146,7 +148,7 @@ fn name(environment: Option<&EnvironmentName>) -> String {
     }
 }
 
-/// Records of versions and namespaces never have such a name: theirs begin with other words.
+/// Returns the name of a file's ConfigMap. Names of other records have other prefixes.
 fn config_map_name(environment: Option<&EnvironmentName>) -> String {
     match environment {
         Some(environment) => format!("site-{environment}"),
@@ -159,12 +161,12 @@ pub(crate) fn default_reference() -> ObjectRef {
     reference(None)
 }
 
-/// Returns the reference of an environment's file; the default one where none is named.
+/// Returns the reference of an environment's file, or of the default file.
 pub(crate) fn reference(environment: Option<&EnvironmentName>) -> ObjectRef {
     config_map::reference(&config_map_name(environment))
 }
 
-/// The texts of the site's files that a cluster keeps, unread.
+/// The texts of the site files in a cluster, which are not validated yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SiteTexts(BTreeMap<Option<EnvironmentName>, String>);
 
@@ -183,17 +185,17 @@ impl SiteTexts {
         Self(texts)
     }
 
-    /// Returns the texts of files that no cluster keeps.
+    /// Returns the texts of files that are not stored in a cluster.
     pub(crate) fn of_files(files: &[SiteFile]) -> Self {
         let texts = files.iter();
         Self(
             texts
-                .map(|it| (it.environment.clone(), it.text.clone()))
+                .map(|file| (file.environment.clone(), file.text.clone()))
                 .collect(),
         )
     }
 
-    /// The files that count for an environment, the default one first.
+    /// Returns the files that apply to an environment, the default one first.
     pub(crate) fn held(&self, environment: Option<&EnvironmentName>) -> Result<HeldSite, Error> {
         let mut files = Vec::new();
         let own = environment.map(|environment| Some(environment.clone()));
@@ -220,7 +222,7 @@ impl SiteTexts {
         is_kept.then(|| config_map::reference(&name))
     }
 
-    /// Whether a file is kept as it is.
+    /// Checks whether a file is stored with the same text.
     pub(crate) fn has(&self, file: &SiteFile) -> bool {
         self.0.get(&file.environment) == Some(&file.text)
     }
@@ -253,17 +255,17 @@ pub struct SiteValue {
     pub from: String,
 }
 
-/// A patch of a site's file.
+/// A patch of a site file.
 #[derive(Clone, Debug)]
 pub(crate) struct SitePatch {
     /// The name of the patch in messages.
     pub(crate) from: String,
-    /// The patch as the file has it.
+    /// The patch as written in the file.
     pub(crate) said: Patch,
     pub(crate) patch: CheckedPatch,
 }
 
-/// Says of each entry that chooses for all workloads what only makes sense for one that operators alone get it.
+/// Returns a note for each entry that sets fields for all workloads that only apply to operators.
 #[must_use]
 pub fn operators_alone(file: &SiteFile) -> Vec<String> {
     file.layer.operators_alone(|_| true)

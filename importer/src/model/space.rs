@@ -1,4 +1,4 @@
-//! The labels that the releases of an environment give its namespace, which stands for the one that they call their own.
+//! The labels that releases add to the namespace of an environment, which replaces the namespace of the release.
 
 use std::collections::BTreeMap;
 
@@ -10,33 +10,34 @@ use crate::model::obstacle::Unfit;
 
 pub(crate) type Labels = BTreeMap<String, String>;
 
-/// The label that tells the API server which pods a namespace takes.
+/// The label by which the API server decides which pods a namespace admits.
 pub(crate) const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
-/// Labels of which the lowest value serves everybody.
+/// The labels with a level. The lowest level admits the pods of all releases.
 const LEVELS: [&str; 3] = [
     ENFORCE,
     "pod-security.kubernetes.io/audit",
     "pod-security.kubernetes.io/warn",
 ];
 
-/// Whether a release may give a namespace this label: ours and the server's own are nobody's to give.
+/// Checks whether a release may add this label to a namespace. Labels of this program and of the API server are
+/// reserved.
 pub(crate) fn may_be_given(key: &str) -> bool {
     !key.starts_with(v::PREFIX) && key != "kubernetes.io/metadata.name"
 }
 
-/// Returns the height of a PodSecurity level, by what it lets pods do: the lower, the more. Others have none.
+/// Returns the height of a PodSecurity level: lower levels permit more. Other values have none.
 fn height(level: &str) -> Option<usize> {
     let levels = ["privileged", "baseline", "restricted"];
-    levels.iter().position(|it| *it == level)
+    levels.iter().position(|known| *known == level)
 }
 
-/// The labels together: of several levels the lowest, else the last value.
+/// Returns the combined labels: the lowest of multiple levels, else the last value.
 pub(crate) fn joined<'a>(all: impl IntoIterator<Item = &'a Labels>) -> Labels {
     let mut joined = Labels::new();
     for (key, value) in all.into_iter().flatten() {
         let lower = |known: &String| {
             LEVELS.contains(&key.as_str())
-                && height(known).is_some_and(|it| Some(it) < height(value))
+                && height(known).is_some_and(|lowest| Some(lowest) < height(value))
         };
         if !joined.get(key).is_some_and(lower) {
             joined.insert(key.clone(), value.clone());
@@ -45,9 +46,9 @@ pub(crate) fn joined<'a>(all: impl IntoIterator<Item = &'a Labels>) -> Labels {
     joined
 }
 
-/// Returns the obstacles to giving a namespace these labels beside those that are `given` to it: another Solution gives
-/// other values, or somebody else has set them. A label of somebody else is never overwritten, so that taking the
-/// labels back leaves it as it was.
+/// Returns the obstacles to adding these labels to a namespace that has the `given` labels of Solutions. Another
+/// Solution may give other values, or another actor may have set them. Such a label is never overwritten, so that
+/// removing the labels later restores the earlier state.
 pub(crate) fn check(
     labels: &Labels,
     of_others: &[(&SolutionName, &Labels)],
@@ -73,8 +74,9 @@ pub(crate) fn check(
             continue;
         }
         let foreign = there.get(key.as_str()).copied();
-        let foreign =
-            foreign.filter(|it| *it != value && Some(*it) != given.get(key).map(String::as_str));
+        let foreign = foreign.filter(|foreign| {
+            *foreign != value && Some(*foreign) != given.get(key).map(String::as_str)
+        });
         if let Some(foreign) = foreign {
             unfit.push(Unfit::LabelSet {
                 namespace: namespace.clone(),

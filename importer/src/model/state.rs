@@ -1,5 +1,5 @@
-//! The state that the records of a cluster describe: the imported versions, and the versions that run in each
-//! namespace. Read only.
+//! The state of a cluster according to its records ([`ClusterState`]): the imported versions, and the deployed versions
+//! in each namespace. It is only read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +21,12 @@ use crate::model::site::SiteTexts;
 pub(crate) struct ClusterState {
     pub(crate) records: Vec<Record>,
     pub(crate) namespaces: Vec<NamespaceRecord>,
-    /// The version of each Solution whose CRDs are in the cluster.
+    /// The version of each Solution whose CRDs are active in the cluster.
     pub(crate) active: BTreeMap<SolutionName, Version>,
     pub(crate) signers: Memory,
     pub(crate) site: SiteTexts,
-    /// The Solutions that its own administrator has deployed in the namespace, where only that one was looked at.
+    /// The Solutions that the namespace administrator has deployed. It is only filled if the state of a single
+    /// namespace was read.
     pub(crate) own: BTreeSet<SolutionName>,
 }
 
@@ -37,7 +38,7 @@ impl ClusterState {
         })
     }
 
-    /// Reads the state that these records describe. They do not tell which CRDs are in the cluster.
+    /// Reads the state in these records. The active versions are not part of it.
     pub(crate) fn of_records(maps: &[Object]) -> Result<Self, Error> {
         let of = |kind: &'static str| {
             let is = move |map: &&Object| map.labels().get(v::RECORD) == Some(&kind);
@@ -62,7 +63,7 @@ impl ClusterState {
         })
     }
 
-    /// The namespaces of an environment.
+    /// Returns the namespaces of an environment.
     pub(crate) fn environment(
         &self,
         name: &EnvironmentName,
@@ -72,21 +73,21 @@ impl ClusterState {
             .filter(move |space| space.environment == *name)
     }
 
-    /// The record of a namespace.
+    /// Returns the record of a namespace.
     pub(crate) fn namespace(&self, name: &Namespace) -> Option<&NamespaceRecord> {
         self.namespaces
             .iter()
             .find(|space| space.namespace == *name)
     }
 
-    /// The record of a version.
+    /// Returns the record of a version.
     pub(crate) fn record(&self, name: &SolutionName, version: &Version) -> Option<&Record> {
         self.records
             .iter()
             .find(|record| record.name == *name && record.version == *version)
     }
 
-    /// Returns all records once this one is among them.
+    /// Returns all records with this one added or replaced.
     pub(crate) fn records_with(&self, record: &Record) -> Vec<Record> {
         let mut records = self.records.clone();
         records.retain(|known| known.id() != record.id());
@@ -95,7 +96,8 @@ impl ClusterState {
         records
     }
 
-    /// Whether this very archive, with a signer who counted then, was imported already: nothing new is trusted with it.
+    /// Checks whether the same archive with the same signers was imported already. Importing it again extends trust to
+    /// no new content.
     pub(crate) fn has_archive(&self, record: &Record) -> bool {
         self.record(&record.name, &record.version)
             .is_some_and(|known| {
@@ -115,8 +117,8 @@ impl ClusterState {
     /// Returns the namespaces in which a Solution is deployed.
     pub(crate) fn namespaces_with(&self, solution: &SolutionName) -> BTreeSet<Namespace> {
         let deployed = self.namespaces.iter();
-        let deployed = deployed.filter(|it| it.solutions.contains_key(solution));
-        deployed.map(|it| it.namespace.clone()).collect()
+        let deployed = deployed.filter(|space| space.solutions.contains_key(solution));
+        deployed.map(|space| space.namespace.clone()).collect()
     }
 
     /// Returns the environments in which a Solution is deployed.
@@ -127,7 +129,7 @@ impl ClusterState {
             .collect()
     }
 
-    /// Returns the namespaces in which a Solution runs, with its versions.
+    /// Returns the namespaces in which a Solution is deployed, with its version in each.
     pub(crate) fn deployments<'a>(
         &'a self,
         solution: &'a SolutionName,
@@ -138,8 +140,8 @@ impl ClusterState {
         })
     }
 
-    /// Returns the part of the state that a plan for one Solution and one namespace depends on. Changes by others to
-    /// other Solutions and namespaces leave the plan as it is.
+    /// Returns the part of the state that a plan for one Solution and one namespace depends on. Changes to other
+    /// Solutions and namespaces do not invalidate the plan.
     pub(crate) fn concerning<'a>(
         &'a self,
         solution: &SolutionName,
@@ -160,7 +162,7 @@ fn sort(records: &mut [Record]) {
     records.sort_by(|a, b| (&a.name, &a.version).cmp(&(&b.name, &b.version)));
 }
 
-/// The records.
+/// Returns the ConfigMaps of the records.
 pub(crate) async fn maps(cluster: &Cluster) -> Result<Vec<Object>, Error> {
     let maps = Gvk::new("v1", "ConfigMap");
     let ours = Selector::has(v::RECORD);
@@ -170,8 +172,8 @@ pub(crate) async fn maps(cluster: &Cluster) -> Result<Vec<Object>, Error> {
     Ok(maps)
 }
 
-/// The versions that wrote the CRDs of each Solution; the newest where they differ, as after an interrupted import.
-/// Operators may write CRDs, so what is no label of ours counts for nothing.
+/// Returns the version of each Solution whose CRDs are in the cluster. If the versions of its CRDs differ, as after an
+/// interrupted import, the newest is returned. CRDs with invalid labels are ignored, since operators may write CRDs.
 pub(crate) async fn active(cluster: &Cluster) -> Result<BTreeMap<SolutionName, Version>, Error> {
     let found = labelled::crds(cluster, &Selector::has(v::SOLUTION)).await?;
     let mut active = BTreeMap::new();

@@ -1,4 +1,5 @@
-//! The obstacles that prerequisites are: to a Solution that needs what is not there, and to taking away what others need.
+//! The obstacles of unmet prerequisites: a Solution needs something that the cluster lacks, or something would be
+//! removed that another Solution needs.
 
 use schemars::JsonSchema;
 use schemas::{ApiName, EnvironmentName, KubernetesName, SolutionName, Version, VersionRange};

@@ -1,4 +1,5 @@
-//! A pod that could not pull, and what nodes must be told of the site's registry, where they cannot pull from it.
+//! The error of a pod that could not pull its image ([`Unpulled`]), and the containerd files that nodes lack for the
+//! site's registry.
 
 use std::{error, fmt};
 
@@ -6,22 +7,22 @@ use deployer::{PullProblem, Stuck};
 use schemas::{KubernetesName, Namespace};
 use shelf::NodeFile;
 
-/// A pod that did not come to its image.
+/// A test pod that could not pull its image.
 #[derive(Debug)]
 pub struct Unpulled {
-    /// The image, as nodes know it.
+    /// The image, by the address that nodes use.
     pub image: String,
-    /// The architecture of the node; none where nodes cannot be seen.
+    /// The architecture of the node; `None` if nodes cannot be read.
     pub architecture: Option<String>,
-    /// The namespace that the version was to be deployed in.
+    /// The target namespace of the deployment.
     pub namespace: Namespace,
-    /// The Secret that the pod was to pull with.
+    /// The pull secret of the pod.
     pub secret: Option<KubernetesName>,
-    /// The registry, as nodes know it.
+    /// The registry, by the address that nodes use.
     pub host: String,
-    /// Its certificate authorities, PEM, as far as whoever pushes was told of them.
+    /// The certificate authorities of the registry in PEM, if the push was configured with them.
     pub authorities: Option<String>,
-    /// The error that the pull failed with.
+    /// The error of the pull.
     pub source: deployer::Error,
 }
 
@@ -42,8 +43,8 @@ impl error::Error for Unpulled {
 }
 
 impl Unpulled {
-    /// The files that containerd lacks on every node: where the registry's authority is not known there, or it is asked
-    /// by HTTPS and speaks plain HTTP. None where files are not what is missing.
+    /// Returns the files that containerd lacks on every node, if the registry's authority is unknown there or the
+    /// registry uses plain HTTP. The result is empty for other problems.
     #[must_use]
     pub fn files(&self) -> Vec<NodeFile> {
         let deployer::Error::Pull(failure) = &self.source else {
@@ -59,14 +60,15 @@ impl Unpulled {
     }
 }
 
-/// containerd's `hosts.toml` (its docs/hosts.md), and beside it the authority that it names. A file without any `[host]` is
-/// not read (containerd's issue 10027). What stands before it is for the registry as such, which is asked last: were the
-/// authority not named there too, an image that is missing would be told as an authority that is not known.
+/// Returns containerd's `hosts.toml` (see its docs/hosts.md) and the authority that it names. containerd ignores a file
+/// without a `[host]` table (containerd issue 10027). The fields before that table are for the registry itself, which
+/// containerd tries last. The authority must be set there too; otherwise a missing image would be reported as an
+/// unknown authority.
 fn hosts(host: &str, scheme: &str, ca: Option<&str>) -> Vec<NodeFile> {
     let directory = format!("/etc/containerd/certs.d/{host}");
     let url = format!("{scheme}://{host}");
     let [outer, inner] = match scheme {
-        // Beside this file.
+        // The path is relative to the directory of `hosts.toml`.
         "https" => ["ca = \"site-ca.crt\"\n", "  ca = \"site-ca.crt\"\n"],
         _ => [""; 2],
     };

@@ -1,4 +1,5 @@
-//! The objects that use something that is to go, and whether their use counts.
+//! Uses of objects that are to be removed ([`Use`]), and the decision whether a use prevents the removal
+//! ([`EvenIfUsed`]).
 
 use deployer::Object;
 use schemars::JsonSchema;
@@ -44,12 +45,12 @@ impl std::fmt::Display for Use {
     }
 }
 
-/// Whether what uses something keeps it.
+/// The effect of uses on a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EvenIfUsed {
-    /// It does.
+    /// Uses prevent the removal.
     Refuse,
-    /// It does not: a person has said so, by the name of what goes.
+    /// Uses do not prevent the removal, because the user has named the Solution or version to remove.
     Allow,
 }
 
@@ -61,7 +62,7 @@ impl EvenIfUsed {
     }
 }
 
-/// Everything that is in the way of a removal. Nothing was removed.
+/// The reasons that prevent a removal. Nothing was removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hindered {
     /// The obstacles; never empty.
@@ -77,7 +78,7 @@ impl std::fmt::Display for Hindered {
     }
 }
 
-/// Refuses if anything is in the way.
+/// Refuses the removal if there are obstacles.
 pub(crate) fn check_free(obstacles: Vec<Obstacle>, uses: &[Use]) -> Result<(), Error> {
     if obstacles.is_empty() {
         return Ok(());
@@ -87,7 +88,7 @@ pub(crate) fn check_free(obstacles: Vec<Obstacle>, uses: &[Use]) -> Result<(), E
 }
 
 impl Obstacle {
-    /// Returns the obstacle that something is used by these objects; nothing if there are none.
+    /// Returns the obstacle that these objects use something; `None` if there are none.
     pub(crate) fn used(name: &str, uses: &[Use]) -> Option<Self> {
         (!uses.is_empty()).then(|| Self::Used {
             name: name.to_owned(),

@@ -1,4 +1,4 @@
-//! The verb that was asked for.
+//! The command that a change was made with: [`Verb`].
 
 use std::fmt;
 

@@ -1,6 +1,7 @@
-//! The kinds of what runs images.
+//! The kinds of objects that run images.
 
-/// The kinds of workloads, those that keep others first: API, kind, resource, and where its pods are described.
+/// The API version, kind, resource and JSON pointer to the pod specification of each workload kind. Kinds that own
+/// others come first.
 pub(crate) const WORKLOADS: [(&str, &str, &str, &str); 8] = [
     ("apps/v1", "Deployment", "deployments", TEMPLATE),
     ("apps/v1", "StatefulSet", "statefulsets", TEMPLATE),
@@ -23,7 +24,7 @@ pub(crate) const WORKLOADS: [(&str, &str, &str, &str); 8] = [
 ];
 pub(crate) const TEMPLATE: &str = "/spec/template/spec";
 
-/// The groups and resources of what runs images.
+/// Returns the groups and resources of the workload kinds.
 pub(crate) fn running() -> impl Iterator<Item = (&'static str, &'static str)> {
     let group = |api: &'static str| api.split_once('/').map_or("", |(group, _)| group);
     let workloads = WORKLOADS.into_iter();

@@ -1,4 +1,4 @@
-//! The writer to a cluster, and how it meets others who write at the same time.
+//! The writer to a cluster ([`Writer`]), and its behaviour towards other writers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,44 +8,44 @@ use deployer::{Clock, Gone, Leases};
 use schemas::{EnvelopeSignature, KubernetesName};
 use watch::Cancel;
 
-/// The writer to a cluster, the clock by which it renews a Lease, and how it meets others who write at the same time.
+/// A writer to a cluster, the clock with which it renews a Lease, and its behaviour towards other writers.
 #[derive(Clone)]
 pub struct Writer {
-    /// A name by which others recognise who is at work.
+    /// The name by which other writers recognise this one.
     pub name: HolderName,
-    /// The user and host as this machine says, for the record.
+    /// The local user and host, for the record.
     pub by: String,
-    /// The fleet that the changes are made for, for the record.
+    /// The fleet for which the changes are made, for the record.
     pub fleet: Option<KubernetesName>,
     /// The clock.
     pub clock: Clock,
-    /// The other writers that are known to have ended without giving the Lease back.
+    /// The other writers that are known to have ended without releasing the Lease.
     pub gone: Gone,
-    /// Counts the Lease while it is held.
+    /// The counter of Leases that are held.
     pub leases: Leases,
-    /// The response to another writer at work.
+    /// The response to another writer that holds the Lease.
     pub turn: Turn,
-    /// Signs what is left of each change; none if nobody does.
+    /// The signer of receipts; `None` if receipts are not signed.
     pub seal: Option<Seal>,
-    /// A handle that ends a run of Helm that goes on beside the work. All other work ends by being dropped:
-    /// [`Event::HelmEnded`] says when nothing is left to wait for.
+    /// A handle that ends a run of Helm. All other work ends when it is dropped; after [`Event::HelmEnded`], no run of
+    /// Helm is left to wait for.
     ///
     /// [`Event::HelmEnded`]: crate::Event::HelmEnded
     pub cancel: Cancel<'static>,
 }
 
-/// The name in which a Lease is held, made of host, process and what the cluster calls its user, where it says so.
+/// Returns the holder name of a Lease, from the host, the process, and the user as the API server names it, if known.
 pub type HolderName = Arc<dyn Fn(Option<&str>) -> String + Send + Sync>;
 
 /// Signs the bytes of a receipt.
 pub type Seal = Arc<dyn Fn(&[u8]) -> EnvelopeSignature + Send + Sync>;
 
-/// A writer's response to another one at work.
+/// The response of a writer to another one that holds the Lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// It gives up.
     Refuse,
-    /// It waits, at most this long.
+    /// It waits for at most this time.
     Wait(Duration),
 }
 
@@ -55,7 +55,7 @@ impl fmt::Debug for Writer {
     }
 }
 
-/// Returns a user for people: as the API server authenticated it, and as the user's machine says.
+/// Returns a user for display: the name that the API server authenticated, and the local user and host.
 #[must_use]
 pub fn person(user: Option<&str>, by: &str) -> String {
     format!("{} ({by})", user.unwrap_or("unknown user"))

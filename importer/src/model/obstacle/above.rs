@@ -1,4 +1,4 @@
-//! The obstacles to whoever has the rights of one namespace alone.
+//! The obstacles for users with the rights of a namespace administrator only.
 
 use schemars::JsonSchema;
 use schemas::{Namespace, SolutionId, SolutionName};

@@ -1,15 +1,15 @@
-//! Rights that a user lacks, as parts of the rules that would give them.
+//! Missing rights of a user, as parts of the RBAC rules that would grant them.
 
 use deployer::{Access, RulePart};
 
 use super::Obstacle;
 
-/// A right that a user lacks.
+/// A missing right of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingRight {
-    /// The namespace in which it is needed; the whole cluster if there is none.
+    /// The namespace in which it is needed; `None` for the whole cluster.
     pub(crate) namespace: Option<String>,
-    /// The part of a rule that gives it.
+    /// The part of a rule that grants it.
     pub(crate) part: RulePart,
 }
 
@@ -23,7 +23,7 @@ impl From<&Access> for MissingRight {
 }
 
 impl Obstacle {
-    /// The obstacle that a user lacks this right.
+    /// Returns the obstacle that a user lacks this right.
     pub(crate) fn denied(access: &Access) -> Self {
         Self::Denied {
             right: access.to_string(),
@@ -31,7 +31,7 @@ impl Obstacle {
         }
     }
 
-    /// Returns the right that the user lacks, if that is the obstacle.
+    /// Returns the missing right, if that is the obstacle.
     #[must_use]
     pub fn missing_right(&self) -> Option<&MissingRight> {
         match self {

@@ -1,4 +1,4 @@
-//! The obstacles that keep objects that are carried as they are from an environment.
+//! The obstacles for sets of manifests and charts.
 
 use std::fmt;
 
@@ -347,7 +347,7 @@ pub enum Unfit {
     },
 }
 
-/// The reason why an object is no source of values.
+/// The reason why an object cannot be used as a source of values.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SourceProblem {
     /// The object does not exist.
@@ -359,7 +359,7 @@ pub enum SourceProblem {
     /// The value of the key is not text.
     #[error("has no text under `{0}`")]
     NoText(String),
-    /// The text is not YAML, or no map.
+    /// The text is not YAML, or is not a map.
     #[error("has no YAML map of values under `{0}`")]
     NoValues(String),
 }
@@ -378,7 +378,7 @@ pub struct KindIn {
 impl fmt::Display for KindIn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [cluster, archive, release] =
-            [&self.cluster, &self.archive, &self.release].map(|it| it.join(", "));
+            [&self.cluster, &self.archive, &self.release].map(|versions| versions.join(", "));
         if cluster.is_empty() && archive.is_empty() && release.is_empty() {
             return f.write_str(", and neither the cluster nor the archive has a CRD for it");
         }
@@ -398,7 +398,7 @@ impl fmt::Display for KindIn {
     }
 }
 
-/// Names the values that turned on what is missing.
+/// Returns the text about the values that add missing images.
 fn turned_on_by(values: &[String]) -> String {
     match values {
         [] => String::new(),
@@ -406,7 +406,7 @@ fn turned_on_by(values: &[String]) -> String {
     }
 }
 
-/// Writes something as it reads in words.
-fn as_text<S: Serializer>(it: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(it)
+/// Serializes a value as its display text.
+fn as_text<S: Serializer>(value: &impl fmt::Display, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(value)
 }

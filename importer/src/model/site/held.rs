@@ -1,4 +1,4 @@
-//! What holds for an environment: the files of the site together, and a fleet's choices above them.
+//! The configuration of an environment ([`HeldSite`]): the site files, and a fleet's choices above them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,13 +18,13 @@ use crate::model::fleet::FleetChoices;
 use crate::model::layer::SiteLayer;
 use crate::model::parameters::ParameterValues;
 
-/// What holds for an environment, the stronger last: the site's files, and above them what a fleet chose for the Solution
-/// that it is asked for.
+/// The configuration of an environment as layers, lowest precedence first: the site files, then the choices of a fleet
+/// for one Solution.
 #[derive(Clone, Debug, Default)]
 pub struct HeldSite(Vec<SiteLayer>);
 
 impl HeldSite {
-    /// Says of a Solution that carries more than an operator what of the files reaches operators alone.
+    /// Returns notes about entries that only apply to the operator of a Solution that has other parts too.
     pub(crate) fn operators_alone(
         &self,
         solution: &SolutionName,
@@ -32,11 +32,11 @@ impl HeldSite {
     ) -> Vec<String> {
         let layers = self.0.iter().filter(|_| spec.carries());
         let of_layer =
-            |layer: &SiteLayer| layer.operators_alone(|it| it.solutions.matches(solution));
+            |layer: &SiteLayer| layer.operators_alone(|rule| rule.solutions.matches(solution));
         layers.flat_map(of_layer).collect()
     }
 
-    /// Returns the entries for this Solution alone that name a part or a workload, each with its name in messages.
+    /// Returns the entries for a part or a workload of this Solution only, each with its name in messages.
     pub(crate) fn naming<'a>(
         &'a self,
         solution: &'a SolutionName,
@@ -46,8 +46,8 @@ impl HeldSite {
         own.map(|(_, from, rule)| (from, rule))
     }
 
-    /// Returns the entries for this Solution, alone or among others, that name a part or a workload, each with its name in
-    /// messages.
+    /// Returns the entries for a part or a workload that apply to this Solution, possibly among others, each with its
+    /// name in messages.
     pub(crate) fn naming_any<'a>(
         &'a self,
         solution: &'a SolutionName,
@@ -56,12 +56,13 @@ impl HeldSite {
         all.filter(move |(_, rule)| rule.solutions.matches(solution))
     }
 
-    /// These files alone, the default one first.
+    /// Returns the configuration of these files, the default one first.
     pub(crate) fn of(files: Vec<SiteFile>) -> Self {
         Self(files.into_iter().map(|file| file.layer).collect())
     }
 
-    /// Returns the same with the choices of a fleet above. What was kept of them may be damaged.
+    /// Returns the configuration with the choices of a fleet above it. Stored choices may be damaged, which is an
+    /// error.
     pub(crate) fn under(mut self, fleet: Option<&FleetChoices>) -> Result<Self, Error> {
         if let Some(fleet) = fleet {
             let layer = fleet
@@ -72,7 +73,7 @@ impl HeldSite {
         Ok(self)
     }
 
-    /// Returns the names in messages of the entries that are for the operator of this Solution alone.
+    /// Returns the names in messages of the entries for the operator of this Solution only.
     pub(crate) fn of_operator(&self, solution: &SolutionName) -> impl Iterator<Item = String> {
         let of_file = move |layer: &SiteLayer| {
             let rules = layer.spec.workloads.iter();
@@ -85,24 +86,24 @@ impl HeldSite {
         self.0.iter().flat_map(of_file)
     }
 
-    /// The one that lies in an object.
+    /// Returns the configuration in the ConfigMap of the default file.
     pub(crate) fn of_default(object: &Object) -> Result<Self, Error> {
         Ok(Self::of(vec![kept(text(object), None)?]))
     }
 
-    /// Returns the registry that images are pushed to.
+    /// Returns the registry to which images are pushed.
     #[must_use]
     pub fn registry(&self) -> Option<&RegistryAddress> {
         self.0.iter().find_map(|layer| layer.registry.as_ref())
     }
 
-    /// Returns the registry that nodes pull images from, if they know it by another name.
+    /// Returns the registry from which nodes pull images, if they use another address.
     #[must_use]
     pub fn pull_registry(&self) -> Option<&RegistryAddress> {
         self.0.iter().find_map(|layer| layer.pull_registry.as_ref())
     }
 
-    /// The certificate authority of the registry. Fails if what was set is none.
+    /// Returns the certificate authority of the registry. Invalid certificates are an error.
     pub fn certificate_authority(&self) -> Result<Option<CertificateAuthority>, AuthorityError> {
         let mut files = self.0.iter();
         let found = files.find_map(|layer| {
@@ -113,13 +114,13 @@ impl HeldSite {
         found.transpose()
     }
 
-    /// The Secret with which nodes log in to the registry.
+    /// Returns the pull secret for the registry.
     pub(crate) fn pull_secret(&self) -> Option<&KubernetesName> {
         let mut files = self.0.iter().rev();
         files.find_map(|layer| layer.spec.pull_secret.as_ref())
     }
 
-    /// The values of a Solution's parameters, the stronger file last, each with how messages call it.
+    /// Returns the values of a Solution's parameters by layer, lowest precedence first, each with its name in messages.
     pub(crate) fn parameters(&self, solution: &SolutionName) -> Vec<(String, ParameterValues)> {
         let layers = self.0.iter().filter_map(|layer| {
             let values = layer.spec.parameters.get(solution)?;
@@ -128,7 +129,7 @@ impl HeldSite {
         layers.collect()
     }
 
-    /// Returns the choices for a release file by file, the stronger last.
+    /// Returns the choices for a release by layer, lowest precedence first.
     pub(crate) fn layers_of_chart<'a>(
         &'a self,
         solution: &'a SolutionName,
@@ -140,7 +141,7 @@ impl HeldSite {
         })
     }
 
-    /// Returns the choices for a release one by one: the objects that values come from, and the values that count.
+    /// Returns the choices for a release one by one: the sources of values, and the effective values.
     fn settings_of_chart(&self, solution: &SolutionName, release: &ReleaseName) -> Vec<SiteValue> {
         let under = format!("charts.{solution}.{release}");
         let (mut sources, mut values) = (Vec::new(), BTreeMap::new());
@@ -156,19 +157,19 @@ impl HeldSite {
                     value,
                     from: layer.name.clone(),
                 };
-                choose(&mut values, path, value, |it| &it.value);
+                choose(&mut values, path, value, |chosen| &chosen.value);
             }
         }
         sources.into_iter().chain(values.into_values()).collect()
     }
 
-    /// Says of each release that the files have values for and the version does not have that it does not.
+    /// Returns a note for each release with values in the files that the version does not have.
     pub(crate) fn unknown_releases(
         &self,
         solution: &SolutionName,
         spec: &SolutionSpec,
     ) -> Vec<String> {
-        let is_known = |name: &ReleaseName| spec.charts.iter().any(|it| it.name == *name);
+        let is_known = |name: &ReleaseName| spec.charts.iter().any(|chart| chart.name == *name);
         let of_file = |layer: &SiteLayer| {
             let releases = layer.spec.charts.get(solution).into_iter().flatten();
             let unknown = releases.filter(|(name, _)| !is_known(name));
@@ -181,7 +182,7 @@ impl HeldSite {
         self.0.iter().flat_map(of_file).collect()
     }
 
-    /// The patches for a Solution's objects in their order.
+    /// Returns the patches for a Solution's objects in the order in which they are applied.
     pub(crate) fn patches(&self, solution: &SolutionName) -> Vec<SitePatch> {
         let of_file = |layer: &SiteLayer| {
             let patches = layer.spec.patches.get(solution).into_iter().flatten();
@@ -199,7 +200,7 @@ impl HeldSite {
         self.0.iter().flat_map(of_file).collect()
     }
 
-    /// Returns the choices that reach workloads of a part.
+    /// Returns the choices for workloads of a part.
     pub(crate) fn reaching(&self, solution: &SolutionName, part: PartName<'_>) -> PartChoices {
         let of_file = |layer: &SiteLayer| {
             let rules = layer.spec.reaching(solution, part).into_iter();
@@ -225,8 +226,8 @@ impl HeldSite {
         counting(choices.of("Deployment", deployment))
     }
 
-    /// Returns the settings that hold for everything, each value with its source. Of the authority only that there is
-    /// one.
+    /// Returns the settings that apply to all Solutions, each value with its source. The certificate authority is only
+    /// mentioned.
     #[must_use]
     pub fn settings(&self) -> Vec<SiteValue> {
         let mut values = Vec::new();
@@ -258,7 +259,7 @@ impl HeldSite {
         values
     }
 
-    /// Returns all patches, in the order in which they are applied.
+    /// Returns all patches in the order in which they are applied.
     fn all_patches(&self) -> Vec<SiteValue> {
         let mut values = Vec::new();
         for layer in &self.0 {
@@ -273,7 +274,7 @@ impl HeldSite {
         values
     }
 
-    /// The values of all releases of charts, each as it counts.
+    /// Returns the effective values of all releases.
     fn all_charts(&self) -> Vec<SiteValue> {
         let files = self.0.iter();
         let of_file = |layer: &'_ SiteLayer| {
@@ -281,7 +282,9 @@ impl HeldSite {
             let named = |(solution, releases): (&SolutionName, &BTreeMap<ReleaseName, _>)| {
                 let releases: Vec<ReleaseName> = releases.keys().cloned().collect();
                 let solution = solution.clone();
-                releases.into_iter().map(move |it| (solution.clone(), it))
+                releases
+                    .into_iter()
+                    .map(move |release| (solution.clone(), release))
             };
             solutions.flat_map(named).collect::<Vec<_>>()
         };
@@ -292,7 +295,7 @@ impl HeldSite {
         values.collect()
     }
 
-    /// The values of all parameters, each as it counts.
+    /// Returns the effective values of all parameters.
     fn all_parameters(&self) -> Vec<SiteValue> {
         let mut counting = BTreeMap::new();
         for layer in &self.0 {
@@ -322,7 +325,7 @@ pub(crate) mod tests {
         SiteFile::read(format!("{HEAD}{spec}"), environment)
     }
 
-    /// The default file, and that of an environment.
+    /// Returns the default file and that of an environment.
     pub(crate) fn held(default: &str, prod: &str) -> HeldSite {
         let files = [
             file(default, None).unwrap(),
@@ -351,7 +354,7 @@ pub(crate) mod tests {
         let seen: Vec<(String, String)> = held
             .operator_values(&shop, "shop-operator")
             .into_iter()
-            .map(|it| (format!("{}={}", it.field, it.value), it.from))
+            .map(|setting| (format!("{}={}", setting.field, setting.value), setting.from))
             .collect();
         let expected = [
             (
@@ -386,19 +389,19 @@ pub(crate) mod tests {
         let choices = held.reaching(&"shop".parse().unwrap(), PartName::Carried("db"));
         let shown = choices.named().into_iter().map(|named| {
             let values = choices.values(&named).into_iter();
-            let values = values.map(|it| format!("{}={}", it.field, it.value));
+            let values = values.map(|setting| format!("{}={}", setting.field, setting.value));
             let values: Vec<String> = values.collect();
-            let text = |it: Option<String>| it.unwrap_or_else(|| "*".to_owned());
+            let text = |text: Option<String>| text.unwrap_or_else(|| "*".to_owned());
             format!(
                 "{} {} {}: {}",
-                text(named.kind.map(|it| it.to_string())),
-                text(named.workload.map(|it| it.to_string())),
-                text(named.container.map(|it| it.to_string())),
+                text(named.kind.map(|kind| kind.to_string())),
+                text(named.workload.map(|name| name.to_string())),
+                text(named.container.map(|name| name.to_string())),
                 values.join(" ")
             )
         });
         let shown: Vec<String> = shown.collect();
-        // An environment's file counts before the default one, however close its entries are.
+        // An environment's file takes precedence over the default one, however specific its entries are.
         let expected = [
             "* * *: labels.team=\"prod\" tolerations=[]",
             "* web *: labels.team=\"prod\" replicas=3 tolerations=[]",
@@ -446,7 +449,11 @@ pub(crate) mod tests {
         let charts = held.layers_of_chart(&shop, &db);
         let charts: Vec<&str> = charts.map(|(layer, _)| layer.name.as_str()).collect();
         assert_eq!(charts, names);
-        let patches: Vec<String> = held.patches(&shop).into_iter().map(|it| it.from).collect();
+        let patches: Vec<String> = held
+            .patches(&shop)
+            .into_iter()
+            .map(|patch| patch.from)
+            .collect();
         assert_eq!(
             patches,
             names.map(|name| format!("patch 1 for shop of {name}"))
@@ -512,13 +519,17 @@ pub(crate) mod tests {
         assert_eq!(names, ["the site's file", "the site's file of prod"]);
         assert_eq!(json!(parameters[0].1), json!({ "size": 1, "host": "a" }));
         let patches = held.patches(&shop);
-        let names: Vec<&str> = patches.iter().map(|it| it.from.as_str()).collect();
+        let names: Vec<&str> = patches.iter().map(|patch| patch.from.as_str()).collect();
         let expected = [
             "patch 1 for shop of the site's file",
             "patch 1 for shop of the site's file of prod",
         ];
         assert_eq!(names, expected);
-        let seen: Vec<String> = held.settings().into_iter().map(|it| it.field).collect();
+        let seen: Vec<String> = held
+            .settings()
+            .into_iter()
+            .map(|setting| setting.field)
+            .collect();
         let expected = [
             "parameters.other.size",
             "parameters.shop.host",
@@ -539,7 +550,8 @@ pub(crate) mod tests {
         let (shop, db) = ("shop".parse().unwrap(), "db".parse().unwrap());
         assert_eq!(held.layers_of_chart(&shop, &db).count(), 2);
         let seen = held.settings().into_iter();
-        let seen: Vec<(String, String)> = seen.map(|it| (it.field, it.from)).collect();
+        let seen: Vec<(String, String)> =
+            seen.map(|setting| (setting.field, setting.from)).collect();
         let (all, prod) = ("the site's file", "the site's file of prod");
         let expected = [
             ("charts.shop.db.auth.hosts", prod),

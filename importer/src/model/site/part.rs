@@ -1,4 +1,4 @@
-//! What a site chooses for the workloads of one part of a Solution.
+//! The choices of a site for the workloads of one part of a Solution: [`PartChoices`].
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use serde_json::{Value, json};
 
 use super::SiteValue;
 
-/// What a site chooses for workloads of one part of a Solution, the weakest first.
+/// The choices of a site for workloads of one part of a Solution, lowest precedence first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PartChoices {
-    /// Whether it is the operator: what stands beside its own container has other needs.
+    /// Set for the operator: sidecars next to its own container need other settings.
     pub(crate) is_operator: bool,
     pub(crate) rules: Vec<SourcedRule>,
 }
 
-/// What an entry chooses, and its name in messages.
+/// The choices of an entry, and its name in messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourcedRule {
     pub(crate) from: String,
@@ -26,21 +26,23 @@ impl PartChoices {
     /// Returns the choices for a workload of this kind and name.
     pub(crate) fn of(&self, kind: &str, name: &str) -> impl Iterator<Item = &SourcedRule> {
         let all = self.rules.iter();
-        all.filter(move |it| it.rule.is_for(kind, name))
+        all.filter(move |sourced| sourced.rule.is_for(kind, name))
     }
 
-    /// Returns these choices as they count together for the own container of the operator, whose Deployment has this name.
+    /// Returns the combined choices for the operator's own container, whose Deployment has this name.
     pub(crate) fn of_operator(&self, deployment: &str) -> Choices {
-        let all = self.of("Deployment", deployment).map(|it| &it.rule);
-        together(all.filter(|it| it.container.is_none()))
+        let all = self
+            .of("Deployment", deployment)
+            .map(|sourced| &sourced.rule);
+        together(all.filter(|rule| rule.container.is_none()))
     }
 }
 
-/// The workloads that entries for a part name in one way.
+/// The workloads that an entry for a part selects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamedWorkloads {
     pub(crate) kind: Option<WorkloadKind>,
-    /// Their name; none of all of them.
+    /// The name of the workload; `None` for all.
     pub(crate) workload: Option<KubernetesName>,
     pub(crate) container: Option<KubernetesName>,
 }
@@ -54,7 +56,7 @@ impl NamedWorkloads {
         }
     }
 
-    /// Whether all of them are among those that another names.
+    /// Checks whether the selected workloads are a subset of those of another selection.
     fn are_within(&self, other: &Self) -> bool {
         fn is_within<T: PartialEq>(own: Option<&T>, other: Option<&T>) -> bool {
             other.is_none() || own == other
@@ -66,7 +68,7 @@ impl NamedWorkloads {
 }
 
 impl PartChoices {
-    /// Returns the workloads that entries name, each way once, those that are named by less first.
+    /// Returns the different selections of the entries, the least specific first.
     pub(crate) fn named(&self) -> Vec<NamedWorkloads> {
         let mut all: Vec<NamedWorkloads> = Vec::new();
         for SourcedRule { rule, .. } in &self.rules {
@@ -75,21 +77,21 @@ impl PartChoices {
                 all.push(named);
             }
         }
-        all.sort_by_key(|it| {
-            let kind = it.kind.map(|kind| kind.to_string());
-            (it.workload.clone(), kind, it.container.clone())
+        all.sort_by_key(|named| {
+            let kind = named.kind.map(|kind| kind.to_string());
+            (named.workload.clone(), kind, named.container.clone())
         });
         all
     }
 
-    /// Returns the values that hold for workloads which entries name, each with its source.
+    /// Returns the values that apply to the workloads of a selection, each with its source.
     pub(crate) fn values(&self, named: &NamedWorkloads) -> Vec<SiteValue> {
         let all = self.rules.iter();
-        counting(all.filter(|it| named.are_within(&NamedWorkloads::of(&it.rule))))
+        counting(all.filter(|sourced| named.are_within(&NamedWorkloads::of(&sourced.rule))))
     }
 }
 
-/// Returns the values that count of these entries, the weakest first, each with its source.
+/// Returns the effective values of these entries, lowest precedence first, each with its source.
 pub(super) fn counting<'a>(rules: impl IntoIterator<Item = &'a SourcedRule>) -> Vec<SiteValue> {
     let mut values = BTreeMap::new();
     for SourcedRule { from, rule } in rules {
@@ -101,13 +103,13 @@ pub(super) fn counting<'a>(rules: impl IntoIterator<Item = &'a SourcedRule>) -> 
     values.into_iter().map(value).collect()
 }
 
-/// Returns what these choices come to, the weakest first.
+/// Returns the combination of these choices, lowest precedence first.
 pub(crate) fn together<'a>(rules: impl IntoIterator<Item = &'a ReachedRule>) -> Choices {
-    let all = rules.into_iter().map(|it| it.set.clone());
+    let all = rules.into_iter().map(|rule| rule.set.clone());
     all.fold(Choices::default(), |weaker, choices| choices.over(weaker))
 }
 
-/// Fields of which each key counts for itself.
+/// The fields whose keys are chosen one by one.
 const MAPS: [&str; 6] = [
     "annotations",
     "env",
@@ -117,7 +119,7 @@ const MAPS: [&str; 6] = [
     "securityContext",
 ];
 
-/// The fields that are chosen, one by one as they count.
+/// Returns the chosen fields, with one entry for each key of a map.
 pub(crate) fn fields(choices: &Choices) -> Vec<(String, Value)> {
     let value = serde_json::to_value(choices).expect("choices have a JSON form");
     let Value::Object(all) = value else {
@@ -127,7 +129,7 @@ pub(crate) fn fields(choices: &Choices) -> Vec<(String, Value)> {
     for (field, value) in all {
         match value {
             Value::Object(map) if MAPS.contains(&field.as_str()) => {
-                // What is not promised is not chosen.
+                // A boolean that is false is the same as a key that is not set.
                 let chosen = map.into_iter().filter(|(_, value)| *value != json!(false));
                 fields.extend(chosen.map(|(key, value)| (format!("{field}.{key}"), value)));
             }
