@@ -99,8 +99,9 @@ impl Evidence {
     }
 
     fn digest(&self, revision: Revision, interrupted: &[ChangeReceipt]) -> Option<Digest> {
-        let mut noted = interrupted.iter();
-        let noted = noted.find(|receipt| receipt.revision == revision);
+        let noted = interrupted
+            .iter()
+            .find(|receipt| receipt.revision == revision);
         match noted {
             Some(noted) => Some(digest(&noted.text())),
             None => self.0.get(&revision).map(|written| digest(&written.text)),

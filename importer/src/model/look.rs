@@ -30,11 +30,14 @@ pub(crate) async fn look_all(
     cluster: &Cluster,
     objects: &[&ObjectRef],
 ) -> Result<Vec<Option<Object>>, Error> {
-    let looked = cluster.get_each(objects).await?.into_iter();
-    let looked = looked.map(|live| match live {
-        Err(deployer::Error::Forbidden { .. } | deployer::Error::NoSuchKind(_)) => Ok(None),
-        other => Ok(other?),
-    });
+    let looked = cluster
+        .get_each(objects)
+        .await?
+        .into_iter()
+        .map(|live| match live {
+            Err(deployer::Error::Forbidden { .. } | deployer::Error::NoSuchKind(_)) => Ok(None),
+            other => Ok(other?),
+        });
     looked.collect()
 }
 
@@ -48,12 +51,15 @@ pub(crate) async fn live<'o>(
     let objects: Vec<&ObjectRef> = objects
         .filter(|object| known.insert(object.identity()))
         .collect();
-    let seen = cluster.get_each(&objects).await?.into_iter();
-    let seen = seen.map(|live| match live {
-        Err(deployer::Error::Forbidden { .. }) => Ok(Seen::Hidden),
-        Err(deployer::Error::NoSuchKind(_)) => Ok(Seen::Absent),
-        other => Ok(other?.map_or(Seen::Absent, Seen::There)),
-    });
+    let seen = cluster
+        .get_each(&objects)
+        .await?
+        .into_iter()
+        .map(|live| match live {
+            Err(deployer::Error::Forbidden { .. }) => Ok(Seen::Hidden),
+            Err(deployer::Error::NoSuchKind(_)) => Ok(Seen::Absent),
+            other => Ok(other?.map_or(Seen::Absent, Seen::There)),
+        });
     let seen: Vec<Seen> = seen.collect::<Result<_, Error>>()?;
     Ok(objects.into_iter().zip(seen).collect())
 }

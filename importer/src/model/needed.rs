@@ -100,8 +100,10 @@ fn needs(
     });
     deployed.flat_map(|(space, name, version)| {
         let record = state.record(name, version);
-        let needed = record.map(|record| record.manifest.spec.prerequisites.solutions.as_slice());
-        let needed = needed.unwrap_or_default().iter();
+        let needed = record
+            .map(|record| record.manifest.spec.prerequisites.solutions.as_slice())
+            .unwrap_or_default()
+            .iter();
         needed.map(move |needed| (space, name, version, needed))
     })
 }
@@ -128,6 +130,7 @@ pub(crate) fn circle(
             let solutions = step.path;
             return Some(Unmet::NeededInCircle { solutions });
         }
+        // This also ends the search in circles that do not include the Solution itself.
         if !seen.insert((step.environment.clone(), last.clone())) {
             continue;
         }
@@ -149,8 +152,9 @@ struct Step {
 impl Step {
     /// Returns the environments in which a need may be met. A Solution that is not deployed has no further needs yet.
     fn to(&self, state: &ClusterState, needed: &NeededSolution) -> Vec<Self> {
-        let spaces = state.deployments(&needed.name);
-        let spaces = spaces.filter(|(other, _)| is_within(needed.scope, other, &self.environment));
+        let spaces = state
+            .deployments(&needed.name)
+            .filter(|(other, _)| is_within(needed.scope, other, &self.environment));
         let mut places: BTreeSet<&EnvironmentName> =
             spaces.map(|(space, _)| &space.environment).collect();
         if needed.scope == NeededScope::Environment {
@@ -193,8 +197,10 @@ mod tests {
             if state.record(&record.name, &record.version).is_none() {
                 state.records.push(record);
             }
-            let known = state.namespaces.iter();
-            let known = known.filter(|space| space.environment.as_str() == environment);
+            let known = state
+                .namespaces
+                .iter()
+                .filter(|space| space.environment.as_str() == environment);
             let name = match known.count() {
                 0 => environment.to_owned(),
                 more => format!("{environment}-{more}"),

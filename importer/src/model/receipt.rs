@@ -219,7 +219,7 @@ impl Ran {
     }
 
     /// Checks whether the same archive runs with the same choices. The consent is left out, since it follows from the
-    /// archive. A fleet's choices are left out, since a receipt only has their digest and a rollback cannot restore them.
+    /// archive. A fleet's choices are left out too: a receipt only has their digest, so a rollback cannot restore them.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let choices = |ran: &Self| {
             let Self {

@@ -87,8 +87,9 @@ impl Receipts {
     /// Returns the receipts of changes that have not ended and that no writer is known to be making, marked as
     /// interrupted. The next change writes them in this form.
     pub(crate) fn interrupted(&self) -> impl Iterator<Item = ChangeReceipt> {
-        let open = self.begun();
-        let open = open.filter(|receipt| !self.at_work.contains(&receipt.revision));
+        let open = self
+            .begun()
+            .filter(|receipt| !self.at_work.contains(&receipt.revision));
         open.cloned().map(ChangeReceipt::interrupted)
     }
 
@@ -142,8 +143,9 @@ impl Receipts {
                 .filter(|place| place.ends().is_some());
             for place in ends {
                 let kind = discriminant(&receipt.outcome);
-                let here = needed.entry((&receipt.subject.solution, &place.namespace));
-                let here = here.or_default();
+                let here = needed
+                    .entry((&receipt.subject.solution, &place.namespace))
+                    .or_default();
                 if !here.iter().any(|(known, _)| *known == kind) {
                     here.push((kind, receipt.revision));
                 }
@@ -152,8 +154,11 @@ impl Receipts {
         let needed = needed.into_values().flatten();
         let needed: BTreeSet<Revision> = needed.map(|(_, revision)| revision).collect();
         let count = (self.all.len() + 1).saturating_sub(limits::RECEIPTS);
-        let oldest = self.all.iter().map(|receipt| receipt.revision);
-        let oldest = oldest.filter(|revision| !needed.contains(revision));
+        let oldest = self
+            .all
+            .iter()
+            .map(|receipt| receipt.revision)
+            .filter(|revision| !needed.contains(revision));
         oldest
             .take(count)
             .map(|revision| config_map::reference(&config_map_name(revision)))

@@ -26,11 +26,14 @@ impl Rendered {
     /// Checks whether two renderings have the same objects, apart from random ones.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let all = |rendered: &Self| {
-            let settled = rendered.objects.iter().map(|object| &object.value);
-            let settled = settled.filter(|object| {
-                let name = named_object(object);
-                !self.random.contains(&name) && !other.random.contains(&name)
-            });
+            let settled = rendered
+                .objects
+                .iter()
+                .map(|object| &object.value)
+                .filter(|object| {
+                    let name = named_object(object);
+                    !self.random.contains(&name) && !other.random.contains(&name)
+                });
             let mut settled: Vec<String> = settled.map(ToString::to_string).collect();
             settled.sort_unstable();
             settled

@@ -73,8 +73,7 @@ pub(crate) fn check(
             });
             continue;
         }
-        let foreign = there.get(key.as_str()).copied();
-        let foreign = foreign.filter(|foreign| {
+        let foreign = there.get(key.as_str()).copied().filter(|foreign| {
             *foreign != value && Some(*foreign) != given.get(key).map(String::as_str)
         });
         if let Some(foreign) = foreign {

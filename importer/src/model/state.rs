@@ -44,15 +44,19 @@ impl ClusterState {
             let is = move |map: &&Object| map.labels().get(v::RECORD) == Some(&kind);
             maps.iter().filter(is)
         };
-        let records = of("version").map(record::read);
-        let mut records = records.collect::<Result<Vec<_>, _>>()?;
+        let mut records = of("version")
+            .map(record::read)
+            .collect::<Result<Vec<_>, _>>()?;
         sort(&mut records);
-        let namespaces = of("namespace").map(NamespaceRecord::from_object);
-        let mut namespaces = namespaces.collect::<Result<Vec<_>, _>>()?;
+        let mut namespaces = of("namespace")
+            .map(NamespaceRecord::from_object)
+            .collect::<Result<Vec<_>, _>>()?;
         let place = |space: &NamespaceRecord| (space.environment.clone(), space.namespace.clone());
         namespaces.sort_by_key(place);
-        let mut signers = of("signers").filter(|map| map.name() == v::SIGNERS);
-        let signers = signers.next().map(Memory::from_object).transpose()?;
+        let signers = of("signers")
+            .find(|map| map.name() == v::SIGNERS)
+            .map(Memory::from_object)
+            .transpose()?;
         Ok(Self {
             records,
             namespaces,
@@ -116,8 +120,10 @@ impl ClusterState {
 
     /// Returns the namespaces in which a Solution is deployed.
     pub(crate) fn namespaces_with(&self, solution: &SolutionName) -> BTreeSet<Namespace> {
-        let deployed = self.namespaces.iter();
-        let deployed = deployed.filter(|space| space.solutions.contains_key(solution));
+        let deployed = self
+            .namespaces
+            .iter()
+            .filter(|space| space.solutions.contains_key(solution));
         deployed.map(|space| space.namespace.clone()).collect()
     }
 
@@ -147,8 +153,10 @@ impl ClusterState {
         solution: &SolutionName,
         namespace: Option<&Namespace>,
     ) -> impl PartialEq + Serialize + use<'a> {
-        let records = self.records.iter();
-        let records = records.filter(|record| record.name == *solution);
+        let records = self
+            .records
+            .iter()
+            .filter(|record| record.name == *solution);
         (
             records.collect::<Vec<_>>(),
             namespace.and_then(|namespace| self.namespace(namespace)),

@@ -77,10 +77,11 @@ impl HeldSite {
     pub(crate) fn of_operator(&self, solution: &SolutionName) -> impl Iterator<Item = String> {
         let of_file = move |layer: &SiteLayer| {
             let rules = layer.spec.workloads.iter();
-            let own = rules.filter(
-                |rule| matches!(&rule.solutions, SolutionPattern::Name(only) if only == solution),
-            );
-            let own = own.filter(|rule| rule.is_the_operators());
+            let own = rules.filter(|rule| {
+                let is_own =
+                    matches!(&rule.solutions, SolutionPattern::Name(only) if only == solution);
+                is_own && rule.is_the_operators()
+            });
             own.map(|rule| layer.sourced(rule)).collect::<Vec<_>>()
         };
         self.0.iter().flat_map(of_file)
@@ -388,8 +389,10 @@ pub(crate) mod tests {
         );
         let choices = held.reaching(&"shop".parse().unwrap(), PartName::Carried("db"));
         let shown = choices.named().into_iter().map(|named| {
-            let values = choices.values(&named).into_iter();
-            let values = values.map(|setting| format!("{}={}", setting.field, setting.value));
+            let values = choices
+                .values(&named)
+                .into_iter()
+                .map(|setting| format!("{}={}", setting.field, setting.value));
             let values: Vec<String> = values.collect();
             let text = |text: Option<String>| text.unwrap_or_else(|| "*".to_owned());
             format!(

@@ -158,8 +158,10 @@ impl FiledSpace {
 /// comparisons of decisions.
 fn written(deployment: &Deployment, place: Option<&NamespaceRecord>) -> Result<Value, Error> {
     let hidden = &deployment.parameters.hidden;
-    let changes = deployment.change.changes();
-    let changes = changes.filter(|change| !change.desired.is_the_namespaces());
+    let changes = deployment
+        .change
+        .changes()
+        .filter(|change| !change.desired.is_the_namespaces());
     let objects = changes.map(|change| diff::masked(change.object(), hidden));
     let objects: Vec<Value> = objects.collect();
     let cleanup = deployment.cleanup.objects()?;

@@ -307,6 +307,7 @@ impl PlanFile {
 
     /// Returns a newly created plan with its author, time and random parts replaced by those of the file.
     fn as_shown_by(&self, mut anew: Self, earlier: &[&Self]) -> Self {
+        // A file of an earlier program version does not have these digests.
         if self.decided.apart.is_none() {
             anew.decided.apart = None;
         }

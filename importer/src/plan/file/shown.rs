@@ -100,6 +100,8 @@ impl PlanSummary {
             let Some(shown) = shown.find(|shown| shown.object == object.object) else {
                 continue;
             };
+            // An object that was shown without a dry run lacks the defaults of the API server, and webhooks of earlier
+            // plans may mutate it. In both cases, the change is the same if the same object is applied.
             let [before, now] = [&self.applied, &sent].map(|all| all.get(&object.object));
             let is_sent_alike = before.is_some_and(|before| {
                 let may_differ = !before.is_dry_run || run.mutates;
@@ -147,8 +149,10 @@ impl<'a> EarlierPlans<'a> {
         let namespace = account.and_then(|account| account.strip_suffix("/default"));
         // Kubernetes creates the default `ServiceAccount` with its namespace.
         let namespace = namespace.map(|namespace| format!("Namespace {namespace}"));
-        let changed = self.changed.get(shown.object.as_str());
-        let changed = changed.or_else(|| self.changed.get(namespace?.as_str()));
+        let changed = self
+            .changed
+            .get(shown.object.as_str())
+            .or_else(|| self.changed.get(namespace?.as_str()));
         let Some(lines) = changed else {
             return false;
         };

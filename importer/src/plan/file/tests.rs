@@ -550,7 +550,7 @@ fn what_moved_is_named() {
         |file| {
             file.summary.target.as_mut().unwrap().objects[0]
                 .diff
-                .clear()
+                .clear();
         },
         |file| file.summary.target.as_mut().unwrap().objects.clear(),
         |file| file.summary.target.as_mut().unwrap().objects[0].changes = Vec::new(),

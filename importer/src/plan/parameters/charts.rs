@@ -42,9 +42,12 @@ fn is_unset(asked: &AskedValues, path: &ValuePath) -> bool {
 impl KeptValues {
     /// Returns the secret values.
     pub(super) fn hidden(&self) -> impl Iterator<Item = &Value> {
-        let of_charts = self.charts.values().flatten();
-        let of_charts = of_charts.filter(|(path, _)| looks_secret(path));
-        let of_charts = of_charts.map(|(_, value)| value);
+        let of_charts = self
+            .charts
+            .values()
+            .flatten()
+            .filter(|(path, _)| looks_secret(path))
+            .map(|(_, value)| value);
         self.parameters.values().chain(of_charts)
     }
 }

@@ -109,9 +109,11 @@ impl DeployedParts<'_> {
             let mut judged = judged_release(cluster, release, strategy).await?;
             if judged.is_other() {
                 // A change may have recorded its revision after this record was read.
-                let now = inventory::read(cluster, self.solution, self.space).await?;
-                let mut now = now.releases.into_iter();
-                let now = now.find(|entry| entry.is(&release.namespace, &release.name));
+                let now = inventory::read(cluster, self.solution, self.space)
+                    .await?
+                    .releases
+                    .into_iter()
+                    .find(|entry| entry.is(&release.namespace, &release.name));
                 if let Some(now) = now.filter(|now| now != release) {
                     judged = judged_release(cluster, &now, strategy).await?;
                 }
@@ -206,10 +208,14 @@ fn summed(
 
 /// Returns the strategy of the set or chart with this name. The names of sets and charts are unique together.
 fn strategy(spec: &SolutionSpec, name: &str) -> Strategy {
-    let sets = spec.manifests.iter();
-    let sets = sets.map(|set| (set.name.as_str(), set.strategy));
-    let charts = spec.charts.iter();
-    let charts = charts.map(|chart| (chart.name.as_str(), chart.strategy));
+    let sets = spec
+        .manifests
+        .iter()
+        .map(|set| (set.name.as_str(), set.strategy));
+    let charts = spec
+        .charts
+        .iter()
+        .map(|chart| (chart.name.as_str(), chart.strategy));
     let mut all = sets.chain(charts);
     all.find(|part| part.0 == name)
         .map_or_else(Strategy::default, |part| part.1)

@@ -185,14 +185,15 @@ impl Releasing<'_> {
         let brought = releases
             .iter()
             .flat_map(|release| &release.objects)
-            .filter(is_space);
-        let brought = brought.map(|object| object.name().to_owned());
+            .filter(is_space)
+            .map(|object| object.name().to_owned());
         let mut known: BTreeSet<String> = self.spaces.iter().cloned().chain(brought).collect();
         known.insert(self.place.namespace.to_string());
         for planned in releases.iter().filter(|release| release.changes()) {
             let elsewhere = elsewhere(&planned.objects, &known);
-            let spaces = elsewhere.keys();
-            let spaces = spaces.map(|name| ObjectRef::cluster_scoped("v1", "Namespace", name));
+            let spaces = elsewhere
+                .keys()
+                .map(|name| ObjectRef::cluster_scoped("v1", "Namespace", name));
             let spaces: Vec<ObjectRef> = spaces.collect();
             let wanted: Vec<&ObjectRef> = spaces.iter().collect();
             let live = self.cluster.get_each(&wanted).await?;
@@ -273,8 +274,10 @@ fn of_release(object: &Object, obstacle: Obstacle) -> Obstacle {
 /// Returns the namespaces of these objects that are not among the known ones, each with its first object. Test hooks do
 /// not count: they run only on request.
 fn elsewhere<'a>(objects: &'a [Object], known: &BTreeSet<String>) -> BTreeMap<&'a str, &'a Object> {
-    let placed = objects.iter().filter(|object| !is_test(object));
-    let placed = placed.filter_map(|object| Some((object.namespace()?, object)));
+    let placed = objects
+        .iter()
+        .filter(|object| !is_test(object))
+        .filter_map(|object| Some((object.namespace()?, object)));
     let unknown = placed.filter(|(namespace, _)| !known.contains(*namespace));
     // Collecting in reverse order keeps the first object of each namespace.
     let unknown: Vec<(&str, &Object)> = unknown.collect();

@@ -128,8 +128,9 @@ impl Releasing<'_> {
         standing: Option<&StandingRelease>,
         sent: &[Object],
     ) -> Result<Vec<Drifted>, Error> {
-        let recorded = known.zip(standing);
-        let recorded = recorded.filter(|(known, standing)| standing.is_known(&known.revisions));
+        let recorded = known
+            .zip(standing)
+            .filter(|(known, standing)| standing.is_known(&known.revisions));
         let Some((release, _)) = recorded else {
             return Ok(Vec::new());
         };

@@ -168,11 +168,12 @@ pub(crate) fn doubtful(chart: &CarriedChart, chosen: &Map<String, Value>) -> Vec
     let ChartRelease {
         name, site_values, ..
     } = &chart.release;
-    let unmeant = by_path(chosen).into_keys();
-    let unmeant = unmeant.filter(|path| !site_values.are_meant_with(path));
-    let unmeant = unmeant.map(|path| {
-        format!("the publisher does not intend sites to set `{path}` of release `{name}`")
-    });
+    let unmeant = by_path(chosen)
+        .into_keys()
+        .filter(|path| !site_values.are_meant_with(path))
+        .map(|path| {
+            format!("the publisher does not intend sites to set `{path}` of release `{name}`")
+        });
     let unnamed = Chart::read(&chart.archive).map(|read| read.unnamed(&chart.values, chosen));
     let note = |UnnamedValue { path, key, near }| {
         let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
@@ -224,6 +225,7 @@ impl Releasing<'_> {
             }
             return Ok(releases);
         }
+        // A missing value is an obstacle already, and no chart can be rendered without it.
         if !self.parameters.are_all_of(self.asked.accepted.manifest()) {
             return Ok(releases);
         }
@@ -241,6 +243,7 @@ impl Releasing<'_> {
             let mut all = charts.iter().map(|chart| &chart.release);
             all.any(|release| old.is(release.namespace_in(&self.place.namespace), &release.name))
         };
+        // In reverse order, a release is uninstalled before those that it needs.
         for old in self
             .before()
             .releases
@@ -262,6 +265,7 @@ impl Releasing<'_> {
             && releases.all.iter().any(PlannedRelease::changes)
         {
             let served = self.cluster.api_versions().await?;
+            // In order, since a release can use kinds that earlier ones define.
             for at in 0..releases.all.len() {
                 let (earlier, others) = releases.all.split_at_mut(at);
                 let planned = &mut others[0];
@@ -290,18 +294,23 @@ impl Releasing<'_> {
         let mut needed = parts.with_needs(&chart.release.needs);
         // CRDs of the release itself whose conversion uses a webhook are created before the release.
         needed.insert(chart.release.name.as_str());
-        let of_sets = self.carried.of_parts();
-        let of_sets = of_sets.filter(|(part, _)| needed.contains(part.as_str()));
-        let of_sets = of_sets.map(|(_, object)| object);
-        let of_charts = earlier.iter();
-        let of_charts = of_charts.filter(|release| needed.contains(release.recorded.name.as_str()));
-        let of_charts = of_charts.flat_map(|release| &release.objects);
+        let of_sets = self
+            .carried
+            .of_parts()
+            .filter(|(part, _)| needed.contains(part.as_str()))
+            .map(|(_, object)| object);
+        let of_charts = earlier
+            .iter()
+            .filter(|release| needed.contains(release.recorded.name.as_str()))
+            .flat_map(|release| &release.objects);
         let objects = of_sets.chain(of_charts);
         let carried = objects.filter(|object| is_definition(object.as_value()));
         let carried: Vec<&Object> = carried.collect();
         let of_archive = self.asked.accepted.crds().iter().map(|crd| &crd.document);
-        let all = of_archive.chain(carried.iter().map(|object| object.as_value()));
-        let all = all.cloned().collect();
+        let all = of_archive
+            .chain(carried.iter().map(|object| object.as_value()))
+            .cloned()
+            .collect();
         let written = self.crds.iter().filter_map(PlannedCrd::tried);
         let written = written.chain(carried).cloned().collect();
         Capabilities::new(self.cluster, served, all, written)
@@ -407,6 +416,7 @@ impl Releasing<'_> {
             Some(standing) => sent(self.cluster, &standing.newest, &recorded).await?,
             None => Vec::new(),
         };
+        // The inputs include the site's choices that affect the current objects, which are only known now.
         recorded.inputs = self.inputs(chart, &site, &finish, &before)?;
         let known = self.before().release(namespace, &release.name);
         recorded.revisions =
@@ -492,8 +502,11 @@ fn timeout(release: &ChartRelease) -> Duration {
 /// digest of the chart and the values are included anyway.
 fn inputs(chart: &CarriedChart, values: &str, finish: &FinishInputs, objects: &[Object]) -> Digest {
     let mut digest = Sha256::new();
-    let images = finish.record.images.iter();
-    let images = images.map(|image| (&image.image, image.digest, image.reference.as_ref()));
+    let images = finish
+        .record
+        .images
+        .iter()
+        .map(|image| (&image.image, image.digest, image.reference.as_ref()));
     let mut finished = json!({
         "as": FINISHED_AS,
         "images": images.collect::<Vec<_>>(),

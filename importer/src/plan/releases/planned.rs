@@ -151,11 +151,13 @@ impl PlannedRelease {
     /// Returns the lines about the release that need consent in addition to its objects: the objects of others that its
     /// hooks replace, and the objects that its templates read outside of its namespace and the environment's.
     pub(crate) fn lines(&self, environment: &Namespace, hidden: &HiddenTexts) -> Vec<Line> {
-        let read = self.reads(environment, hidden).into_iter();
-        let read = read.map(|text| Line {
-            is_accepted: self.accepted_reads.contains(&text),
-            ..Line::new(text)
-        });
+        let read = self
+            .reads(environment, hidden)
+            .into_iter()
+            .map(|text| Line {
+                is_accepted: self.accepted_reads.contains(&text),
+                ..Line::new(text)
+            });
         let replaced = hooks::lines(&self.recorded, &self.replaced);
         replaced.into_iter().map(Line::new).chain(read).collect()
     }
@@ -194,8 +196,10 @@ impl PlannedRelease {
     /// A password must not change because a Service was deleted.
     pub(super) fn as_sent(&self, object: &Object) -> Option<&Object> {
         let is_random = self.random.contains(&named_object(object.as_value()));
-        let mut before = self.before.iter();
-        let before = before.find(|sent| sent.reference().is_same_object(object.reference()));
+        let before = self
+            .before
+            .iter()
+            .find(|sent| sent.reference().is_same_object(object.reference()));
         before.filter(|_| is_random && !self.drift.is_empty())
     }
 
@@ -346,8 +350,10 @@ mod tests {
     fn what_has_drifted_is_shown_as_it_is_and_not_as_it_was_sent() {
         let shown = |drift: Vec<Drifted>| {
             let planned = planned(drift).planned(&HiddenTexts::default());
-            let objects = planned.objects.iter();
-            let objects = objects.map(|planned| format!("{} {}", planned.action, planned.object));
+            let objects = planned
+                .objects
+                .iter()
+                .map(|planned| format!("{} {}", planned.action, planned.object));
             (planned.action, planned.found, objects.collect::<Vec<_>>())
         };
         let (action, found, objects) = shown(vec![gone("Service"), gone("Secret")]);

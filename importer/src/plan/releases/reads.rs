@@ -82,6 +82,7 @@ impl AcceptedReads {
         let hidden = &releasing.parameters.hidden;
         let reads: BTreeSet<String> = withheld.iter().map(|what| hidden.say(what)).collect();
         let environment = &releasing.place.environment;
+        // The id covers everything that the user was shown, so that it accepts no other reads.
         let shown = json!([
             releasing.asked.id.name(),
             environment,
@@ -119,16 +120,18 @@ pub(super) fn secrets<'a>(lookups: &'a Lookups, values: &'a str) -> impl Iterato
         Some("SecretList") => body["items"].as_array().into_iter().flatten().collect(),
         _ => Vec::new(),
     });
-    let encoded = secrets.filter_map(|secret| secret["data"].as_object());
-    let encoded = encoded.flat_map(|data| data.values().filter_map(Value::as_str));
+    let encoded = secrets
+        .filter_map(|secret| secret["data"].as_object())
+        .flat_map(|data| data.values().filter_map(Value::as_str));
     let texts = encoded.flat_map(|encoded| {
-        let decoded = STANDARD.decode(encoded).ok();
-        let decoded = decoded.and_then(|bytes| String::from_utf8(bytes).ok());
+        let bytes = STANDARD.decode(encoded).ok();
+        let decoded = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
         [decoded, Some(encoded.to_owned())]
     });
-    let texts = texts.flatten();
-    let texts = texts.filter(move |text| text.len() >= SHORTEST && !values.contains(text.as_str()));
-    texts.map(Value::from)
+    texts
+        .flatten()
+        .filter(move |text| text.len() >= SHORTEST && !values.contains(text.as_str()))
+        .map(Value::from)
 }
 
 #[cfg(test)]

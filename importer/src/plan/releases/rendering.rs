@@ -102,8 +102,9 @@ impl Releasing<'_> {
         let FinishProblems { missing, unfit } = problems;
         obstacles.extend(unfit.into_iter().map(Obstacle::from));
         if !missing.is_empty() {
-            let values = self.turned_on_by(planned, chart, &rendering, &missing);
-            let values = values.await?;
+            let values = self
+                .turned_on_by(planned, chart, &rendering, &missing)
+                .await?;
             let images = missing.iter().map(ImageReference::to_string).collect();
             let release = planned.recorded.to_string();
             let unfit = Unfit::NotCarried {
@@ -217,6 +218,7 @@ impl Releasing<'_> {
         let inputs = rendering.inputs(chart);
         let asks = chart.asks_with(rendering.values.as_bytes());
         let kept = renderings.get(&inputs);
+        // Without lookups, the inputs alone determine the rendering.
         if !asks.cluster
             && let Some(rendered) = kept
         {
@@ -289,13 +291,17 @@ impl Releasing<'_> {
 
     /// Returns the existing Jobs of a release by reference, as Helm applied them.
     async fn jobs(&self, planned: &PlannedRelease) -> Result<BTreeMap<String, Value>, Error> {
-        let before = planned.before.iter();
-        let before = before.filter(|object| object.gvk().kind == "Job" && !is_hook(object));
+        let before = planned
+            .before
+            .iter()
+            .filter(|object| object.gvk().kind == "Job" && !is_hook(object));
         let before: Vec<&Object> = before.collect();
         let references: Vec<&ObjectRef> = before.iter().map(|object| object.reference()).collect();
         let live = look_all(self.cluster, &references).await?;
-        let standing = before.into_iter().zip(live);
-        let standing = standing.filter(|(_, live)| live.is_some());
+        let standing = before
+            .into_iter()
+            .zip(live)
+            .filter(|(_, live)| live.is_some());
         let sent =
             |(object, _): (&Object, _)| (object.reference().to_string(), object.as_value().clone());
         Ok(standing.map(sent).collect())
@@ -304,15 +310,18 @@ impl Releasing<'_> {
     /// Returns replica counts that were set by others, such as an autoscaler, by the reference of the scaled object.
     /// They are kept.
     async fn scaled(&self, planned: &PlannedRelease) -> Result<BTreeMap<String, u64>, Error> {
-        let before = planned.before.iter();
-        let before = before.filter(|object| object.as_value()["spec"]["replicas"].is_u64());
+        let before = planned
+            .before
+            .iter()
+            .filter(|object| object.as_value()["spec"]["replicas"].is_u64());
         let before: Vec<&ObjectRef> = before.map(Object::reference).collect();
         let live = look_all(self.cluster, &before).await?.into_iter().flatten();
-        let scaled = live.filter(|object| is_scaled(object.as_value(), MANAGER));
-        let scaled = scaled.filter_map(|object| {
-            let replicas = object.as_value()["spec"]["replicas"].as_u64()?;
-            Some((object.reference().to_string(), replicas))
-        });
+        let scaled = live
+            .filter(|object| is_scaled(object.as_value(), MANAGER))
+            .filter_map(|object| {
+                let replicas = object.as_value()["spec"]["replicas"].as_u64()?;
+                Some((object.reference().to_string(), replicas))
+            });
         Ok(scaled.collect())
     }
 }

@@ -58,8 +58,9 @@ pub(crate) async fn uninstalled(
     solution: &SolutionName,
     release: &ReleaseEntry,
 ) -> Result<Uninstalled, Error> {
-    let standing = StandingRelease::look(cluster, &release.namespace, &release.name).await?;
-    let standing = standing.filter(|found| found.is_of(solution, &release.revisions));
+    let standing = StandingRelease::look(cluster, &release.namespace, &release.name)
+        .await?
+        .filter(|found| found.is_of(solution, &release.revisions));
     let Some(standing) = standing else {
         return Ok(Uninstalled::default());
     };
@@ -69,8 +70,10 @@ pub(crate) async fn uninstalled(
         .partition(|object| is_kept(object) || is_hook(object));
     let references: Vec<&ObjectRef> = staying.iter().map(|object| object.reference()).collect();
     let live = look_all(cluster, &references).await?;
-    let stays = staying.into_iter().zip(live);
-    let stays = stays.filter_map(|(object, live)| remains(object, live.is_some()));
+    let stays = staying
+        .into_iter()
+        .zip(live)
+        .filter_map(|(object, live)| remains(object, live.is_some()));
     Ok(Uninstalled {
         goes: going
             .into_iter()
@@ -91,8 +94,12 @@ fn remains(object: &Object, is_there: bool) -> Option<String> {
         .iter()
         .any(|event| ["pre-delete", "post-delete"].contains(&event.as_str()));
     let annotations = object.annotations();
-    let policies = annotations.get(HOOK_DELETED).copied().unwrap_or_default();
-    let mut policies = policies.split(',').map(str::trim);
+    let mut policies = annotations
+        .get(HOOK_DELETED)
+        .copied()
+        .unwrap_or_default()
+        .split(',')
+        .map(str::trim);
     let goes = is_made && policies.any(|policy| policy == "hook-succeeded");
     ((is_there || is_made) && !goes)
         .then(|| format!("{what} is kept: Helm does not delete objects that hooks created"))
@@ -114,8 +121,8 @@ pub(super) fn objects(
 pub(crate) fn hook_events(object: &Object) -> Vec<String> {
     let annotations = object.annotations();
     let events = annotations.get(HOOK).copied().into_iter();
-    let events = events.flat_map(|events| events.split(','));
     events
+        .flat_map(|events| events.split(','))
         .map(|event| event.trim().to_ascii_lowercase())
         .collect()
 }

@@ -73,15 +73,19 @@ impl RenderedRelease {
 
     /// Adds the rights to install, upgrade and remove the release.
     pub(super) fn changed(&self, needs: &mut Needs) {
-        let objects = self.objects.iter();
-        let objects = objects.map(|(object, kind)| (object.reference(), kind));
+        let objects = self
+            .objects
+            .iter()
+            .map(|(object, kind)| (object.reference(), kind));
         needs.release(&self.namespace, objects);
     }
 
     /// Adds the rights to see the release.
     pub(super) fn seen(&self, needs: &mut Needs) {
-        let objects = self.objects.iter();
-        let objects = objects.map(|(object, kind)| (object.reference(), kind));
+        let objects = self
+            .objects
+            .iter()
+            .map(|(object, kind)| (object.reference(), kind));
         needs.release_seen(&self.namespace, objects);
     }
 }

@@ -309,8 +309,12 @@ impl<'a> WantedRights<'a> {
 
     /// Returns the sets that are applied before the version is removed.
     fn removing(&self) -> Vec<&SetName> {
-        let sets = self.archive.map(Accepted::sets).unwrap_or_default().iter();
-        let sets = sets.filter(|set| set.set.phase == Phase::Remove);
+        let sets = self
+            .archive
+            .map(Accepted::sets)
+            .unwrap_or_default()
+            .iter()
+            .filter(|set| set.set.phase == Phase::Remove);
         sets.map(|set| &set.set.name).collect()
     }
 
