@@ -24,7 +24,7 @@ const DIGEST_KEY: &str = ".key";
 /// The values in a Solution's Secrets in a namespace.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kept {
-    /// The values of each Secret that was applied; empty if it was deleted or recreated by others.
+    /// The values of each Secret that was applied; empty if it was deleted, or recreated by another client.
     pub(super) values: BTreeMap<SecretNumber, KeptValues>,
     /// The highest number that may have been used.
     pub(super) last: SecretNumber,

@@ -1,5 +1,5 @@
 //! Hooks: objects that Helm creates at events of a release. Before Helm creates a hook, it deletes any object with the
-//! same name, whoever owns that object.
+//! same name, regardless of its owner.
 //!
 //! Known attack: a chart names a hook like an object of another owner, so that Helm deletes this object and its
 //! dependents. [`replaced`] allows replacing the release's own objects, and unowned objects with consent. All others

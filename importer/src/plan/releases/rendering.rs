@@ -307,7 +307,7 @@ impl Releasing<'_> {
         Ok(standing.map(sent).collect())
     }
 
-    /// Returns replica counts that were set by others, such as an autoscaler, by the reference of the scaled object.
+    /// Returns replica counts that were set by another client, such as an autoscaler, by the reference of the scaled object.
     /// They are kept.
     async fn scaled(&self, planned: &PlannedRelease) -> Result<BTreeMap<String, u64>, Error> {
         let before = planned
