@@ -46,7 +46,7 @@ pub(super) fn end(
     match error {
         PackError::Refused(judged) => {
             let words = "because it would have errors";
-            refuse(arguments, tree, asked, (&judged, None), words, output)
+            refuse(arguments, tree, asked, &judged, None, words, output)
         }
         PackError::RefusedSource(refused) => {
             let now = environment::now().map_err(Failure::unknown)?;
@@ -54,7 +54,7 @@ pub(super) fn end(
             let missing = Some(&refused.missing).filter(|missing| !missing.is_empty());
             let lines = missing.map(|missing| lines(missing, &tree.directory));
             let words = "because the source tree has errors";
-            refuse(arguments, tree, asked, (&judged, lines), words, output)
+            refuse(arguments, tree, asked, &judged, lines, words, output)
         }
         PackError::Unwritten(lines) => {
             Err(Failure::from(PackError::Unwritten(String::new())).quote(LINES, lines))
@@ -67,7 +67,8 @@ fn refuse(
     arguments: &Arguments,
     tree: &PackTree,
     asked: &AskedJudging,
-    (judged, image_lines): (&JudgedFindings, Option<String>),
+    judged: &JudgedFindings,
+    image_lines: Option<String>,
     why: &str,
     output: Output,
 ) -> Result<Outcome, Failure> {
