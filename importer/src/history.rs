@@ -1,4 +1,6 @@
-//! The history of changes to a cluster, by its receipts, and the way back from there.
+//! The history of changes to a cluster, read from their receipts, and the search for a version to roll back to.
+//! [`history()`] lists changes, [`way_back`] finds the target of a rollback in one environment, and
+//! [`way_back_of_fleet`] finds the one that undoes the changes of a fleet's revision.
 
 use deployer::Cluster;
 use schemas::{EnvironmentName, KubernetesName, Namespace, SolutionName, StatementTime, Version};
@@ -18,26 +20,27 @@ use crate::model::state::ClusterState;
 pub struct History {
     /// The changes, the newest first.
     pub revisions: Vec<KnownChange>,
-    /// The receipts that cannot be read: of a later program, or damaged.
+    /// The receipts that cannot be read because a later version of the program wrote them or they are damaged.
     pub unreadable: Vec<String>,
-    /// The receipts that are no longer as the next one names them, of all receipts.
+    /// The receipts, among all of the cluster, whose digest differs from the one that the next receipt names.
     pub changed: Vec<Revision>,
-    /// The gaps where somebody removed receipts, as far as that can be told.
+    /// The gaps in the numbers from which receipts were removed, as far as they can be detected.
     pub missing: Vec<Gap>,
-    /// The receipts that name another cluster, of all receipts; none if this user may not see which cluster this is.
+    /// The receipts, among all of the cluster, that name another cluster. Empty if this user may not read the cluster's
+    /// identity.
     pub foreign: Vec<Revision>,
 }
 
-/// A change, and what stands beside its receipt.
+/// A change with its receipt and the envelope of the receipt.
 #[derive(Clone, Debug)]
 pub struct KnownChange {
     /// The receipt.
     pub receipt: ChangeReceipt,
-    /// Its envelope.
+    /// The envelope of the receipt.
     pub sealed: Sealed,
 }
 
-/// The changes that are asked for: those to which everything applies that is given.
+/// A filter for changes. A change matches if every field that is set matches.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// The Solution of the changes.
@@ -56,21 +59,25 @@ impl Wanted {
         let here = |place: &Passage| {
             let environment = self.environment.as_ref();
             let namespace = self.namespace.as_ref();
-            environment.is_none_or(|it| *it == place.environment)
-                && namespace.is_none_or(|it| *it == place.namespace)
+            environment.is_none_or(|wanted| *wanted == place.environment)
+                && namespace.is_none_or(|wanted| *wanted == place.namespace)
         };
         let anywhere = self.environment.is_none() && self.namespace.is_none();
         let solution = self.solution.as_ref();
-        solution.is_none_or(|it| subject.solution.as_ref() == Some(it))
+        solution.is_none_or(|name| subject.solution.as_ref() == Some(name))
             && (anywhere || subject.places.iter().any(here))
     }
 }
 
-/// Reads what was changed in a cluster.
+/// Returns the changes to a cluster that match a filter.
 pub async fn history(cluster: &Cluster, wanted: &Wanted) -> Result<History, Error> {
     let receipts = Receipts::read(cluster).await?;
     let here = identity(cluster).await?;
-    let found = receipts.all.iter().rev().filter(|it| wanted.is(it));
+    let found = receipts
+        .all
+        .iter()
+        .rev()
+        .filter(|receipt| wanted.is(receipt));
     let found = found.take(wanted.limit.unwrap_or(usize::MAX));
     let known = |receipt: &ChangeReceipt| KnownChange {
         receipt: receipt.clone(),
@@ -85,43 +92,47 @@ pub async fn history(cluster: &Cluster, wanted: &Wanted) -> Result<History, Erro
     })
 }
 
-/// The version that ran in a namespace, and can run there again.
+/// A version that ran in a namespace and can be deployed there again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WayBack {
     /// The version.
     pub version: Version,
     /// The namespace.
     pub namespace: Namespace,
-    /// The Secret that nodes logged in with.
+    /// The pull secret that nodes used.
     pub pull_secret: Option<KubernetesName>,
-    /// The values of parameters that were chosen, but for sensitive ones.
+    /// The chosen values of parameters, except sensitive ones.
     pub parameters: ParameterValues,
-    /// The Secret that had the sensitive ones.
+    /// The number of the Secret with the sensitive values. `None` if that Secret was removed since.
     pub secret: Option<SecretNumber>,
-    /// The source of that knowledge.
+    /// The receipt from which this is known.
     pub known: Known,
 }
 
-/// The source of the knowledge that a version ran.
+/// The receipt from which it is known that a version ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// This change ended it.
+    /// The version ran until this change.
     Before(Revision),
-    /// This change brought it.
+    /// This change deployed the version.
     By(Revision),
 }
 
-/// What is gone back to.
+/// The target of a rollback.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BackTo {
-    /// What ran before that which runs now, be it the same version with other choices.
+    /// The deployment before the current one, which may be the same version with other choices.
     Before,
-    /// What a change brought.
+    /// The deployment that a change created.
     Revision(Revision),
 }
 
-/// Finds what to go back to in an environment: what a change brought, or what ran before that which runs now. Refused
-/// where nothing is known of it, or where it is no longer what was imported.
+/// Finds the target of a rollback in an environment: the deployment that a change created, or the one before the
+/// current deployment.
+///
+/// # Errors
+///
+/// An [`Obstacle`] if no receipt names such a deployment, or if its archive is no longer the imported one.
 pub async fn way_back(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -144,7 +155,7 @@ pub async fn way_back(
     Ok(WayBack::new(&receipts, solution, namespace, ran, known))
 }
 
-/// The changes that one revision of a fleet has made.
+/// The changes that one revision of a fleet made.
 #[derive(Clone, Copy, Debug)]
 pub struct ChangesOfFleet<'a> {
     /// The name of the fleet.
@@ -160,15 +171,15 @@ impl ChangesOfFleet<'_> {
     }
 }
 
-/// The reason why the rollback of a fleet's revision leaves a deployment as it is.
+/// The reason why the rollback of a fleet's revision skips a deployment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Skipped {
     /// The revision did not change it.
     NotChanged,
     /// No version is deployed.
     NotDeployed,
-    /// Another version runs than the one that the revision deployed: the change failed, was rolled back, or others changed
-    /// it since.
+    /// The running version is not the one that the revision deployed: the change failed or was rolled back, or another
+    /// administrator changed the deployment since.
     Other {
         /// The version that runs.
         running: Version,
@@ -184,7 +195,8 @@ pub enum Skipped {
     Values,
 }
 
-/// Finds what to go back to in an environment so that the changes of a fleet's revision are taken back, and no others.
+/// Finds the rollback target in an environment that undoes the changes of a fleet's revision and no other changes.
+/// Returns the reason for skipping the deployment if there is none.
 pub async fn way_back_of_fleet(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -232,7 +244,7 @@ impl WayBack {
     }
 }
 
-/// The namespace that is meant: the one that is named, else the only one of the environment.
+/// Returns the named namespace, or the only one of the environment if none is named.
 fn only_namespace(
     state: &ClusterState,
     environment: &EnvironmentName,
@@ -255,12 +267,12 @@ fn only_namespace(
     }
 }
 
-/// Tells what differs from what runs now.
+/// Returns a predicate for deployments that differ from the current one.
 fn unlike(now: Option<&Ran>) -> impl Fn(&Ran) -> bool {
     move |from| now.is_none_or(|now| !now.is_like(from))
 }
 
-/// Returns what ran before that which runs now: the newest that a change began with and that is something else.
+/// Returns the previous deployment: the newest one that a change started from and that `is_other` accepts.
 fn before<'a>(
     receipts: &'a Receipts,
     solution: &SolutionName,
@@ -278,8 +290,8 @@ fn before<'a>(
     })
 }
 
-/// Returns what ran before a fleet's revision changed a deployment that runs this version now. Several runs of a revision
-/// may have changed it, one after the other, and values may have been changed by others in between.
+/// Returns the deployment before a fleet's revision changed a namespace that runs this version now. Several runs of the
+/// revision may have changed it in sequence, and other administrators may have changed values in between.
 fn before_revision<'a>(
     receipts: &'a Receipts,
     solution: &SolutionName,
@@ -318,7 +330,8 @@ fn before_revision<'a>(
     }
 }
 
-/// Whether a Solution was undeployed since: its Secrets went with it, and the next ones have the same numbers.
+/// Checks whether a Solution was undeployed since. Its Secrets were removed with it, and the next ones have the same
+/// numbers.
 fn was_undeployed(
     receipts: &Receipts,
     solution: &SolutionName,
@@ -329,12 +342,15 @@ fn was_undeployed(
         Known::Before(revision) => revision,
         Known::By(revision) => revision + 1,
     };
-    let later = receipts.all.iter().filter(|it| it.revision >= since);
-    let mut places = later.filter_map(|it| it.place(solution, namespace));
+    let later = receipts
+        .all
+        .iter()
+        .filter(|receipt| receipt.revision >= since);
+    let mut places = later.filter_map(|receipt| receipt.place(solution, namespace));
     places.any(|place| place.to.is_none())
 }
 
-/// Returns the version that a change brought.
+/// Returns the deployment that a change created.
 fn brought<'a>(
     receipts: &'a Receipts,
     solution: &SolutionName,
@@ -362,7 +378,7 @@ fn brought<'a>(
     Ok((to, Known::By(revision)))
 }
 
-/// Checks that the version is imported, from the archive that ran.
+/// Checks that the version is imported, and from the same archive that was deployed.
 fn check_imported(
     state: &ClusterState,
     solution: &SolutionName,
@@ -412,14 +428,14 @@ mod tests {
             back(&receipts(&all), Some("1.1.0")),
             before_revision("1.0.0", 2)
         );
-        // The same version again, and one that did not become ready, change nothing of that.
+        // Deploying the same version again and a version that did not become ready do not change the result.
         all.push(receipt(3, [new.clone(), new.clone()], Outcome::Done));
         all.push(receipt(4, [new.clone(), Some(ran("1.2.0"))], failed()));
         assert_eq!(
             back(&receipts(&all), Some("1.1.0")),
             before_revision("1.0.0", 2)
         );
-        // An upgrade that was killed after its record said what runs.
+        // An upgrade that was killed after it had written the record of the running version.
         all.push(receipt(
             5,
             [new.clone(), Some(ran("1.2.0"))],
@@ -430,7 +446,7 @@ mod tests {
             before_revision("1.1.0", 5)
         );
         all.pop();
-        // Back and forth, and an operator that was removed.
+        // A rollback, and an operator that was undeployed.
         all.push(receipt(5, [new.clone(), old], Outcome::Done));
         assert_eq!(
             back(&receipts(&all), Some("1.0.0")),
@@ -440,13 +456,17 @@ mod tests {
         assert_eq!(back(&receipts(&all), None), before_revision("1.1.0", 6));
     }
 
-    /// A change of the fleet `shops`, which belongs to a revision if it has one.
+    /// Returns a receipt of the fleet `shops`, with the revision that it belongs to, if any.
     fn of_fleet(
         number: Revision,
         revision: Option<StatementTime>,
         versions: [Option<&str>; 2],
     ) -> ChangeReceipt {
-        let mut receipt = receipt(number, versions.map(|it| it.map(ran)), Outcome::Done);
+        let mut receipt = receipt(
+            number,
+            versions.map(|version| version.map(ran)),
+            Outcome::Done,
+        );
         receipt.origin.fleet = Some("shops".parse().unwrap());
         receipt.subject.fleet_revision = revision;
         receipt
@@ -476,7 +496,7 @@ mod tests {
         let to = |version: &str, revision| Ok((version.to_owned(), Known::Before(revision)));
         assert_eq!(back_before(&all, second, "1.1.0"), to("1.0.0", 2));
         let other = |running: &str, deployed: &str| {
-            let [running, deployed] = [running, deployed].map(|it| it.parse().unwrap());
+            let [running, deployed] = [running, deployed].map(|version| version.parse().unwrap());
             Err(Skipped::Other { running, deployed })
         };
         assert_eq!(back_before(&all, first, "1.1.0"), other("1.1.0", "1.0.0"));
@@ -490,7 +510,7 @@ mod tests {
         });
         assert_eq!(back_before(&all[..1], first, "1.0.0"), no_earlier);
 
-        // Another fleet may have begun in the same second.
+        // Another fleet may have started a revision in the same second.
         let mut foreign = all.clone();
         foreign[1].origin.fleet = Some("carts".parse().unwrap());
         assert_eq!(
@@ -498,7 +518,7 @@ mod tests {
             Err(Skipped::NotChanged)
         );
 
-        // Once it went back, it goes no further; and it can come again.
+        // A revision that was rolled back is not rolled back further, and it can be deployed again.
         all.push(of_fleet(3, None, [Some("1.1.0"), Some("1.0.0")]));
         assert_eq!(back_before(&all, second, "1.0.0"), other("1.0.0", "1.1.0"));
         all.push(of_fleet(4, Some(second), [Some("1.0.0"), Some("1.1.0")]));
@@ -579,7 +599,7 @@ mod tests {
             receipt(5, [with(1), with(2)], Outcome::Done),
         ]);
         let (shop, prod) = ("shop".parse().unwrap(), "prod".parse().unwrap());
-        // Other values are another thing that ran.
+        // Other sensitive values count as another deployment.
         let (found, known) = before(&all, &shop, &prod, unlike(with(2).as_ref())).unwrap();
         assert_eq!((Some(found), known), (with(1).as_ref(), Known::Before(5)));
         let gone = |known| was_undeployed(&all, &shop, &prod, known);
@@ -667,9 +687,9 @@ mod tests {
         let wanted =
             |solution: Option<&str>, environment: Option<&str>, namespace: Option<&str>| {
                 let wanted = Wanted {
-                    solution: solution.map(|it| it.parse().unwrap()),
-                    environment: environment.map(|it| it.parse().unwrap()),
-                    namespace: namespace.map(|it| it.parse().unwrap()),
+                    solution: solution.map(|name| name.parse().unwrap()),
+                    environment: environment.map(|name| name.parse().unwrap()),
+                    namespace: namespace.map(|name| name.parse().unwrap()),
                     limit: None,
                 };
                 wanted.is(&receipt)

@@ -1,4 +1,4 @@
-//! The imported versions of a cluster, as its records tell of them.
+//! The imported versions of a cluster, read from its records.
 
 use deployer::Cluster;
 use schemas::{SolutionId, SolutionName, Version};
@@ -8,12 +8,12 @@ use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::state::{ClusterState, maps};
 
-/// The records of all imported versions.
+/// Returns the records of all imported versions.
 pub async fn records(cluster: &Cluster) -> Result<Vec<Record>, Error> {
     Ok(ClusterState::of_records(&maps(cluster).await?)?.records)
 }
 
-/// The record of an imported version, of the newest if none is named (semantic versions' order).
+/// Returns the record of an imported version, or of the newest one by semantic version if none is named.
 pub async fn imported(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -24,7 +24,7 @@ pub async fn imported(
     found.ok_or_else(|| missing(solution, version).into())
 }
 
-/// The record of a version, or of the newest one of its Solution if it is not imported.
+/// Returns the record of a version, or of the newest version of its Solution if that one is not imported.
 pub async fn imported_or_newest(cluster: &Cluster, id: &SolutionId) -> Result<Record, Error> {
     let state = ClusterState::read(cluster).await?;
     let found = find_or_newest(&state.records, id).cloned();
@@ -36,7 +36,7 @@ fn find_or_newest<'a>(records: &'a [Record], id: &SolutionId) -> Option<&'a Reco
     itself.or_else(|| find(records, id.name(), None))
 }
 
-/// Finds a version among records, which are sorted by name and version; the newest if none is named.
+/// Finds a version among records, which are sorted by name and version. Returns the newest if none is named.
 fn find<'a>(
     records: &'a [Record],
     solution: &SolutionName,
@@ -48,8 +48,8 @@ fn find<'a>(
     records.iter().rev().find(is_it)
 }
 
-/// Returns the names of other registries that the imported versions brought to the site's, all of them if none is
-/// named.
+/// Returns the names in other registries that the imported versions map to the site's registry, for all versions if
+/// none is named.
 pub async fn mirrors(
     cluster: &Cluster,
     solution: Option<&SolutionName>,

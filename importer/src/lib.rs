@@ -1,14 +1,16 @@
-//! An accepted archive becomes images in a registry and objects in a cluster: plan, then apply.
+//! Imports an accepted archive: a plan compares it with a registry and a cluster, and applying the plan pushes the
+//! images and writes the objects.
 //!
-//! Only a [`validator::Accepted`] can be imported, only a plan without obstacles can be applied, and the cluster is
-//! touched only when every image is in place. This crate knows what a site records, plans and runs. It must not know how an
-//! image is laid out, how a signature is checked, or how a blob comes to a registry. docs/concepts/environments.md
-//! lists the written objects with their names, in their order.
+//! Only a [`validator::Accepted`] can be imported and only a plan without obstacles can be applied. Objects are written
+//! after every image is in the registry. This crate knows what a site records, plans and runs. It does not know how an
+//! image is laid out, how a signature is checked, or how a blob is pushed to a registry. docs/concepts/environments.md
+//! lists the objects that are written, with their names and in their order.
 //!
-//! `model` is what all of it is made of, `plan` reads and decides, `apply` writes and waits, `status` and `history`
-//! tell, and `configuration` makes steps of what a site wants and `status` tells. `gate` is what Helm reaches a cluster
-//! through, `renderer` what it calls back, `member` tells of the clusters of a fleet, and `hub` of a fleet to others. Open
-//! `plan/mod.rs` first, then `apply/mod.rs`.
+//! `model` has the types that the other modules share. `plan` reads and decides, `apply` writes and waits, and `status`
+//! and `history` report. `configuration` derives steps from the desired state of a site and from `status`. `gate` is
+//! the proxy between Helm and the API server, and `renderer` is the post-renderer that Helm calls. `member` describes a
+//! cluster of a fleet, and `hub` the cluster from which a fleet is changed. Open `plan/mod.rs` first, then
+//! `apply/mod.rs`.
 
 mod apply;
 pub mod configuration;

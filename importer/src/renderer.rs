@@ -1,8 +1,8 @@
-//! The post-renderer that Helm calls: it passes on the objects that were planned, hooks and tests among them, and nothing of
-//! what Helm has rendered itself.
+//! The post-renderer that Helm calls. It passes on the planned objects, with hooks and tests among them, and nothing
+//! that Helm has rendered itself. [`postrender`] runs it, and its files are prepared by [`planned`].
 //!
-//! Known attacks and where they stop: a chart that renders to something else once it is sent, by `lookup`, by chance or by the
-//! clock. Nothing of that is read: what is sent is what the plan showed, byte for byte.
+//! It prevents a known attack: a chart that renders to other objects when it is installed, by `lookup`, randomness or
+//! the clock. The rendering is never parsed, so Helm sends exactly the bytes that the plan showed.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use deployer::Object;
 use schemas::yaml;
 
-/// The file with what is sent, in the directory that the post-renderer is given.
+/// The file with the objects to pass on, in the directory that the post-renderer receives.
 const PLANNED: &str = "planned.yaml";
-/// The file by which it says there that Helm has done with rendering.
+/// The file that the post-renderer creates in that directory to signal that Helm has finished rendering.
 const RENDERED: &str = "rendered";
-/// The stream that is sent of a chart without objects: Helm takes an empty answer for a failure.
+/// The stream for a chart without objects, since Helm treats empty output as a failure.
 const NOTHING: &str = "# nothing\n";
 
-/// The reason why the post-renderer passes nothing on.
+/// A failure of the post-renderer.
 #[derive(Debug, thiserror::Error)]
 pub enum RendererError {
     /// A file of the run cannot be used.
@@ -29,10 +29,11 @@ pub enum RendererError {
     Stream(#[source] io::Error),
 }
 
-/// Returns the stream that the post-renderer passes on, and the name of the file in which it looks for it.
+/// Returns the stream that the post-renderer passes on, and the name of the file from which it reads it.
 pub(crate) fn planned(objects: &[Object]) -> (&'static str, String) {
-    let documents = objects.iter().map(Object::as_value);
-    let documents = documents.map(|it| format!("---\n{}", yaml::to_string(it)));
+    let documents = objects
+        .iter()
+        .map(|object| format!("---\n{}", yaml::to_string(object.as_value())));
     let stream: String = documents.collect();
     if stream.is_empty() {
         (PLANNED, NOTHING.to_owned())
@@ -41,24 +42,24 @@ pub(crate) fn planned(objects: &[Object]) -> (&'static str, String) {
     }
 }
 
-/// The file by which the post-renderer of a run says that Helm has done with rendering.
+/// Returns the file by which the post-renderer of a run signals that Helm has finished rendering.
 pub(crate) fn rendered(directory: &Path) -> PathBuf {
     directory.join(RENDERED)
 }
 
-/// Passes on what was planned, whatever Helm has rendered.
+/// Passes on the planned objects and discards everything that Helm has rendered.
 pub fn postrender(
     directory: &Path,
     mut input: impl Read,
     mut output: impl Write,
 ) -> Result<(), RendererError> {
     let path = directory.join(PLANNED);
-    let planned = File::open(&path).map_err(|it| RendererError::File(path, it));
+    let planned = File::open(&path).map_err(|error| RendererError::File(path, error));
     let mut planned = planned?;
-    // Helm may take it for a failure if nobody reads what it has rendered.
+    // Helm may treat a pipe that is closed early as a failure, so its whole output is read.
     io::copy(&mut input, &mut io::sink()).map_err(RendererError::Stream)?;
     let path = directory.join(RENDERED);
-    File::create(&path).map_err(|it| RendererError::File(path, it))?;
+    File::create(&path).map_err(|error| RendererError::File(path, error))?;
     io::copy(&mut planned, &mut output).map_err(RendererError::Stream)?;
     output.flush().map_err(RendererError::Stream)
 }
@@ -73,14 +74,14 @@ mod tests {
 
     fn map(name: &str) -> Object {
         let metadata = json!({ "name": name, "namespace": "prod" });
-        // What YAML 1.1 would read as something else.
+        // Values that YAML 1.1 would read as other types.
         let data = json!({ "a": "n", "b": "1e3", "c": "  - x: y\n", "d": "" });
         let map =
             json!({ "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data });
         Object::new(map).unwrap()
     }
 
-    /// Returns the documents that are sent of a rendering where these objects were planned.
+    /// Returns the documents that the post-renderer writes for this rendering and these planned objects.
     fn sent(rendering: &str, objects: &[Object]) -> Vec<Value> {
         let directory = tempfile::tempdir().unwrap();
         let (name, stream) = planned(objects);
@@ -89,13 +90,19 @@ mod tests {
         postrender(directory.path(), rendering.as_bytes(), &mut output).unwrap();
         assert!(!output.is_empty() && directory.path().join(RENDERED).exists());
         let documents = yaml::documents(&output).unwrap();
-        documents.into_iter().filter(|it| !it.is_null()).collect()
+        documents
+            .into_iter()
+            .filter(|document| !document.is_null())
+            .collect()
     }
 
     #[test]
     fn what_was_planned_is_sent_whatever_is_rendered() {
         let objects = [map("n"), map("y")];
-        let planned: Vec<Value> = objects.iter().map(|it| it.as_value().clone()).collect();
+        let planned: Vec<Value> = objects
+            .iter()
+            .map(|object| object.as_value().clone())
+            .collect();
         for rendering in [
             "",
             "{apiVersion: v1, kind: ConfigMap, metadata: {name: n}, data: {a: evil}}",

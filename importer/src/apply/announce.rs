@@ -1,5 +1,4 @@
-//! Tells the users of a cluster what was changed, where they look: as Kubernetes Events of what was changed
-//! (events.k8s.io/v1). Nothing depends on them.
+//! Reports changes to the users of a cluster as Kubernetes Events (events.k8s.io/v1). Nothing depends on these Events.
 
 use std::time::SystemTime;
 
@@ -12,8 +11,8 @@ use crate::limits;
 use crate::model::receipt::{ChangeReceipt, Outcome, Passage};
 use crate::plan::operator::operator_name;
 
-/// Leaves the Events of a change that has ended. One that cannot be written is left out: who may not write Events may
-/// change the cluster all the same, and a namespace may be gone.
+/// Creates the Events of a change that has ended. A failure to write one is ignored: a user without the right to create
+/// Events may still change the cluster, and a namespace may have been deleted.
 pub(crate) async fn announce(cluster: &Cluster, receipt: &ChangeReceipt, now: SystemTime) {
     for event in events(receipt, now) {
         let Ok(event) = Object::new(event) else {
@@ -35,7 +34,8 @@ fn events(receipt: &ChangeReceipt, now: SystemTime) -> Vec<Value> {
     events.collect()
 }
 
-/// Returns the event of a namespace, and its reason, if it is worth telling there.
+/// Returns the reason and text of a namespace's Event, and the further details of its note. Returns `None` if users of
+/// the namespace need no Event.
 fn told(outcome: &Outcome, place: &Passage) -> Option<(&'static str, String, String)> {
     match (outcome, &place.from, &place.to) {
         (Outcome::Done, from, Some(to)) => {
@@ -57,7 +57,7 @@ fn told(outcome: &Outcome, place: &Passage) -> Option<(&'static str, String, Str
     }
 }
 
-/// Returns the Event on the operator's Deployment, or where there is none any more on its namespace.
+/// Returns the Event on the operator's Deployment, or on its namespace if there is no Deployment any more.
 fn event(
     receipt: &ChangeReceipt,
     solution: &SolutionName,
@@ -81,21 +81,21 @@ fn event(
     Some(json!({
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        // Kubernetes names them by the object and the time.
+        // Kubernetes names Events by the object and the time.
         "metadata": { "name": format!("{name}.{nanoseconds:x}"), "namespace": namespace },
         "type": severity,
         "reason": reason,
         "action": receipt.subject.verb,
         "note": bounded(&note),
         "regarding": { "apiVersion": api, "kind": kind, "name": name, "namespace": namespace },
-        // With the resolution that the API server asks for.
+        // The API server requires a time with microseconds.
         "eventTime": receipt.at.to_string().replace('Z', ".000000Z"),
         "reportingController": v::EVENT_CONTROLLER,
         "reportingInstance": v::MANAGER,
     }))
 }
 
-/// A note that the API server takes.
+/// Returns the note without control characters, cut to the length that the API server accepts.
 fn bounded(note: &str) -> String {
     let mut text = printable(note).into_owned();
     text.truncate(text.floor_char_boundary(limits::EVENT_NOTE));
@@ -108,7 +108,7 @@ mod tests {
     use crate::model::receipt::Ran;
     use crate::model::receipt::tests::{ran, receipt};
 
-    /// The one Event of a change: type, reason, kind of what it regards, note.
+    /// Returns the type, reason, regarded kind and note of the only Event of a change.
     fn told(receipt: &ChangeReceipt) -> Option<[String; 4]> {
         let mut events = events(receipt, SystemTime::UNIX_EPOCH);
         let event = events.pop()?;

@@ -1,5 +1,5 @@
-//! Pods that a version which failed leaves behind: their `StatefulSet`s wait for them, and they never become ready. They are
-//! deleted while the sets are waited for, whoever took that version back: [`Cluster::clear_behind`] says which.
+//! Pods that a failed version leaves behind: their `StatefulSet`s wait for them, and they never become ready. They are
+//! deleted while the sets are awaited after a rollback. [`Cluster::clear_behind`] decides which pods these are.
 //!
 //! [`Cluster::clear_behind`]: deployer::Cluster::clear_behind
 
@@ -12,7 +12,7 @@ use crate::limits;
 use crate::model::error::Error;
 use crate::model::event::Event;
 
-/// The `StatefulSet`s that are looked at.
+/// The `StatefulSet`s to inspect.
 #[derive(Debug)]
 pub(crate) struct Behind {
     sets: Vec<ObjectRef>,
@@ -20,12 +20,12 @@ pub(crate) struct Behind {
     looking: UnderWay<Result<Cleared, deployer::Error>>,
 }
 
-/// Work that goes on when whoever waits for it has to do something else first: the next one that waits gets what came of it.
+/// Work that continues if its caller is cancelled. The next caller that waits receives the outcome.
 #[derive(Debug)]
 struct UnderWay<T>(Option<JoinHandle<T>>);
 
 impl<T: Send + 'static> UnderWay<T> {
-    /// Waits for the work that is under way, or else for this work. Returns nothing if it panicked.
+    /// Waits for the work under way, or starts this work. Returns `None` if the work panicked.
     async fn or<F: Future<Output = T> + Send + 'static>(
         &mut self,
         begin: impl FnOnce() -> F,
@@ -42,10 +42,11 @@ impl<T: Send + 'static> UnderWay<T> {
 }
 
 impl Behind {
-    /// Returns the sets among these objects.
+    /// Returns the `StatefulSet`s among these objects.
     pub(crate) fn of<'a>(objects: impl IntoIterator<Item = &'a ObjectRef>) -> Self {
         let objects = objects.into_iter();
-        let is_set = |it: &&ObjectRef| it.gvk.group == "apps" && it.gvk.kind == "StatefulSet";
+        let is_set =
+            |object: &&ObjectRef| object.gvk.group == "apps" && object.gvk.kind == "StatefulSet";
         Self {
             sets: objects.filter(is_set).cloned().collect(),
             found: false,
@@ -53,7 +54,8 @@ impl Behind {
         }
     }
 
-    /// Whether any pod was left behind and is deleted, once the controllers of all sets have seen where they are to go.
+    /// Checks whether any pod was left behind and deleted, after the controllers of all sets have observed their
+    /// objects.
     pub(crate) async fn has_found(&mut self, leased: &Leased<'_>) -> Result<bool, Error> {
         let end = Instant::now() + limits::OBSERVED;
         while !self.found && self.look(leased).await && Instant::now() < end {
@@ -63,7 +65,8 @@ impl Behind {
         Ok(self.found)
     }
 
-    /// Looks once, and deletes what is left behind. Returns whether another look could find more.
+    /// Inspects the sets once and deletes pods that are left behind. Returns whether another inspection could find
+    /// more.
     pub(crate) async fn look(&mut self, leased: &Leased<'_>) -> bool {
         if self.sets.is_empty() {
             return false;
@@ -72,7 +75,7 @@ impl Behind {
             let (cluster, sets) = (leased.cluster.clone(), self.sets.clone());
             async move { cluster.clear_behind(&sets).await }
         });
-        // A look is a help: whoever waits for the way back says what is wrong.
+        // The cleanup is an aid only: the wait for the rollback itself reports errors.
         let Some(Ok(cleared)) = looked.await else {
             return false;
         };
@@ -83,14 +86,14 @@ impl Behind {
         cleared.is_early
     }
 
-    /// Waits for a look that is under way, if there is one, and tells of it.
+    /// Waits for an inspection under way, if there is one, and reports its result.
     pub(crate) async fn end(&mut self, leased: &Leased<'_>) {
         if self.looking.is_there() {
             self.look(leased).await;
         }
     }
 
-    /// Looks until this work is done. A Lease that is lost meanwhile ends it.
+    /// Inspects the sets until the work is done. Losing the Lease ends it early.
     pub(crate) async fn during<T>(
         &mut self,
         leased: &Leased<'_>,

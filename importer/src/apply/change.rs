@@ -1,4 +1,4 @@
-//! A change of a cluster beside an import: decided, decided again under the Leases, and made.
+//! The frame of every change other than an import: [`Change::make`] decides, decides again under the Leases, and acts.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -20,30 +20,30 @@ use crate::model::writer::Writer;
 use crate::plan::rights;
 use crate::plan::rights::needs::Needs;
 
-/// A change to a cluster: the writer that makes it, the listener that is told, and the time that objects may take to
-/// go.
+/// The context of a change to a cluster: its writer, its listener and its limits.
 #[derive(Clone)]
 pub struct Change<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
     /// The writer that makes the change.
     pub writer: &'a Writer,
-    /// The listener that is told what happens.
+    /// The listener for progress events.
     pub tell: Tell<'a, Event>,
-    /// The time that objects may take to go.
+    /// The time that objects may take to be deleted.
     pub deadline: Duration,
-    /// Whether anything is written.
+    /// The choice to make the change or to run dry.
     pub run: Run,
-    /// The program that releases of charts are uninstalled by.
+    /// The program that uninstalls releases of charts.
     pub helm: &'a HelmProgram,
-    /// Ids of releases that are uninstalled as they stand, though they are not as they were stored from here.
+    /// The ids of releases that are uninstalled in their current state, although they differ from the one that was
+    /// stored by an import.
     pub accepted: BTreeSet<String>,
 }
 
-/// Whether a change is made, or only what it would be is found out.
+/// The choice between a real run and a dry run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Run {
-    /// It is made.
+    /// The change is made.
     Real,
     /// Nothing is written.
     Dry,
@@ -56,10 +56,11 @@ impl fmt::Debug for Change<'_> {
 }
 
 impl Change<'_> {
-    /// Decides from the state of the cluster and, unless the run is dry, takes the Leases, decides again, and acts. The
-    /// first decision refuses without a write, and names all of these rights that are missing where not even the state
-    /// can be read; the second knows what others have done meanwhile. The receipt says what the change was `about`, from
-    /// the state before it. Returns what was decided last, and what was done; nothing of a dry run.
+    /// Decides from the state of the cluster and, unless the run is dry, takes the Leases, decides again and acts. The
+    /// first decision refuses without a write. If not even the state can be read, it names all missing rights among
+    /// `needs`. The second decision includes what other writers have done meanwhile. The receipt describes the change
+    /// as `about` derives it from the state before the change. Returns the last decision and the record of the writes,
+    /// which a dry run does not have.
     pub(crate) async fn make<T>(
         &self,
         needs: &Needs,
@@ -71,8 +72,8 @@ impl Change<'_> {
         self.make_clearing(needs, about, nothing, decide, act).await
     }
 
-    /// Makes a change in the same way; `clear` removes the objects that keep a Lease from being taken and were first
-    /// decided to go.
+    /// Makes a change in the same way. `clear` removes objects that prevent any Lease from being taken and that the
+    /// first decision removes.
     pub(crate) async fn make_clearing<T>(
         &self,
         needs: &Needs,

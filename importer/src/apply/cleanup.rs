@@ -1,4 +1,4 @@
-//! Applies what a Solution has for its own removal, and waits until it is done. Nothing is removed before.
+//! The sets that a Solution provides for its own removal. They are applied and awaited before anything is removed.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ async fn apply(
     Ok(())
 }
 
-/// Whether what runs once has to run once more: an earlier attempt failed, or was made of something else.
+/// Checks whether a Job must run again because an earlier attempt failed or its inputs differ.
 fn must_run_anew(object: &Object, live: &Object) -> bool {
     let inputs = |object: &Object| object.annotations().get(v::INPUTS).map(ToString::to_string);
     inputs(object).is_some_and(|made| {

@@ -1,5 +1,5 @@
-//! The CRDs of a Solution, and their end: what it brought goes, once nothing uses it, and what was there before it
-//! stays without our marks.
+//! The CRDs of a Solution and their removal. CRDs that the Solution created are removed once nothing uses them. CRDs
+//! that existed before it are kept without the project's labels.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ use crate::plan::rights::ask::check_resources;
 /// The CRDs of a Solution.
 #[derive(Debug)]
 pub(crate) struct Definitions {
-    /// The CRDs that were there before it.
+    /// The CRDs that existed before the Solution.
     adopted: Vec<Object>,
-    /// The CRDs that it brought.
+    /// The CRDs that the Solution created.
     own: Vec<Object>,
 }
 
@@ -37,17 +37,17 @@ impl Definitions {
         self.adopted.is_empty() && self.own.is_empty()
     }
 
-    /// Returns the CRDs that go.
+    /// Returns the CRDs that are removed.
     pub(crate) fn own(&self) -> impl Iterator<Item = &ObjectRef> {
         self.own.iter().map(Object::reference)
     }
 
-    /// Returns the CRDs that stay.
+    /// Returns the CRDs that are kept.
     pub(crate) fn adopted(&self) -> impl Iterator<Item = &ObjectRef> {
         self.adopted.iter().map(Object::reference)
     }
 
-    /// Returns a note on each CRD that stays.
+    /// Returns a note on each CRD that is kept.
     pub(crate) fn notes(&self) -> Vec<String> {
         let stays = |crd| format!("{crd} existed before the Solution and is kept");
         self.adopted().map(stays).collect()
@@ -61,7 +61,7 @@ impl Definitions {
         self
     }
 
-    /// The custom resources of all of them. Not being allowed to look is in the way.
+    /// Returns the custom resources of all CRDs. A missing right to list them is an obstacle.
     pub(crate) async fn uses(
         &self,
         cluster: &Cluster,
@@ -78,13 +78,13 @@ impl Definitions {
         Ok(uses)
     }
 
-    /// Returns an obstacle for everything that uses the CRDs that go: it would go too. Not being allowed to look is in
-    /// the way.
+    /// Returns an obstacle for each CRD to remove that has custom resources, since these would be deleted with it. A
+    /// missing right to list them is an obstacle too.
     pub(crate) async fn in_use(&self, cluster: &Cluster) -> Result<Vec<Obstacle>, Error> {
         Ok(self.used(cluster).await?.0)
     }
 
-    /// Returns the same obstacles, and each object by itself.
+    /// Returns the same obstacles, and the custom resources themselves.
     pub(crate) async fn used(&self, cluster: &Cluster) -> Result<(Vec<Obstacle>, Vec<Use>), Error> {
         let (mut obstacles, mut uses) = (Vec::new(), Vec::new());
         if check_resources(cluster, self.own.iter(), &mut obstacles).await? {
@@ -103,13 +103,13 @@ impl Definitions {
         Ok((obstacles, uses))
     }
 
-    /// Refuses as long as anything uses those that go.
+    /// Returns an error if anything uses the CRDs to remove.
     pub(crate) async fn check_unused(&self, cluster: &Cluster) -> Result<(), Error> {
         let mut obstacles = self.in_use(cluster).await?.into_iter();
         obstacles.next().map_or(Ok(()), |first| Err(first.into()))
     }
 
-    /// Removes those that the Solution brought, and gives the others back.
+    /// Deletes the CRDs that the Solution created, and releases those that existed before it.
     pub(crate) async fn remove(
         &self,
         leased: &mut Leased<'_>,
@@ -136,7 +136,7 @@ fn is_adopted(crd: &Object) -> bool {
     crd.annotations().contains_key(v::ADOPTED)
 }
 
-/// A CRD as it is, without our marks.
+/// Returns a CRD without the project's labels and annotations.
 fn released(crd: Object) -> Value {
     let mut crd = without_server_fields(crd.into_value());
     for (field, marks) in [
@@ -152,7 +152,7 @@ fn released(crd: Object) -> Value {
     crd
 }
 
-/// The objects of a CRD. One that goes already takes them with it, and serves nobody.
+/// Returns the custom resources of a CRD. A CRD that is being deleted already deletes them, so they do not count.
 async fn resources(cluster: &Cluster, crd: &Object) -> Result<Vec<Object>, Error> {
     if crd.is_being_deleted() {
         return Ok(Vec::new());

@@ -1,6 +1,7 @@
-//! The end of an environment: the namespaces that were made for it go with everything in them, those that were adopted
-//! stay without their marks. The site's file of the environment goes, too. What people still use is named first, and goes
-//! only when they say so.
+//! The deletion of an environment. Namespaces that were created for it are deleted with everything in them. Adopted
+//! ones are kept without the project's labels. The site configuration of the environment is deleted as well. Custom
+//! resources and workloads that users may need are listed first, and deleted only with explicit consent. [`delete`] is
+//! the entry point.
 
 use std::time::Duration;
 
@@ -22,12 +23,12 @@ use crate::model::uses::{Use, check_free};
 use crate::model::verb::Verb;
 use crate::plan::rights::{check_ending, of_change};
 
-/// Whether custom resources and workloads are deleted with their namespace.
+/// The choice to delete custom resources and workloads with their namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resources {
     /// Nothing is deleted as long as there are any.
     Keep,
-    /// Custom resources and workloads go too.
+    /// Custom resources and workloads are deleted.
     Delete,
 }
 
@@ -51,7 +52,7 @@ pub struct DeletedEnvironment {
     pub namespaces: Vec<Left>,
     /// Custom resources and workloads that were deleted, or would be, with them.
     pub resources: Vec<String>,
-    /// The same resources, one by one.
+    /// The same resources as separate values.
     #[serde(skip)]
     pub uses: Vec<Use>,
     /// The site configuration of the environment, which was deleted, or would be.
@@ -81,8 +82,8 @@ fn inhabited(spaces: &[NamespaceRecord]) -> Vec<Obstacle> {
     spaces.iter().flat_map(of).collect()
 }
 
-/// Removes an environment. Refused while a Solution is deployed in it, and while custom resources of Solutions or
-/// workloads would go that may not.
+/// Deletes an environment. It is refused while a Solution is deployed in it, and if custom resources or workloads would
+/// be deleted that `resources` keeps.
 pub async fn delete(
     change: &Change<'_>,
     environment: &EnvironmentName,
@@ -93,7 +94,7 @@ pub async fn delete(
         let mut obstacles = Vec::new();
         let definitions = labelled::crds(change.cluster, &Selector::has(v::SOLUTION)).await?;
         check_ending(change.cluster, &spaces, &definitions, &mut obstacles).await?;
-        // Without these rights nobody can tell what would go.
+        // Without these rights, the resources that would be deleted cannot be listed.
         let may_look = obstacles.is_empty();
         obstacles.extend(inhabited(&spaces));
         if !may_look {
@@ -102,7 +103,7 @@ pub async fn delete(
         let file = state.site.own_of(environment);
         let deleted = DeletedEnvironment::of(change.cluster, environment, &spaces, file.as_ref());
         let deleted = deleted.await?;
-        // A dry run shows what would go, whether it may or not.
+        // A dry run lists the resources in any case.
         if change.run == Run::Real && resources == Resources::Keep {
             obstacles.extend(deleted.refusal());
         }
@@ -123,7 +124,7 @@ pub async fn delete(
         for space in spaces.iter() {
             forget_inventories(leased, &space.namespace).await?;
         }
-        // The records are last: as long as there is one, running the command again finds what is left.
+        // The records are deleted last: as long as one exists, running the command again finds the remaining objects.
         for space in spaces {
             let record = namespace_record::reference(&space.namespace);
             leased.forget(&record).await?;
@@ -157,7 +158,7 @@ impl DeletedEnvironment {
             let live = cluster.get(&namespace_reference(&namespace)).await?;
             namespaces.push(match &live {
                 None => Left::Gone(namespace),
-                // One of the same name that somebody made since is his.
+                // A namespace of the same name that was created since belongs to another actor and is kept.
                 Some(live) if space.made(live) => {
                     uses.extend(used(cluster, space).await?);
                     Left::Deleted(namespace)
@@ -180,7 +181,7 @@ impl DeletedEnvironment {
         })
     }
 
-    /// Returns the obstacle that something would go that people may still use.
+    /// Returns the obstacle that resources would be deleted that users may still need.
     fn refusal(&self) -> Option<Obstacle> {
         (!self.resources.is_empty()).then(|| Obstacle::WouldDelete {
             objects: self.resources.clone(),
@@ -188,8 +189,8 @@ impl DeletedEnvironment {
     }
 }
 
-/// Custom resources of Solutions in a namespace, and what runs or keeps data there for itself. The operators that are
-/// deployed there are named as such.
+/// Returns the custom resources of Solutions in a namespace, and its other workloads and volumes that no object
+/// controls. Deployed operators are reported separately.
 async fn used(cluster: &Cluster, space: &NamespaceRecord) -> Result<Vec<Use>, Error> {
     let mut kinds: Vec<Gvk> = Vec::new();
     for crd in labelled::crds(cluster, &Selector::has(v::SOLUTION)).await? {
@@ -214,14 +215,14 @@ async fn used(cluster: &Cluster, space: &NamespaceRecord) -> Result<Vec<Use>, Er
     Ok(used)
 }
 
-/// Whether it belongs to an operator that is deployed there.
+/// Checks whether an object belongs to an operator that is deployed in the namespace.
 fn is_operators(object: &Object, space: &NamespaceRecord) -> bool {
     let labels = object.labels();
     let owner = labels.get(v::SOLUTION).and_then(|owner| owner.parse().ok());
     owner.is_some_and(|owner| space.solutions.contains_key::<SolutionName>(&owner))
 }
 
-/// Whether another object keeps it, which is named itself.
+/// Checks whether another object controls this one and is reported in its place.
 fn is_controlled(object: &Object) -> bool {
     let owners = object.as_value()["metadata"]["ownerReferences"].as_array();
     owners
@@ -230,7 +231,8 @@ fn is_controlled(object: &Object) -> bool {
         .any(|owner| owner["controller"] == true)
 }
 
-/// Forgets what inventories are left of Solutions that were here: whoever could not delete one has left it empty.
+/// Deletes the remaining inventories of Solutions in the namespace, which are empty because a user without the right to
+/// delete them left them.
 async fn forget_inventories(leased: &mut Leased<'_>, namespace: &Namespace) -> Result<(), Error> {
     let maps = Gvk::new("v1", "ConfigMap");
     let of = Selector::label(v::CARRIED, namespace.as_str());
@@ -269,7 +271,7 @@ async fn remove(
     Ok(())
 }
 
-/// Takes our marks off a namespace: applying it without them does.
+/// Removes the project's labels from a namespace by applying it without them.
 async fn release(
     leased: &mut Leased<'_>,
     space: &NamespaceRecord,

@@ -1,5 +1,5 @@
-//! Brings an operator to an environment: its objects, the wait until it is ready, and the way back when it does not
-//! become so.
+//! Deploys an operator: writes its objects, waits until it is ready, and rolls back to the former version if it does
+//! not become ready. [`Ready::deploy`] is the entry point.
 
 use std::collections::BTreeSet;
 
@@ -33,14 +33,15 @@ impl Ready<'_> {
         if let Some(standing) = place.solutions.get_mut(solution)
             && standing.labels != labels
         {
-            // Known before they are given, so that they can be taken back whatever happens.
+            // The labels are recorded before they are written, so that they can be removed after an interruption.
             standing.labels = labels;
             place.write(leased).await?;
         }
         place.write_space_as(deployment.space(), leased).await?;
         let begun = match &deployment.standing {
             None => {
-                // Noted before the first object, so that there is an undo whatever happens.
+                // The deployment is recorded before its first object, so that it can be undeployed after an
+                // interruption.
                 self.progress(deployment, leased).write(leased).await?;
                 None
             }
@@ -53,13 +54,13 @@ impl Ready<'_> {
         };
         let (new, before) = (&deployment.change.inventory, &deployment.change.before);
         self.record_progress(deployment, leased).await?;
-        // Others see from here on what this environment is about to have.
+        // From here on, other writers see the coming version of this environment in the records.
         leased.leave_cluster(&place).await?;
         if let Err(error) = self.replace(deployment, begun.as_ref(), leased).await {
             let place = &mut deployment.place.clone().seen(leased.uids());
             match &error {
                 Error::Unpulled(_) => {
-                    // Nothing of it is there that would have to be undone.
+                    // Nothing was deployed that would have to be undone.
                     self.record_inventory(deployment, before, leased).await?;
                     place.write_space(leased).await?;
                     place.write(leased).await?;
@@ -71,7 +72,8 @@ impl Ready<'_> {
                     place.write(leased).await?;
                 }
                 _ => {
-                    // Which objects those are that are there already. What went wrong first is what counts.
+                    // The inventory records the UIDs of the objects that exist already. The original failure is
+                    // returned, not one of these writes.
                     let mut so_far = self.so_far(deployment, leased);
                     if self.former(deployment).is_none() {
                         self.silence_unfinished(deployment, &mut so_far, leased)
@@ -88,14 +90,15 @@ impl Ready<'_> {
         self.record_applied(deployment, leased).await?;
         note(&mut place);
         if place.space() != deployment.space() {
-            // What only the version before needed of it.
+            // Labels that only the previous version needed are removed.
             place.write_space(leased).await?;
         }
         place.write(leased).await
     }
 
-    /// Takes back what calls the Services of a deployment that was never complete, and counts it no longer to what is there
-    /// `so_far`: as long as nobody serves it, others could write nothing that it is asked about, nor delete a namespace.
+    /// Removes webhooks that call the Services of a deployment that was never complete, and drops them from the
+    /// inventory `so_far`. As long as such a Service has no pods, other writers could not write objects that the
+    /// webhook covers, nor delete a namespace.
     async fn silence_unfinished(
         &self,
         deployment: &Deployment,
@@ -113,12 +116,12 @@ impl Ready<'_> {
         let gone = withdrawal.at(Departure::Interceptor);
         so_far
             .entries
-            .retain(|it| !gone.contains_key(&it.reference()));
+            .retain(|entry| !gone.contains_key(&entry.reference()));
         Ok(())
     }
 
-    /// Puts the operator's objects in the place of those that are there. That this has `begun` is recorded once an image
-    /// was pulled: before, nothing has changed.
+    /// Replaces the existing objects with those of the deployment. The record `begun` is written only after an image
+    /// was pulled, since nothing has changed before.
     pub(crate) async fn replace(
         &self,
         deployment: &Deployment,
@@ -136,7 +139,7 @@ impl Ready<'_> {
         }
         self.remove_stale(leased).await?;
         self.remove_releases(deployment, leased).await?;
-        // A login that was made for the version before, where another one took its place.
+        // A generated pull secret of the previous version, which the new version no longer uses.
         let former = deployment.standing.as_ref();
         let former = former.and_then(|standing| standing.pull_secret.as_ref());
         if let Some(secret) = former
@@ -147,8 +150,8 @@ impl Ready<'_> {
         Ok(())
     }
 
-    /// The other version that ran, and the way back to it: where an upgrade returns to that does not become ready. What an
-    /// earlier change left half done is no version.
+    /// Returns the version that ran before and the inverse of this change, to which a failed upgrade returns. Returns
+    /// `None` if an earlier change left the former version incomplete.
     fn way_back(&self, deployment: &Deployment) -> Result<Option<(Version, Inverse)>, Error> {
         let former = self.former(deployment);
         let Some(version) = former.filter(|_| deployment.coming().is_none()) else {
@@ -158,13 +161,17 @@ impl Ready<'_> {
         Ok(Some((version.clone(), inverse)))
     }
 
-    /// The other version that ran, as the site recorded it.
+    /// Returns the version that ran before according to the record, if it is another one.
     fn former<'d>(&self, deployment: &'d Deployment) -> Option<&'d Version> {
-        let standing = deployment.standing.as_ref().map(|it| &it.version);
+        let standing = deployment
+            .standing
+            .as_ref()
+            .map(|deployed| &deployed.version);
         standing.filter(|version| *version != self.asked.id.version())
     }
 
-    /// Removes what the plan showed, as far as it is still the Solution's: first what was carried, as a removal does.
+    /// Removes the objects that the plan showed, as far as they still belong to the Solution. Packaged objects are
+    /// removed first, in the order of an undeployment.
     async fn remove_stale(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
         let Some(shown) = &self.decision.deployment else {
             return Ok(());
@@ -174,15 +181,15 @@ impl Ready<'_> {
         going.take(leased, solution, wait).await?;
         let taken: BTreeSet<ObjectRef> = going.references().collect();
         let others = shown.stale();
-        for object in others.filter(|it| !taken.contains(it.reference())) {
+        for object in others.filter(|object| !taken.contains(object.reference())) {
             self.remove_former(object.reference(), object.uid(), leased)
                 .await?;
         }
         Ok(())
     }
 
-    /// Puts back what ran before an upgrade that does not become ready, and says what happened. Another failure may be
-    /// gone at the next try.
+    /// Restores the former version after an upgrade that did not become ready, and returns the error that describes the
+    /// outcome. After any other failure it restores nothing, since the next attempt may succeed.
     async fn take_back(
         &self,
         error: Error,
@@ -226,7 +233,7 @@ impl Ready<'_> {
         }
     }
 
-    /// Puts back what ran before, and waits for it.
+    /// Restores the former version and waits for it.
     async fn return_to(
         &self,
         inverse: &Inverse,
@@ -257,15 +264,16 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         if let Some(shown) = &self.decision.deployment {
-            // What serves them may be replaced by what follows, and nothing of that may be refused meanwhile.
+            // Webhooks are removed first: the following steps may replace the pods that serve them, and must not be
+            // refused meanwhile.
             let solution = self.asked.id.name();
             shown.going.remove_interceptors(leased, solution).await?;
         }
         self.bring(deployment, leased).await
     }
 
-    /// Waits for the operator. Its pods that wait for an image are started anew before: what was applied may be what
-    /// they lack.
+    /// Waits for the operator. Pods that wait for their image are restarted first, since this change may have written
+    /// the pull secret that they need.
     pub(crate) async fn come_up(
         &self,
         deployment: &Deployment,
@@ -285,7 +293,7 @@ impl Ready<'_> {
     }
 }
 
-/// Whether a version failed by itself: trying again would change nothing about it.
+/// Checks whether a version failed for a reason that another attempt would not change.
 fn is_for_good(error: &Error) -> bool {
     use deployer::Error as E;
     match error {

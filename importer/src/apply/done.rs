@@ -1,4 +1,4 @@
-//! The writes of a change so far.
+//! The record of the writes that a change has made so far.
 
 use std::collections::BTreeMap;
 
@@ -9,23 +9,23 @@ use watch::Tell;
 use crate::model::event::Event;
 use crate::model::receipt::Revision;
 
-/// The objects that were written.
+/// The writes of a change.
 #[derive(Debug, Default)]
 pub(crate) struct Done {
     /// Every object that was created or changed.
     pub(crate) objects: Vec<String>,
     /// Every object that was removed.
     pub(crate) removed: Vec<String>,
-    /// The uids of the objects that are there as they were written.
+    /// The UIDs of the objects that this change has written.
     pub(crate) uids: BTreeMap<ObjectRef, String>,
-    /// Releases of charts that were changed, as they are now.
+    /// The changed releases of charts in their current state.
     pub(crate) releases: Vec<ReleaseEntry>,
-    /// The number of the receipt; none where nothing was changed.
+    /// The number of the receipt. `None` if nothing was changed.
     pub(crate) revision: Option<Revision>,
 }
 
 impl Done {
-    /// Notes and tells what became of an object; nothing where nothing was to be made of it.
+    /// Records the write of an object and sends its event. Does nothing if no object was desired.
     pub(crate) fn written(
         &mut self,
         tell: Tell<'_, Event>,
@@ -48,7 +48,7 @@ impl Done {
         }
     }
 
-    /// Notes and tells that an object goes.
+    /// Records the deletion of an object and sends its event.
     pub(crate) fn gone(&mut self, tell: Tell<'_, Event>, object: ObjectRef) {
         self.removed.push(object.to_string());
         tell(Event::Removed { object });

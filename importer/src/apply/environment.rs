@@ -1,4 +1,4 @@
-//! The making of environments, and the notes in their namespaces.
+//! The creation of environments ([`create`]), and the ConfigMaps in their namespaces that upstream's controllers read.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::plan::default_account::DefaultAccount;
 use crate::plan::place;
 use crate::plan::rights::of_change;
 
-/// Upstream's note of what a namespace runs.
+/// Returns the ConfigMap that names the Solutions and versions of a namespace, in upstream's format.
 pub(crate) fn config(namespace: &Namespace, solutions: &BTreeMap<SolutionName, Version>) -> Value {
     json!({
         "apiVersion": "v1",
@@ -30,13 +30,13 @@ pub(crate) fn config(namespace: &Namespace, solutions: &BTreeMap<SolutionName, V
 }
 
 impl NamespaceRecord {
-    /// Makes or marks the namespace, if it is still there or not as the record says. One that is to be made is recorded
-    /// before it is there, so that there is an undo whatever happens.
+    /// Creates or labels the namespace if it still is as the record says. A namespace that is created is recorded
+    /// first, so that it can be removed after an interruption.
     pub(crate) async fn write_space(&mut self, leased: &mut Leased<'_>) -> Result<(), Error> {
         self.write_space_as(self.space(), leased).await
     }
 
-    /// Writes the same namespace, with further labels or annotations that it is to have.
+    /// Writes the namespace with further labels or annotations.
     pub(crate) async fn write_space_as(
         &mut self,
         space: Value,
@@ -59,27 +59,27 @@ impl NamespaceRecord {
         if seen.is_none() {
             let config = Object::new(config(&self.namespace, &self.versions()))?;
             leased.suppose_absent(config.reference().clone());
-            // Kubernetes makes it.
+            // Kubernetes creates the default service account.
             leased.look_again(&DefaultAccount::reference(&self.namespace));
         }
         self.uid = live.as_ref().and_then(Object::uid).map(str::to_owned);
         Ok(())
     }
 
-    /// Keeps the record, and says what it says as upstream does.
+    /// Writes the record and the ConfigMap for upstream's controllers.
     pub(crate) async fn write(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
         leased.keep(self.to_object()).await?;
         self.note(leased).await
     }
 
-    /// Says what the record says as upstream does.
+    /// Writes the ConfigMap for upstream's controllers.
     pub(crate) async fn note(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
         let config = config(&self.namespace, &self.versions());
         leased.keep(config).await
     }
 }
 
-/// Makes an environment, or another namespace of one. Doing it again changes nothing.
+/// Creates an environment or another namespace of one. Repeating it changes nothing.
 pub async fn create(
     change: &Change<'_>,
     environment: &EnvironmentName,

@@ -1,5 +1,5 @@
-//! Carries the change between an operator and what is carried as it is: stops what ran before what takes its place
-//! starts, and the other way round where that does not come up.
+//! The replacement of an operator by packaged workloads, and the reverse. The former workloads are stopped before their
+//! successors start, and started again if the successors do not become ready.
 
 use change::{NotOurs, is_that, stopped};
 use deployer::{Conflicts, Goal, Leaving, Object, ObjectRef};
@@ -11,20 +11,20 @@ use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 
 impl Ready<'_> {
-    /// Stops what ran in another form of the Solution, and waits until its last pod is gone.
+    /// Stops the workloads of the former version, which has another form, and waits until their last pod is deleted.
     pub(crate) async fn stop_former(
         &self,
         former: &[Object],
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        // Nothing may refuse what follows while nobody answers.
+        // Webhooks of the stopped operator no longer answer, so they must not block the following writes.
         if let Some(shown) = &self.decision.deployment {
             shown.going.disarm(leased, self.asked.id.name()).await?;
         }
         self.stop(former, leased).await
     }
 
-    /// Stops what took its place, so that it can come back. What only the new form has goes.
+    /// Stops the successors, so that the former workloads can be restored. Objects of only the new form are removed.
     pub(crate) async fn stop_successor(
         &self,
         deployment: &Deployment,
@@ -34,7 +34,7 @@ impl Ready<'_> {
             object.gvk().group == "apps" && !deployment.change.was_there(object.reference())
         };
         let new = deployment.change.objects().filter(is_new);
-        // What this change did not write is not known to be ours.
+        // An object that this change did not write may belong to another owner.
         let written = |object: &Object| {
             let (object, uid) = leased.uids().get_key_value(object.reference())?;
             let (object, uid) = (object.clone(), Some(uid.clone()));
@@ -49,14 +49,16 @@ impl Ready<'_> {
         self.stop(deployment.change.stopped(), leased).await
     }
 
-    /// Waits until what was stopped is there again.
+    /// Waits until the stopped workloads are ready again.
     pub(crate) async fn start_former(
         &self,
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let stopped = deployment.change.stopped().iter();
-        let stopped: Vec<ObjectRef> = stopped.map(|it| it.reference().clone()).collect();
+        let stopped: Vec<ObjectRef> = stopped
+            .map(|workload| workload.reference().clone())
+            .collect();
         let wait = self.deadline.wait();
         leased.wait_settled(&stopped, wait).await
     }
@@ -66,7 +68,7 @@ impl Ready<'_> {
         let mut stopping = Vec::new();
         for workload in workloads {
             let reference = workload.reference();
-            // It may have been made anew by this change.
+            // This change may have recreated it.
             let written = leased.uids().get(reference).map(String::as_str);
             let uid = written.or(workload.uid()).map(str::to_owned);
             let leaving = Leaving {
@@ -98,7 +100,7 @@ impl Ready<'_> {
         Ok(leased.cluster.wait(&goals, wait, &|_| ()).await?)
     }
 
-    /// Removes an object if it is still the Solution's, and the very one that has this uid.
+    /// Removes an object if it still belongs to the Solution and has this uid.
     pub(crate) async fn remove_former(
         &self,
         object: &ObjectRef,

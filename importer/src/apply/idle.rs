@@ -1,4 +1,6 @@
-//! An import that finds everything as it is to be writes nothing, and so takes no Lease and decides nothing a second time.
+//! The fast path of an import that finds everything as desired. It writes nothing, so it takes no Lease and does not
+//! decide a second time. [`Ready::stands`] checks for this case, and [`Ready::outlast`] waits for the operator to prove
+//! stable.
 
 use change::{Entry, intercepts, vocabulary as v};
 use deployer::{Cluster, Goal, ObjectRef, Settled, settled};
@@ -14,12 +16,13 @@ use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 
 impl Ready<'_> {
-    /// Whether everything is as it is to be, and works. As long as something does not, there may be more to do than to wait.
+    /// Checks whether everything is as desired and ready. If something is not ready, the import may have more to do
+    /// than wait.
     pub(crate) async fn stands(&self, cluster: &Cluster) -> Result<bool, Error> {
         if !self.changes_nothing()? || !self.is_told(cluster).await? {
             return Ok(false);
         }
-        // A change that is incomplete may be completed by this one.
+        // This change may complete an earlier incomplete one.
         if !Receipts::read_incomplete(cluster).await?.all.is_empty() {
             return Ok(false);
         }
@@ -29,7 +32,7 @@ impl Ready<'_> {
         }
     }
 
-    /// Whether no record, object or release would be another one.
+    /// Checks whether every record, object and release would stay the same.
     fn changes_nothing(&self) -> Result<bool, Error> {
         let decision = &self.decision;
         let state = &decision.state;
@@ -44,7 +47,7 @@ impl Ready<'_> {
         Ok(is_same && self.unchanged.is_all_of(decision.tried(&self.asked)?.len()))
     }
 
-    /// Whether upstream's ConfigMaps say what the records say.
+    /// Checks whether the ConfigMaps for upstream's controllers match the records.
     async fn is_told(&self, cluster: &Cluster) -> Result<bool, Error> {
         let state = &self.decision.state;
         let projection = record::projection(&state.records, &state.active);
@@ -66,10 +69,10 @@ impl Ready<'_> {
         }))
     }
 
-    /// Waits until the operator has been ready for long enough to be believed.
+    /// Waits until the operator has been ready for long enough to count as stable.
     pub(crate) async fn outlast(&self, cluster: &Cluster) -> Result<(), Error> {
         let deployment = self.decision.deployment.as_ref();
-        let operator = deployment.and_then(|it| Some((it, it.operator()?)));
+        let operator = deployment.and_then(|deployment| Some((deployment, deployment.operator()?)));
         let Some((deployment, operator)) = operator else {
             return Ok(());
         };
@@ -82,7 +85,7 @@ impl Ready<'_> {
     }
 }
 
-/// Whether what a deployment runs is ready.
+/// Checks whether the workloads of a deployment are ready.
 async fn works(deployment: &Deployment, cluster: &Cluster) -> Result<bool, Error> {
     if let Some(operator) = deployment.operator() {
         let namespace = deployment.namespace().as_str();
@@ -92,10 +95,12 @@ async fn works(deployment: &Deployment, cluster: &Cluster) -> Result<bool, Error
         }
     }
     let entries = deployment.change.inventory.entries.iter();
-    // What runs once may be gone, and what calls Services stands by itself.
-    let stays = |it: &&Entry| it.part.is_some() && it.is_awaited() && it.inputs.is_none();
+    // Jobs may have been deleted after they ran, and webhooks and API services depend only on the Services that they
+    // call.
+    let stays =
+        |entry: &&Entry| entry.part.is_some() && entry.is_awaited() && entry.inputs.is_none();
     let awaited = entries.filter(stays).map(Entry::reference);
-    let awaited: Vec<ObjectRef> = awaited.filter(|it| !intercepts(it)).collect();
+    let awaited: Vec<ObjectRef> = awaited.filter(|object| !intercepts(object)).collect();
     let awaited: Vec<&ObjectRef> = awaited.iter().collect();
     let live = cluster.get_all(&awaited).await?;
     let is_ready = |live| settled(live) == Settled::Ready;

@@ -1,4 +1,5 @@
-//! Writes the receipt of a change: begun before its first write, ended with what became of it.
+//! The receipt of a change in progress: [`Journal::begin`] creates it before the first write, and [`Journal::end`] adds
+//! the outcome.
 
 use std::time::SystemTime;
 
@@ -18,13 +19,14 @@ use crate::model::receipt::{ChangeOrigin, ChangeReceipt, ChangeSubject, Outcome,
 use crate::model::receipts::Receipts;
 use crate::model::writer::Writer;
 
-/// The receipt of a change that goes on under its Leases.
+/// The receipt of a change that runs under its Leases.
 ///
-/// It exists from right before the first write that changes anything, so that a change that changes nothing leaves none,
-/// and says that it has begun until the change ends. A change that is killed therefore stands in the history as begun, and
-/// the next one that writes anything notes that it was interrupted: nobody holds its Leases any more.
+/// It is created right before the first write, so a change without writes has no receipt. Its state is "begun" until
+/// the change ends. A change that is killed therefore remains in the history as begun. The next change that writes
+/// anything marks it as interrupted, since no writer holds its Leases any more.
 ///
-/// Several changes may be under way. A receipt is created, so that each number is one change's, and needs no Lease.
+/// Several changes may run at once. A receipt is created and never overwritten, so each number belongs to one change
+/// and needs no Lease.
 pub(crate) struct Journal<'a> {
     cluster: &'a Cluster,
     writer: &'a Writer,
@@ -34,9 +36,9 @@ pub(crate) struct Journal<'a> {
 
 struct Begun {
     receipt: ChangeReceipt,
-    /// The receipt as it is stored.
+    /// The stored receipt.
     live: Object,
-    /// The receipts of the changes before.
+    /// The receipts of earlier changes.
     earlier: Receipts,
 }
 
@@ -50,12 +52,12 @@ impl<'a> Journal<'a> {
         }
     }
 
-    /// Whether there is a receipt.
+    /// Checks whether a receipt exists.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun.initialized()
     }
 
-    /// Makes sure that there is a receipt. Of several who want one at the same time, one makes it and the others wait.
+    /// Ensures that a receipt exists. Of several concurrent callers, one creates it while the remaining ones wait.
     pub(crate) async fn begin(&self, lock: &Lock) -> Result<(), Error> {
         self.begun.get_or_try_init(|| self.made(lock)).await?;
         Ok(())
@@ -75,7 +77,7 @@ impl<'a> Journal<'a> {
             let (number, named) = (earlier.next(), earlier.named());
             let receipt = ChangeReceipt::new(number, self.now(), origin, named, subject);
             let live = match self.create(&receipt).await {
-                // Another change has taken the number.
+                // Another change has taken the number, so the next free one is used.
                 Err(Error::Cluster(deployer::Error::Changed { .. }))
                     if attempt < limits::DECISIONS =>
                 {
@@ -96,11 +98,11 @@ impl<'a> Journal<'a> {
         unreachable!("the loop ends at the last attempt")
     }
 
-    /// Returns the receipts with what is known of the changes that others are making: they hold their Leases.
+    /// Returns the receipts with the mark that a change is still in progress if another writer holds its Leases.
     async fn with_others(&self, mut receipts: Receipts, lock: &Lock) -> Result<Receipts, Error> {
         let begun: Vec<_> = receipts
             .begun()
-            .map(|it| (it.revision, it.subject.environments()))
+            .map(|receipt| (receipt.revision, receipt.subject.environments()))
             .collect();
         for (revision, environments) in begun {
             let at_work = lock.is_at_work(&environments, self.cluster, self.writer);
@@ -111,7 +113,8 @@ impl<'a> Journal<'a> {
         Ok(receipts)
     }
 
-    /// Ends the receipt, if there is one, and tells the cluster's users of what it says. Returns its number.
+    /// Adds the outcome to the receipt, if there is one, and creates Events for the cluster's users. Returns its
+    /// number.
     pub(crate) async fn end(
         self,
         lock: &Lock,
@@ -134,7 +137,7 @@ impl<'a> Journal<'a> {
         self.keep(receipt.to_object(self.writer.seal.as_ref()), Some(live))
             .await?;
         for object in earlier.surplus() {
-            // Whoever may not delete them leaves them to the next one.
+            // A user without the right to delete receipts leaves them to the next writer.
             let removed = self.cluster.delete(&object, Propagation::Background, None);
             if removed.await.is_err() {
                 break;
@@ -144,8 +147,8 @@ impl<'a> Journal<'a> {
         Ok(Some(receipt.revision))
     }
 
-    /// Takes the mark from the receipts of earlier changes that were incomplete and are made up for by this one, also if it
-    /// found nothing more to change.
+    /// Removes the mark of incompleteness from the receipts of earlier changes that this change completes, even if it
+    /// found nothing more to write.
     async fn settle(&self, lock: &Lock) -> Result<(), Error> {
         let read;
         let earlier = if let Some(begun) = self.begun.get() {
@@ -165,8 +168,8 @@ impl<'a> Journal<'a> {
         Ok(())
     }
 
-    /// Creates the object, and never applies it: one of the same number is another change's, unless it says the very
-    /// same. Then the answer to the creation was lost, and it was sent once more.
+    /// Creates the receipt and never overwrites one: a receipt of the same number belongs to another change. If it is
+    /// identical, the response to the creation was lost and the request was repeated.
     async fn create(&self, receipt: &ChangeReceipt) -> Result<Object, Error> {
         let object = Object::new(receipt.to_object(self.writer.seal.as_ref()))?;
         let (manager, force) = (v::manager(), Conflicts::Force);
@@ -181,8 +184,8 @@ impl<'a> Journal<'a> {
         }
     }
 
-    /// Writes a receipt that is there, perhaps as is known here, with its marks as they are to be. One that says the same
-    /// stays as it was signed.
+    /// Updates an existing receipt with the given marks, starting from the known state if there is one. A receipt with
+    /// the same content keeps its signature.
     async fn keep(&self, receipt: Value, known: Option<&Object>) -> Result<(), Error> {
         let mut object = Object::new(receipt)?;
         let (manager, force) = (v::manager(), Conflicts::Force);
@@ -208,7 +211,7 @@ impl<'a> Journal<'a> {
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
         let seconds = i64::try_from(since.as_secs()).unwrap_or(i64::MAX);
-        // A clock that is wrong by decades keeps nobody from undoing a change.
+        // A clock that is wrong by decades must not prevent a rollback.
         StatementTime::from_unix(seconds).unwrap_or(StatementTime::DEFAULT)
     }
 }
@@ -221,7 +224,7 @@ fn outcome(failed: Option<&Error>) -> Outcome {
     }
 }
 
-/// An error with its causes, in one line of bounded length.
+/// Returns an error with its causes in one line of bounded length.
 fn reason(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

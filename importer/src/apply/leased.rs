@@ -1,6 +1,6 @@
-//! The writing under the Leases: each object is looked at before it is written, the decision about it is made from that
-//! look, and it is written only if it is still as it was seen. Where somebody was quicker, it is looked at anew. Many
-//! are looked at together, and written several at a time.
+//! Writing under the Leases: each object is read first, `decide` derives the desired object from that state, and the
+//! write succeeds only if the object is unchanged since. If another writer has changed it, it is read and decided
+//! again. Several objects are read together and written in parallel. [`Leased::run`] frames a whole change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -32,26 +32,27 @@ use crate::plan::login;
 use crate::plan::summary::fields_owned;
 use crate::plan::trial::Unchanged;
 
-/// A cluster that is written under the Leases, and what was written.
+/// A cluster that is written under the Leases, and the record of the writes.
 pub(crate) struct Leased<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) lock: Lock,
     pub(crate) tell: Tell<'a, Event>,
     pub(crate) authority: &'a Authority,
-    /// A handle that ends a run of Helm.
+    /// The handle that cancels a run of Helm.
     pub(crate) cancel: Cancel<'static>,
-    /// The journal; none for a change in one namespace alone: receipts lie with the records.
+    /// The journal. `None` for a change by a namespace administrator, since receipts are stored with the cluster's
+    /// records.
     journal: Option<Journal<'a>>,
-    /// Objects as they were when the change was decided under the Leases, or as it has written them. What others have changed
-    /// since is found when it is written, which only what is still so can be.
+    /// The objects as they were when the change was decided under the Leases, or as this change has written them. A
+    /// later change by another writer makes the write fail, which is conditional on the known resource version.
     known: BTreeMap<ObjectRef, Option<Object>>,
     done: Done,
 }
 
 impl Leased<'_> {
-    /// Decides under the Leases, acts, leaves a receipt of what was changed, whatever became of it, and gives the Leases
-    /// back. What goes anyway and keeps a Lease from being taken, `clear` removes. Returns what was decided, and what was
-    /// written.
+    /// Runs a change: decides under the Leases, acts, leaves a receipt of the writes even after a failure, and releases
+    /// the Leases. `clear` removes objects that are to be removed anyway and prevent a Lease from being taken. Returns
+    /// the decision and the record of the writes.
     pub(crate) async fn run<T>(
         candidate: LeaseCandidate<'_>,
         clear: impl AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>,
@@ -69,7 +70,7 @@ impl Leased<'_> {
         let acting = async |lock: Lock| {
             let once = cluster.once();
             let decided = decide(&once).await;
-            let decided = decided.and_then(|it| it.within(&lock));
+            let decided = decided.and_then(|decided| decided.within(&lock));
             let LeasedDecision {
                 mut what, subject, ..
             } = match decided {
@@ -110,17 +111,18 @@ impl Leased<'_> {
             });
             (lock, done)
         };
-        // On the heap: it holds whatever a change holds while it waits.
+        // The future is on the heap because it contains everything that a change holds while it waits.
         let (lock, acted) = Box::pin(acting(lock)).await;
-        // What went wrong first is what the administrator must know.
+        // The administrator needs the first failure, not that of the release.
         let released = lock.release().await;
         let acted = acted?;
         released?;
         Ok(acted)
     }
 
-    /// Lets others write what is the cluster's, where what is left to do is an environment's alone. The record of its
-    /// namespace keeps programs out that know of no other Lease.
+    /// Releases the cluster's Lease once the rest of the change concerns only an environment. The record of its
+    /// namespace is in the current format by then, which stops earlier versions of the program that do not know the
+    /// environments' Leases.
     pub(crate) async fn leave_cluster(&mut self, space: &NamespaceRecord) -> Result<(), Error> {
         if let Authority::Namespace(_) = self.authority {
             return Ok(());
@@ -134,8 +136,8 @@ impl Leased<'_> {
         self.lock.give_cluster_back().await
     }
 
-    /// Writes what `decide` makes of an object as it is; nothing when it makes nothing of it. Fields that others own
-    /// are taken over. Returns the object as it is then.
+    /// Writes the object that `decide` derives from the live one, or nothing if it returns `None`. Fields of other
+    /// field managers are taken over. Returns the resulting object.
     pub(crate) async fn put(
         &mut self,
         reference: &ObjectRef,
@@ -144,7 +146,7 @@ impl Leased<'_> {
         self.put_with(Conflicts::Force, reference, decide).await
     }
 
-    /// Writes an object in the same way, with this choice about fields that others own.
+    /// Writes an object in the same way, with an explicit policy for fields of other field managers.
     pub(crate) async fn put_with(
         &mut self,
         conflicts: Conflicts,
@@ -159,8 +161,8 @@ impl Leased<'_> {
         Ok(after)
     }
 
-    /// Writes what `decide` makes of each of these objects as it is, several at a time; but not the object itself where it
-    /// is known to be there as it is to be. They are told of in their order.
+    /// Writes the objects that `decide` derives from the live ones, several at a time. An object that is known to be
+    /// unchanged is not written. Events are sent in the order of the objects.
     pub(crate) async fn put_all(
         &mut self,
         objects: &[&Object],
@@ -168,7 +170,7 @@ impl Leased<'_> {
         conflicts: impl Fn(&Object) -> Conflicts,
         decide: impl Fn(&Object, Option<&Object>) -> Result<Option<Object>, Error>,
     ) -> Result<(), Error> {
-        let references: Vec<&ObjectRef> = objects.iter().map(|it| it.reference()).collect();
+        let references: Vec<&ObjectRef> = objects.iter().map(|object| object.reference()).collect();
         let live = self.look_at_all(&references).await?;
         let Leased {
             cluster,
@@ -204,7 +206,7 @@ impl Leased<'_> {
         .await
     }
 
-    /// An object as it is known; else as it is.
+    /// Returns the known state of an object, or reads the object.
     pub(crate) async fn look(&self, reference: &ObjectRef) -> Result<Option<Object>, Error> {
         match self.known.get(reference) {
             Some(known) => Ok(known.clone()),
@@ -212,20 +214,22 @@ impl Leased<'_> {
         }
     }
 
-    /// Takes an object not to be there of which nothing is known: it is made without a look, and looked at where somebody
-    /// has made it.
+    /// Assumes that an object without known state does not exist. It is created without a read, and read only if the
+    /// creation finds that it exists.
     pub(crate) fn suppose_absent(&mut self, reference: ObjectRef) {
         self.known.entry(reference).or_default();
     }
 
-    /// Forgets what is known of an object that others have changed since.
+    /// Discards the known state of an object that another program has changed since.
     pub(crate) fn look_again(&mut self, reference: &ObjectRef) {
         self.known.remove(reference);
     }
 
-    /// Returns several objects as they are known; else as they are.
+    /// Returns the known states of several objects, and reads the remaining ones.
     async fn look_at_all(&self, references: &[&ObjectRef]) -> Result<Vec<Option<Object>>, Error> {
-        let known = references.iter().map(|it| self.known.get(*it).cloned());
+        let known = references
+            .iter()
+            .map(|reference| self.known.get(*reference).cloned());
         let known: Vec<_> = known.collect();
         let unknown = references.iter().zip(&known);
         let unknown = unknown.filter(|(_, known)| known.is_none());
@@ -237,7 +241,8 @@ impl Leased<'_> {
         Ok(live.collect())
     }
 
-    /// Writes an object that is ours alone, whatever is there: one in the namespace of the records, or a projection.
+    /// Writes an object without a decision about its live state, since only this program writes it: an object in the
+    /// namespace of the records, or a projection.
     pub(crate) async fn keep(&mut self, object: Value) -> Result<(), Error> {
         let object = Object::new(object)?;
         let reference = object.reference().clone();
@@ -245,7 +250,7 @@ impl Leased<'_> {
         Ok(())
     }
 
-    /// Writes what `decide` makes of a record of our own as it is, without a word: more of it follows.
+    /// Writes the object that `decide` derives from a record, without an event, since further writes of it follow.
     pub(crate) async fn rewrite(
         &mut self,
         reference: &ObjectRef,
@@ -258,7 +263,7 @@ impl Leased<'_> {
         Ok(())
     }
 
-    /// Makes sure that there is a receipt, where one is kept.
+    /// Ensures that a receipt exists if this change has a journal.
     pub(crate) async fn begin(&self) -> Result<(), Error> {
         self.hand().begin().await
     }
@@ -271,7 +276,7 @@ impl Leased<'_> {
         }
     }
 
-    /// Returns the hand that writes, the notes of its writes, and the listener that is told.
+    /// Returns the writer of single objects, the record of the writes, and the listener.
     fn parts(&mut self) -> (Hand<'_>, &mut Done, Tell<'_, Event>) {
         let hand = Hand {
             cluster: self.cluster,
@@ -281,7 +286,7 @@ impl Leased<'_> {
         (hand, &mut self.done, self.tell)
     }
 
-    /// Deletes an object as long as `may` says of it as it is that it may go.
+    /// Deletes an object if `may` accepts its live state.
     pub(crate) async fn remove<E: Into<Obstacle>>(
         &mut self,
         reference: &ObjectRef,
@@ -291,7 +296,7 @@ impl Leased<'_> {
             .await
     }
 
-    /// Removes an object in the same way, with this choice about the objects that belong to it.
+    /// Deletes an object in the same way, with an explicit policy for its dependents.
     async fn remove_with<E: Into<Obstacle>>(
         &mut self,
         propagation: Propagation,
@@ -306,8 +311,8 @@ impl Leased<'_> {
         Ok(())
     }
 
-    /// Deletes each of these objects as long as `may` says of it as it is that it may go, several at a time. They are told
-    /// of in their order.
+    /// Deletes each of these objects if `may` accepts its live state, several at a time. Events are sent in the order
+    /// of the objects.
     pub(crate) async fn remove_all<E: Into<Obstacle>>(
         &mut self,
         objects: &[ObjectRef],
@@ -334,7 +339,7 @@ impl Leased<'_> {
         .await
     }
 
-    /// Removes an object that is made anew, and waits until it is gone.
+    /// Deletes an object that is to be recreated, and waits until it is deleted.
     pub(crate) async fn make_room<E: Into<Obstacle>>(
         &mut self,
         reference: &ObjectRef,
@@ -342,7 +347,7 @@ impl Leased<'_> {
         may: impl Fn(&Object) -> Result<(), E>,
     ) -> Result<(), Error> {
         let propagation = match reference.gvk.kind.as_str() {
-            // The next one takes its pods over, and replaces them one by one.
+            // The recreated one adopts the pods and replaces them one by one.
             "StatefulSet" => Propagation::Orphan,
             _ => Propagation::Foreground,
         };
@@ -350,18 +355,18 @@ impl Leased<'_> {
         self.wait_gone([reference.clone()], wait).await
     }
 
-    /// Waits until these are not there any more.
+    /// Waits until the objects no longer exist.
     pub(crate) async fn wait_gone<T: Into<Leaving>>(
         &self,
         objects: impl IntoIterator<Item = T>,
         wait: Duration,
     ) -> Result<(), Error> {
-        let goals = objects.into_iter().map(|it| Goal::Gone(it.into()));
+        let goals = objects.into_iter().map(|object| Goal::Gone(object.into()));
         let goals: Vec<Goal> = goals.collect();
         Ok(self.cluster.wait(&goals, wait, &|_| ()).await?)
     }
 
-    /// Waits until these are settled, and tells how they stand.
+    /// Waits until the objects are ready, and reports their progress.
     pub(crate) async fn wait_settled(
         &self,
         objects: &[ObjectRef],
@@ -372,12 +377,12 @@ impl Leased<'_> {
         Ok(self.cluster.wait(&goals, wait, &tell).await?)
     }
 
-    /// Deletes an object of the records.
+    /// Deletes one of the records.
     pub(crate) async fn forget(&mut self, reference: &ObjectRef) -> Result<(), Error> {
         self.remove(reference, |_| Ok::<_, Obstacle>(())).await
     }
 
-    /// Removes a Solution's login if it is one that was made for it; one of the site's own stays.
+    /// Deletes a Solution's generated pull secret. A pull secret of the site is kept.
     pub(crate) async fn remove_login(
         &mut self,
         solution: &SolutionName,
@@ -392,8 +397,8 @@ impl Leased<'_> {
             .await
     }
 
-    /// Restarts those pods of these workloads that wait for their image: the object that was applied may be the one
-    /// they lack.
+    /// Restarts the pods of these workloads that wait for their image, since this change may have written the pull
+    /// secret that they need.
     pub(crate) async fn restart_unpulled(&self, workloads: &[&ObjectRef]) -> Result<(), Error> {
         for (pod, restart) in self.cluster.restart_unpulled(workloads).await? {
             (self.tell)(Event::Restart { pod, restart });
@@ -401,29 +406,29 @@ impl Leased<'_> {
         Ok(())
     }
 
-    /// Notes what was changed by another program.
+    /// Records that another program changed an object.
     pub(crate) fn changed(&mut self, what: String) {
         self.done.objects.push(what);
     }
 
-    /// Notes what was removed by another program.
+    /// Records that another program removed an object.
     pub(crate) fn removed(&mut self, what: String) {
         self.done.removed.push(what);
     }
 
-    /// Notes a release as it is now.
+    /// Records the current state of a release.
     pub(crate) fn released(&mut self, release: ReleaseEntry) {
         let others = &mut self.done.releases;
-        others.retain(|it| !it.is(&release.namespace, &release.name));
+        others.retain(|other| !other.is(&release.namespace, &release.name));
         others.push(release);
     }
 
-    /// The releases that this change has brought or taken back, as they are now.
+    /// Returns the current state of the releases that this change has installed or rolled back.
     pub(crate) fn releases(&self) -> &[ReleaseEntry] {
         &self.done.releases
     }
 
-    /// Returns an inventory with what this change knows by now of which objects and revisions there are.
+    /// Returns an inventory with the UIDs and the releases' revisions that this change knows by now.
     pub(crate) fn as_written(&self, inventory: &Inventory) -> Inventory {
         inventory.seen(self.uids()).released(self.releases())
     }
@@ -433,19 +438,23 @@ impl Leased<'_> {
         self.done.gone(self.tell, object);
     }
 
-    /// Returns the uids of the objects that are there as they were written.
+    /// Returns the UIDs of the objects that this change has written.
     pub(crate) fn uids(&self) -> &BTreeMap<ObjectRef, String> {
         &self.done.uids
     }
 
-    /// Removes what is in a scope and not to be kept.
+    /// Deletes the objects in a scope, except those to keep.
     pub(crate) async fn prune_scope(
         &mut self,
         scope: &Scope,
         keep: &[ObjectRef],
     ) -> Result<(), Error> {
         self.lock.check()?;
-        if self.journal.as_ref().is_some_and(|it| !it.has_begun()) {
+        if self
+            .journal
+            .as_ref()
+            .is_some_and(|journal| !journal.has_begun())
+        {
             if self.cluster.stale(scope, keep).await?.is_empty() {
                 return Ok(());
             }
@@ -461,13 +470,13 @@ impl Leased<'_> {
         Ok(())
     }
 
-    /// Rewrites upstream's ConfigMap from these records, and the CRDs as they are now.
+    /// Rewrites the ConfigMap for upstream's controllers from these records and the current CRDs.
     pub(crate) async fn project(&mut self, records: &[Record]) -> Result<(), Error> {
         let active = active(self.cluster).await?;
         self.keep(record::projection(records, &active)).await
     }
 
-    /// Projects the records as they are now, as if these versions were gone.
+    /// Rewrites that ConfigMap from the current records without these versions.
     pub(crate) async fn project_without(&mut self, versions: &[Record]) -> Result<(), Error> {
         let mut state = ClusterState::of_records(&maps(self.cluster).await?)?;
         let going = |record: &Record| versions.iter().any(|going| going.id() == record.id());
@@ -476,17 +485,17 @@ impl Leased<'_> {
     }
 }
 
-/// What was decided under the Leases.
+/// A decision that was made under the Leases.
 pub(crate) struct LeasedDecision<T> {
     pub(crate) what: T,
     /// The subject that the receipt names.
     pub(crate) subject: ChangeSubject,
-    /// The environments that nobody else may change meanwhile.
+    /// The environments whose Leases the change needs.
     pub(crate) environments: BTreeSet<EnvironmentName>,
 }
 
 impl<T> LeasedDecision<T> {
-    /// Refuses what has come to be about an environment whose Lease was not taken.
+    /// Refuses a decision about an environment whose Lease was not taken, because the state has changed since.
     fn within(self, lock: &Lock) -> Result<Self, Error> {
         if lock.covers(&self.environments) {
             Ok(self)
@@ -496,7 +505,7 @@ impl<T> LeasedDecision<T> {
     }
 }
 
-/// The writer of single objects; several can be under way.
+/// A writer of single objects, which can be used several times in parallel.
 #[derive(Clone, Copy)]
 struct Hand<'a> {
     cluster: &'a Cluster,
@@ -505,8 +514,8 @@ struct Hand<'a> {
 }
 
 impl Hand<'_> {
-    /// Writes what `decide` makes of an object that was seen like this. Returns what was done, if anything was to be made
-    /// of it, and the object as it is then.
+    /// Writes the object that `decide` derives from this state. Returns the performed action, unless `decide` returned
+    /// `None`, and the resulting object.
     async fn put(
         self,
         conflicts: Conflicts,
@@ -533,8 +542,8 @@ impl Hand<'_> {
         unreachable!("the loop ends at the last decision")
     }
 
-    /// Writes an object, and before the first one that is changed the receipt. Returns what was done, and the object as it
-    /// is then.
+    /// Writes an object. The receipt is created before the first write that changes something. Returns the performed
+    /// action and the resulting object.
     async fn write(
         self,
         wanted: &Object,
@@ -542,9 +551,9 @@ impl Hand<'_> {
         conflicts: Conflicts,
     ) -> Result<(Applied, Object), Error> {
         let (cluster, manager) = (self.cluster, v::manager());
-        if self.journal.is_some_and(|it| !it.has_begun()) {
+        if self.journal.is_some_and(|journal| !journal.has_begun()) {
             if let Some(live) = &mut live {
-                // No change that a receipt is for.
+                // Taking over field ownership alone is not a change that needs a receipt.
                 if let Some(claimed) = cluster.claim_fields(live, &manager).await? {
                     *live = claimed;
                 }
@@ -559,7 +568,7 @@ impl Hand<'_> {
         Ok(written.await?)
     }
 
-    /// Deletes an object that was seen like this as long as `may` says of it that it may go.
+    /// Deletes an object that was seen in this state if `may` accepts it.
     async fn remove<E: Into<Obstacle>>(
         self,
         propagation: Propagation,
@@ -574,7 +583,8 @@ impl Hand<'_> {
             };
             may(&seen).map_err(Into::into)?;
             match self.begin().await {
-                // Nothing can be written as long as it is there, and no receipt either. The next write begins it.
+                // A webhook without a server refuses all writes, including that of the receipt. It is deleted without
+                // one, and the next write creates the receipt.
                 Err(Error::Cluster(error))
                     if intercepts(reference) && error.is_unanswered_webhook() => {}
                 begun => begun?,

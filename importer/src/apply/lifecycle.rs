@@ -1,4 +1,5 @@
-//! The undo of activating, and what it has in common with that of deploying and of importing.
+//! The removal of a Solution's CRDs ([`deactivate`]), and the steps that undeploying, unimporting and deleting share
+//! with it.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -67,14 +68,14 @@ pub struct Undone {
 }
 
 impl Undone {
-    /// Returns an object of which something else is done here than there, or at another place; none if there is none. What
-    /// stays is not compared: nothing is done to it.
+    /// Returns an object that is treated differently in the two results, or in another position. Notes are not
+    /// compared, since kept objects are not changed.
     #[must_use]
     pub fn differs(&self, other: &Self) -> Option<String> {
         let differing = |here: &[String], there: &[String]| {
             let longest = here.len().max(there.len());
             let at = (0..longest).find(|at| here.get(*at) != there.get(*at))?;
-            let is_new = |it: &&String| !here.contains(it);
+            let is_new = |object: &&String| !here.contains(object);
             let new = there.get(at).filter(is_new);
             new.or_else(|| here.get(at)).cloned()
         };
@@ -82,7 +83,7 @@ impl Undone {
         applied.or_else(|| differing(&self.removed, &other.removed))
     }
 
-    /// Returns the objects that were removed, or those that would be.
+    /// Returns the removed objects, or those that would be removed in a dry run.
     pub(crate) fn of<'a>(
         done: Option<Done>,
         would: impl IntoIterator<Item = &'a ObjectRef>,
@@ -104,30 +105,30 @@ impl Undone {
     }
 }
 
-/// The namespaces that a Solution leaves.
+/// The namespaces from which a Solution is removed.
 pub(crate) type Spaces = Vec<Leave>;
 
-/// A namespace that a Solution leaves.
+/// A namespace from which a Solution is removed.
 #[derive(Debug)]
 pub(crate) struct Leave {
     pub(crate) space: NamespaceRecord,
-    /// The login that was made for it, and the record of who administers only the namespace.
+    /// The generated pull secret, and the record of a namespace administrator's deployment.
     pub(crate) own: Vec<ObjectRef>,
-    /// Its objects.
+    /// The packaged objects to remove.
     pub(crate) carried: Withdrawal,
-    /// Everything that goes, in its order.
+    /// Every object to remove, in this order.
     pub(crate) objects: Vec<ObjectRef>,
-    /// The notes that other objects stay, which are not among the carried ones.
+    /// The notes on kept objects other than the packaged ones.
     pub(crate) stays: Vec<String>,
 }
 
 impl Leave {
-    /// The releases of its charts, in the order in which they were installed.
+    /// Returns the releases of its charts in the order of their installation.
     fn releases(&self) -> impl DoubleEndedIterator<Item = &ReleaseEntry> {
         self.carried.recorded.releases.iter()
     }
 
-    /// Returns a note on everything that stays, as far as it is known.
+    /// Returns a note on each object that is known to be kept.
     pub(crate) fn notes(&self) -> impl Iterator<Item = &String> {
         self.carried.notes.iter().chain(&self.stays)
     }
@@ -139,13 +140,17 @@ pub(crate) fn applied(spaces: &Spaces) -> Vec<String> {
     applied.map(|object| object.to_string()).collect()
 }
 
-/// Returns the obstacles that other Solutions need what leaves these namespaces.
+/// Returns the obstacles that other Solutions need the Solution in these namespaces.
 pub(crate) fn still_needed(
     state: &ClusterState,
     solution: &SolutionName,
     spaces: &Spaces,
 ) -> Vec<Obstacle> {
-    let leaves = |namespace: &Namespace| spaces.iter().any(|it| it.space.namespace == *namespace);
+    let leaves = |namespace: &Namespace| {
+        spaces
+            .iter()
+            .any(|leave| leave.space.namespace == *namespace)
+    };
     let after = |space: &NamespaceRecord, version: &Version| {
         (!leaves(&space.namespace)).then(|| version.clone())
     };
@@ -153,7 +158,7 @@ pub(crate) fn still_needed(
     needed.map(Obstacle::from).collect()
 }
 
-/// Adds the obstacles to taking back the carried objects.
+/// Adds the obstacles to removing the packaged objects.
 pub(crate) async fn check_carried(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -162,7 +167,7 @@ pub(crate) async fn check_carried(
 ) -> Result<(), Error> {
     let withdrawals = spaces.iter().map(|leave| &leave.carried);
     check_withdrawing(cluster, withdrawals.clone(), obstacles).await?;
-    obstacles.extend(withdrawals.flat_map(|it| it.obstacles.clone()));
+    obstacles.extend(withdrawals.flat_map(|withdrawal| withdrawal.obstacles.clone()));
     let gives = |space: &NamespaceRecord| {
         let deployed = space.solutions.get(solution);
         deployed.is_some_and(|deployed| !deployed.labels.is_empty())
@@ -170,16 +175,16 @@ pub(crate) async fn check_carried(
     let labelled = spaces
         .iter()
         .map(|leave| &leave.space)
-        .filter(|it| gives(it));
-    check_labels(cluster, labelled.map(|it| &it.namespace), obstacles).await?;
-    for leave in spaces.iter().filter(|it| it.carried.cleans_up()) {
+        .filter(|space| gives(space));
+    check_labels(cluster, labelled.map(|space| &space.namespace), obstacles).await?;
+    for leave in spaces.iter().filter(|leave| leave.carried.cleans_up()) {
         let (namespace, cleanup) = (&leave.space.namespace, &leave.carried.cleanup);
         check_cleaning(cluster, solution, namespace, cleanup, obstacles).await?;
     }
     Ok(())
 }
 
-/// Returns the objects that an operator leaves in these namespaces.
+/// Returns the objects that a Solution has in these namespaces.
 pub(crate) async fn leaving<'a>(
     cluster: &Cluster,
     authority: &Authority,
@@ -224,8 +229,8 @@ pub(crate) async fn leaving<'a>(
     Ok(leaving)
 }
 
-/// Returns what a Solution has here besides what its inventory names: the login that was made for it, and the record of who
-/// administers only the namespace.
+/// Returns the objects of a Solution that its inventory does not name: the generated pull secret, and the record of a
+/// namespace administrator's deployment.
 async fn beside(place: Place<'_>, space: &NamespaceRecord) -> Result<Vec<ObjectRef>, Error> {
     let (solution, namespace) = (place.solution, &space.namespace);
     let deployed = space.solutions.get(solution);
@@ -244,8 +249,8 @@ async fn beside(place: Place<'_>, space: &NamespaceRecord) -> Result<Vec<ObjectR
     Ok(beside)
 }
 
-/// Returns the obstacle that another Solution of a namespace pulls with the login that was made for this one, and goes
-/// with it.
+/// Returns the obstacle that another Solution of the namespace uses the generated pull secret of this one, which would
+/// be deleted.
 pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> Option<Obstacle> {
     let login = login::secret_name(solution);
     let pulls = |name: &SolutionName| {
@@ -253,7 +258,7 @@ pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> 
         deployed.is_some_and(|deployed| deployed.pull_secret.as_ref() == Some(&login))
     };
     let mut others = space.solutions.keys().filter(|name| *name != solution);
-    // One of the same name that is the site's own stays.
+    // A pull secret of the same name that belongs to the site is kept.
     let other = others.find(|name| pulls(solution) && pulls(name))?;
     Some(Obstacle::LoginUsed {
         secret: login.clone(),
@@ -262,8 +267,8 @@ pub(crate) fn shared_login(space: &NamespaceRecord, solution: &SolutionName) -> 
     })
 }
 
-/// Returns the hand that uninstalls the releases in these namespaces; a missing program is an obstacle, and so is a
-/// release that is not as it was stored from here.
+/// Returns the runner that uninstalls the releases in these namespaces. A missing program is an obstacle, and so is a
+/// release that was changed since an import stored it.
 pub(crate) async fn hand_for(
     solution: &SolutionName,
     spaces: &Spaces,
@@ -278,15 +283,17 @@ pub(crate) async fn hand_for(
     for release in releases() {
         let (name, known) = (&release.name, &release.revisions);
         let standing = StandingRelease::look(change.cluster, &release.namespace, name).await?;
-        let standing = standing.filter(|it| it.is_of(solution, known) && !it.is_known(known));
-        let unknown = standing.filter(|it| !change.accepted.contains(&it.id()));
-        obstacles.extend(unknown.map(|it| it.unknown(release)));
+        let standing = standing
+            .filter(|standing| standing.is_of(solution, known) && !standing.is_known(known));
+        let unknown = standing.filter(|standing| !change.accepted.contains(&standing.id()));
+        obstacles.extend(unknown.map(|standing| standing.unknown(release)));
     }
     check_free(obstacles, &[])?;
     Ok(helm.map(|helm| HelmHand::new(&helm, solution).accepting(&change.accepted)))
 }
 
-/// Removes what goes from these namespaces and keeps a Lease from being taken. Returns what that was.
+/// Removes the webhooks in these namespaces that are to be removed and prevent a Lease from being taken. Returns the
+/// removed ones.
 pub(crate) async fn clear(
     change: &Change<'_>,
     solution: &SolutionName,
@@ -303,14 +310,17 @@ pub(crate) async fn clear(
     Ok(cleared)
 }
 
-/// Names the releases that go in the inventories of these namespaces, which a record of before does not: before the record
-/// of a namespace is written anew, which names none, and before Helm stores anything of them.
+/// Records the releases in the inventories of these namespaces. Until record format 3, the record of the namespace
+/// named them. It must not be rewritten, and Helm must not store a revision, before the inventory names them.
 pub(crate) async fn note_releases(
     leased: &mut Leased<'_>,
     solution: &SolutionName,
     spaces: &Spaces,
 ) -> Result<(), Error> {
-    for leave in spaces.iter().filter(|it| it.releases().next().is_some()) {
+    for leave in spaces
+        .iter()
+        .filter(|leave| leave.releases().next().is_some())
+    {
         let namespace = &leave.space.namespace;
         let recorded = inventory::to_object(&leave.carried.recorded, solution, namespace);
         leased.keep(recorded).await?;
@@ -318,8 +328,8 @@ pub(crate) async fn note_releases(
     Ok(())
 }
 
-/// Removes what an operator has in these namespaces, one after the other: everywhere first what could refuse the rest.
-/// Releases that something else needs go last.
+/// Removes the objects of a Solution in these namespaces, one namespace after the other. Webhooks that could refuse
+/// later removals are removed first in all of them, and releases on which others depend last.
 pub(crate) async fn remove_operators(
     leased: &mut Leased<'_>,
     hand: Option<&HelmHand>,
@@ -333,7 +343,7 @@ pub(crate) async fn remove_operators(
             .carried
             .clean_up(leased, solution, namespace, deadline);
         match cleaned.await {
-            // Nothing is removed before it is cleaned up, but for what keeps that from being done.
+            // The sets for removal run before anything is removed, except webhooks that prevent them from running.
             Err(Error::Cluster(error)) if error.is_unanswered_webhook() => {
                 disarm(leave, leased, solution).await?;
                 leave
@@ -350,7 +360,7 @@ pub(crate) async fn remove_operators(
     for leave in spaces {
         let namespace = leave.space.namespace.clone();
         let releases = leave.releases().rev();
-        let (last, first): (Vec<_>, Vec<_>) = releases.cloned().partition(|it| it.needed);
+        let (last, first): (Vec<_>, Vec<_>) = releases.cloned().partition(|release| release.needed);
         uninstall(hand, &first, &namespace, leased).await?;
         let carried = &mut leave.carried;
         carried.take_disarmed(leased, solution, deadline).await?;
@@ -361,7 +371,7 @@ pub(crate) async fn remove_operators(
     Ok(())
 }
 
-/// Removes what could refuse the rest, also of what Helm uninstalls.
+/// Removes the webhooks that could refuse later removals, including those of releases.
 async fn disarm(
     leave: &Leave,
     leased: &mut Leased<'_>,
@@ -398,12 +408,14 @@ async fn remove_operator(
     let namespace = space.namespace.clone();
     let deployed = space.solutions.remove(solution);
     space.coming.remove(solution);
-    let gave_labels = deployed.as_ref().is_some_and(|it| !it.labels.is_empty());
+    let gave_labels = deployed
+        .as_ref()
+        .is_some_and(|deployed| !deployed.labels.is_empty());
     if let Some(secret) = deployed.and_then(|deployed| deployed.pull_secret) {
         leased.remove_login(solution, &namespace, &secret).await?;
     }
-    // What says that it is deployed goes last: as long as it does, running the command again finds what an interruption
-    // left.
+    // The record of the deployment is deleted last: as long as it exists, running the command again finds the objects
+    // that an interruption has left.
     let last = match leased.authority {
         Authority::Cluster => None,
         Authority::Namespace(_) => Some(own::reference(&namespace, solution)),
@@ -414,7 +426,7 @@ async fn remove_operator(
     if let Some(own) = last {
         return leased.forget(&own).await;
     }
-    // A namespace that somebody deleted has nothing left to be noted in.
+    // A deleted namespace needs no update of its labels and its ConfigMap.
     let live = leased.cluster.get(&namespace_reference(&namespace)).await?;
     if let Some(live) = live {
         if gave_labels && space.is_of(&live) {
@@ -425,7 +437,7 @@ async fn remove_operator(
     leased.keep(space.to_object()).await
 }
 
-/// Takes away the pull secrets that were added to the default account and that no Solution which stays pulls with.
+/// Removes the pull secrets that were added to the default account and that no remaining Solution needs.
 async fn release_default_account(
     leased: &mut Leased<'_>,
     solution: &SolutionName,
@@ -444,9 +456,9 @@ async fn release_default_account(
     Ok(())
 }
 
-/// Removes the CRDs of a Solution, and gives back those that were there before it. Refused while it is deployed, and,
-/// if a person does not say otherwise, while anything runs with its images or custom resources exist: they would go
-/// too.
+/// Removes the CRDs of a Solution, and releases those that existed before it. It is refused while the Solution is
+/// deployed. It is also refused while workloads run its images or custom resources exist, which would be deleted as
+/// well, unless a person overrules this for workloads.
 pub async fn deactivate(
     change: &Change<'_>,
     solution: &SolutionName,
@@ -490,8 +502,8 @@ pub async fn deactivate(
     Ok(Undone { uses, ..undone })
 }
 
-/// Forgets versions. Upstream's list loses them first: nothing would tell of one without a record that it is still
-/// listed.
+/// Removes versions. They are removed from the ConfigMap for upstream's controllers first, since nothing would correct
+/// the entry of a version without a record.
 pub(crate) async fn forget_versions(
     leased: &mut Leased<'_>,
     versions: &[Record],
@@ -521,7 +533,7 @@ pub(crate) fn deployed(
             environment: space.environment.clone(),
         })
         .collect();
-    // An environment may have several namespaces; they are sorted by it.
+    // An environment may have several namespaces. The records are sorted by environment, so duplicates are adjacent.
     deployed.dedup();
     deployed
 }

@@ -1,13 +1,13 @@
-//! The right to write: a Lease for what is the cluster's, held shortly, and one for each environment that is changed, held
-//! until the change ends.
+//! The locks for writing: a Lease of the cluster that is held shortly, and a Lease of each changed environment that is
+//! held until the change ends. [`Lock::acquire`] takes them.
 //!
-//! The cluster's Lease covers what a decision about one environment depends on beyond it: CRDs, versions, signers, and
-//! which environments have a Solution. As soon as that is decided and written it is given back, and what takes minutes
-//! goes on under the Lease of its environment alone. All of them lie with the records, where no tenant writes; whoever
-//! administers only a namespace has one there.
+//! The cluster's Lease covers the dependencies of a decision beyond one environment: CRDs, versions, signers, and the
+//! environments that have a Solution. It is released as soon as these are decided and written. Work that takes minutes
+//! continues under the Lease of its environment alone. All Leases are in the namespace of the records, where no tenant
+//! can write. A namespace administrator uses one in their own namespace.
 //!
-//! Environments come first, in their order, and the cluster last: nobody who holds the cluster's waits for another, so
-//! that no two can wait for each other.
+//! Deadlocks cannot occur: environments are locked first, in their order, and the cluster last, so a holder of the
+//! cluster's Lease never waits for another one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,11 +26,10 @@ use crate::model::event::Event;
 use crate::model::record;
 use crate::model::writer::{Turn, Writer};
 
-/// The time for which a writer that is gone keeps others out. Renewed long before.
+/// The time for which a dead writer blocks the next one. Live writers renew much earlier.
 const TIME_TO_LIVE: Duration = Duration::from_secs(30);
 
-/// The candidate for the Leases: its cluster, its authority, the environments that it changes, the writer itself, and the
-/// listener that is told what happens.
+/// A writer that requests the Leases: its cluster, its authority, the environments that it changes, and its listener.
 #[derive(Clone, Copy)]
 pub(crate) struct LeaseCandidate<'a> {
     pub(crate) cluster: &'a Cluster,
@@ -38,26 +37,27 @@ pub(crate) struct LeaseCandidate<'a> {
     pub(crate) environments: &'a BTreeSet<EnvironmentName>,
     pub(crate) writer: &'a Writer,
     pub(crate) tell: Tell<'a, Event>,
-    /// The time at which what is to be done was planned, where it is carried out only if it still comes to the same.
+    /// The time of the plan, if the change is applied only when it still matches that plan.
     pub(crate) planned: Option<SystemTime>,
 }
 
-/// The right to write, until released.
+/// The acquired Leases, until they are released.
 #[derive(Debug)]
 pub(crate) struct Lock {
     environments: BTreeMap<EnvironmentName, LeaseGuard>,
-    /// The Lease of the cluster, or of the one namespace that is changed alone; none once it was given back.
+    /// The Lease of the cluster, or of the only namespace that a namespace administrator changes. `None` once it was
+    /// released.
     whole: Option<LeaseGuard>,
-    /// The time at which the last of them became ours.
+    /// The time at which the last Lease was acquired.
     since: Instant,
-    /// The objects that had to go before the server took a Lease at all.
+    /// The objects that had to be removed before the server accepted a Lease.
     pub(crate) cleared: Vec<ObjectRef>,
 }
 
 impl Lock {
-    /// Takes the Leases. The namespace of the records is made for them where there is none. As long as a webhook does not
-    /// answer that is asked about Leases, nobody can take one, and nobody else writes: then `clear` removes what was to go
-    /// and asks such webhooks, and says what that was.
+    /// Takes the Leases, and creates the namespace of the records if it does not exist. As long as a webhook for Leases
+    /// does not answer, no writer can take one. In that case `clear` removes the objects that are to be removed and
+    /// cause such calls, and returns them.
     pub(crate) async fn acquire(
         candidate: LeaseCandidate<'_>,
         clear: impl AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>,
@@ -87,7 +87,7 @@ impl Lock {
             let lease = candidate.take(&wanted, writer.turn, &mut clearing).await?;
             held.insert(environment.clone(), lease);
         }
-        // Others hold it for a moment, where what they change has a Lease of its own.
+        // Other writers hold the cluster's Lease only for a moment if their change has its own Lease.
         let turn = match (authority, writer.turn) {
             (Authority::Cluster, Turn::Refuse) => Turn::Wait(CLUSTER_LEASE_WAIT),
             (Authority::Cluster, Turn::Wait(longest)) => {
@@ -106,7 +106,7 @@ impl Lock {
         })
     }
 
-    /// An error once another writer has taken over.
+    /// Returns an error once another writer has taken over.
     pub(crate) fn check(&self) -> Result<(), Error> {
         for lease in self.leases() {
             lease.check()?;
@@ -114,18 +114,18 @@ impl Lock {
         Ok(())
     }
 
-    /// Returns the same question for somebody who asks it elsewhere.
+    /// Returns the same check as a function that can be called elsewhere.
     pub(crate) fn holds(&self) -> Arc<dyn Fn() -> bool + Send + Sync> {
         let all: Vec<_> = self.leases().map(LeaseGuard::holds).collect();
         Arc::new(move || all.iter().all(|holds| holds()))
     }
 
-    /// Returns once it has been ours for so long: what whoever had it before had sent by then has an end.
+    /// Returns once the Leases have been held for this long. Requests that a former holder had sent by then have ended.
     pub(crate) async fn settled(&self, time: Duration) {
         tokio::time::sleep_until(self.since + time).await;
     }
 
-    /// Lets others write what is the cluster's. What has no Lease of its own is still ours alone.
+    /// Releases the Lease of the cluster, unless no environment's Lease covers the rest of the change.
     pub(crate) async fn give_cluster_back(&mut self) -> Result<(), Error> {
         if self.environments.is_empty() {
             return Ok(());
@@ -136,7 +136,7 @@ impl Lock {
         }
     }
 
-    /// Lets others write. What went wrong first is what counts.
+    /// Releases all Leases. Of several failures, the first is returned.
     pub(crate) async fn release(self) -> Result<(), Error> {
         let mut released = Ok(());
         let environments = self.environments.into_values();
@@ -151,15 +151,15 @@ impl Lock {
         self.environments.values().chain(&self.whole)
     }
 
-    /// Whether these are among the environments that nobody else changes meanwhile.
+    /// Checks whether the Leases of all these environments are held.
     pub(crate) fn covers(&self, environments: &BTreeSet<EnvironmentName>) -> bool {
         environments
             .iter()
-            .all(|it| self.environments.contains_key(it))
+            .all(|environment| self.environments.contains_key(environment))
     }
 
-    /// Whether somebody else may be changing these environments, all of them in one change; the cluster alone where there
-    /// are none.
+    /// Checks whether another writer may be changing these environments, all of them in one change. Without
+    /// environments, the cluster's Lease decides.
     pub(crate) async fn is_at_work(
         &self,
         environments: &BTreeSet<EnvironmentName>,
@@ -172,7 +172,7 @@ impl Lock {
             self.whole.is_some()
         } else {
             let mut ours = self.environments.keys();
-            ours.any(|it| environments.contains(it))
+            ours.any(|environment| environments.contains(environment))
         };
         if is_ours {
             return Ok(false);
@@ -188,7 +188,7 @@ impl Lock {
 }
 
 impl LeaseCandidate<'_> {
-    /// Takes one Lease, and waits for it as `turn` says.
+    /// Takes one Lease, and waits for it as `turn` allows.
     async fn take<C: AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>>(
         self,
         request: &LeaseRequest,
@@ -220,16 +220,16 @@ impl LeaseCandidate<'_> {
         }
     }
 
-    /// Tells it where somebody has held the Lease since what is to be done was planned, which may hold no more.
+    /// Reports that another writer has held the Lease since the plan was made, which may therefore be outdated.
     fn tell_if_overtaken(self, lease: &LeaseGuard) {
-        // Where the other one's clock is behind, the import stops instead, and does not go on wrongly.
+        // If the other writer's clock is behind, the import stops instead and does not continue wrongly.
         if self.planned.is_some() && lease.held_before() >= self.planned {
             (self.tell)(Event::Overtaken);
         }
     }
 }
 
-/// The removal of what keeps any Lease from being taken: once.
+/// The removal of objects that prevent any Lease from being taken. It runs at most once.
 struct Clearing<C> {
     clear: Option<C>,
     cleared: Vec<ObjectRef>,
@@ -250,24 +250,24 @@ impl<C: AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>> Clearing<C> {
     }
 }
 
-/// The name of the Lease of the cluster, and of that in a namespace that is changed alone.
+/// The name of the cluster's Lease, and of the Lease in a namespace that its administrator changes.
 const WHOLE: &str = "solution";
 
-/// The prefix of the names of the environments' Leases.
+/// The prefix of the names of environments' Leases.
 const OF_ENVIRONMENT: &str = "environment-";
 
-/// The name of the Lease of an environment.
+/// Returns the name of the Lease of an environment.
 fn environment_lease(environment: &EnvironmentName) -> String {
     format!("{OF_ENVIRONMENT}{environment}")
 }
 
-/// The environment that a Lease of this name is of, if any.
+/// Returns the environment to which a Lease of this name belongs, if any.
 #[must_use]
 pub fn leased_environment(lease: &str) -> Option<&str> {
     lease.strip_prefix(OF_ENVIRONMENT)
 }
 
-/// A Lease as it is looked at: nobody of no name holds it.
+/// Returns a request for inspecting a Lease, without a holder.
 fn request(writer: &Writer, namespace: &str, name: String) -> LeaseRequest {
     LeaseRequest {
         namespace: namespace.to_owned(),
@@ -279,8 +279,8 @@ fn request(writer: &Writer, namespace: &str, name: String) -> LeaseRequest {
     }
 }
 
-/// Makes the namespace of the records. One that is there is not written: as long as a webhook does not answer that is
-/// asked about namespaces, nothing could be changed, and what asks it could not be removed.
+/// Creates the namespace of the records. An existing one is not written: as long as a webhook for namespaces does not
+/// answer, every write would fail, and so would the removal of that webhook.
 async fn make_home(cluster: &Cluster) -> Result<(), Error> {
     let namespace = Object::new(record::namespace())?;
     if cluster.get(namespace.reference()).await?.is_none() {

@@ -1,5 +1,5 @@
-//! Stores a CRD's objects anew before it gives up the version that they were stored in. Each step is as good as done
-//! when it is done again, so that an interruption anywhere costs nothing.
+//! Storage migration: rewrites the objects of a CRD before the CRD drops the version in which they are stored. Every
+//! step is idempotent, so an interruption at any point is harmless.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use crate::model::labelled::served_kind;
 use crate::model::obstacle::Obstacle;
 use crate::plan::crd::PlannedCrd;
 
-/// Objects that are rewritten between two looks at the Lease.
+/// The number of objects that are rewritten between two checks of the Lease.
 const BATCH: usize = 100;
 
-/// Stores all objects of a CRD anew, in the version that the planned one stores in. `plan` decides about the CRD as it
-/// is, which is waited for until it is served.
+/// Rewrites all objects of a CRD in the storage version of the planned one. `plan` decides about the live CRD, and the
+/// migration waits until its intermediate form is served.
 pub(crate) async fn migrate(
     leased: &mut Leased<'_>,
     planned: &PlannedCrd,
@@ -60,7 +60,7 @@ pub(crate) async fn migrate(
     trim(leased, reference, &migration.storage).await
 }
 
-/// Returns an object that names another in one state.
+/// Returns the identity of an object and its resource version, without its content.
 fn stripped(object: &Object) -> Result<Object, deployer::ObjectError> {
     let metadata = json!({
         "name": object.name(),
@@ -72,7 +72,7 @@ fn stripped(object: &Object) -> Result<Object, deployer::ObjectError> {
     Object::new(json!({"apiVersion": gvk.api_version(), "kind": gvk.kind, "metadata": metadata}))
 }
 
-/// Notes that objects are stored in no other version.
+/// Records in the CRD's status that objects are stored in no other version.
 async fn trim(leased: &Leased<'_>, crd: &ObjectRef, storage: &str) -> Result<(), Error> {
     let stored = json!([storage]);
     for decision in 1.. {

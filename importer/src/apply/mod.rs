@@ -1,5 +1,7 @@
-//! The steps of a plan: push, record, activate, deploy, wait. The cluster is touched only when every image is in place;
-//! running them again completes whatever an interruption left. Every report of them goes through [`veil`].
+//! The application of a plan: push, record, activate, deploy, wait. The cluster is written only after every image is in
+//! the registry, and repeating an import completes an interrupted one. [`Ready::apply`] is the entry point. The other
+//! changes of a cluster (such as undeploying) have their own modules and share [`change::Change`]. Everything that an
+//! import reports goes through [`veil`], which redacts sensitive values.
 
 mod announce;
 mod behind;
@@ -98,7 +100,7 @@ pub struct Receipt {
 }
 
 impl Ready<'_> {
-    /// Pushes and records, and activates and deploys as far as the plan goes.
+    /// Pushes and records the version, and activates and deploys it as far as the plan says.
     pub async fn apply(
         self,
         client: &Client,
@@ -106,10 +108,10 @@ impl Ready<'_> {
         tell: Tell<'_, Event>,
     ) -> Result<Receipt, Error> {
         let deployment = self.decision.deployment.as_ref();
-        let hidden = deployment.map(|it| it.parameters.hidden.clone());
+        let hidden = deployment.map(|deployment| deployment.parameters.hidden.clone());
         let hidden = &hidden.unwrap_or_default();
         let tell: Tell<'_, Event> = &|event| tell(veil::event(event, hidden));
-        // On the heap: it is large, and others wait for it.
+        // The future is on the heap because it is large and becomes part of the callers' futures.
         let applied = Box::pin(self.carry_out(client, cluster, hidden, tell)).await;
         applied.map_err(|error| veil::error(error, hidden))
     }
@@ -146,7 +148,7 @@ impl Ready<'_> {
                 }
                 (Authority::Namespace(_), None) => Ok(()),
             };
-            // Already here, for the receipt.
+            // Redacted already here, since the receipt records the error.
             written.map_err(|error| veil::error(error, hidden))
         };
         let request = &self.asked.request;
@@ -168,7 +170,7 @@ impl Ready<'_> {
         Ok(self.images.push(client, tell).await?)
     }
 
-    /// Returns the environments that nobody else may change meanwhile.
+    /// Returns the environments whose Leases the change needs.
     fn concerned(&self, decided: &Decision) -> BTreeSet<EnvironmentName> {
         let Asked { id, request, .. } = &self.asked;
         match (&request.authority, &request.goal) {
@@ -212,7 +214,7 @@ impl Ready<'_> {
     async fn write(&self, decided: &Decision, leased: &mut Leased<'_>) -> Result<(), Error> {
         self.remember(decided, leased).await?;
         let record = &self.asked.record;
-        // A record that is the same stays as it is, with the time of the first import.
+        // An identical record is not rewritten, so it keeps the time of the first import.
         let earlier = decided.state.record(&record.name, &record.version);
         if earlier.is_none() {
             leased.suppose_absent(record::place(record));
@@ -224,7 +226,7 @@ impl Ready<'_> {
         if decided.state.records.is_empty() {
             leased.suppose_absent(record::projection_reference());
         }
-        // Nothing below changes what is listed.
+        // Deploying does not change the listed versions.
         leased.project(&decided.state.records_with(record)).await?;
         match &decided.deployment {
             Some(deployment) => self.deploy(deployment, leased).await,
@@ -232,7 +234,7 @@ impl Ready<'_> {
         }
     }
 
-    /// Remembers who signed, before there is a version that they signed.
+    /// Records the signers before there is a record of a version that they signed.
     async fn remember(&self, decided: &Decision, leased: &mut Leased<'_>) -> Result<(), Error> {
         let Some(memory) = self.memory(&decided.state) else {
             return Ok(());
@@ -244,7 +246,7 @@ impl Ready<'_> {
         leased.keep(memory.into_value()).await
     }
 
-    /// Returns what is to be remembered of signers, if that is something else than now.
+    /// Returns the new record of signers if it differs from the current one.
     fn memory(&self, state: &ClusterState) -> Option<Memory> {
         let Asked {
             record, request, ..
@@ -273,14 +275,18 @@ impl Ready<'_> {
             leased.put_with(conflicts, reference, decide).await?;
         }
         let crds = decided.crds.iter();
-        let crds: Vec<ObjectRef> = crds.map(|it| it.object.reference().clone()).collect();
+        let crds: Vec<ObjectRef> = crds
+            .map(|planned| planned.object.reference().clone())
+            .collect();
         leased.wait_settled(&crds, self.deadline.wait()).await
     }
 
     fn receipt(&self, report: &PushReport, done: Done) -> Receipt {
         let deployment = self.decision.deployment.as_ref();
-        let target =
-            |it: &Deployment| [it.place.environment.to_string(), it.namespace().to_string()];
+        let target = |deployment: &Deployment| {
+            let environment = deployment.place.environment.to_string();
+            [environment, deployment.namespace().to_string()]
+        };
         let activated = self.decision.crds.iter().filter_map(PlannedCrd::written);
         let accepted = deployment.and_then(|deployment| deployment.deployed.accepted.as_ref());
         Receipt {

@@ -1,6 +1,6 @@
-//! Proves that nodes can pull an image before anything of a deployment is changed: a pod on each architecture pulls it by
-//! digest, from the registry, with what the deployment's own pods would have. What the image is for is not run: the pod asks
-//! for a program that no image has. docs/decisions/0015-pull-proof.md says why it is so.
+//! Proves that nodes can pull an image before a deployment changes anything else. A pod on each architecture pulls the
+//! image by digest from the registry, with the same pull secrets as the deployment's own pods. The pod does not run the
+//! image: it asks for a program that no image has. docs/decisions/0015-pull-proof.md gives the reasons.
 
 use std::error::Error as _;
 use std::time::Duration;
@@ -18,30 +18,31 @@ use crate::plan::Ready;
 use crate::plan::deployment::Deployment;
 use crate::plan::proof::{ANY, Proof};
 
-/// The program that the pod asks for. No image has it.
+/// The program that the pod asks for, which no image has.
 const NO_PROGRAM: &str = "/solution-pull-proof";
-/// The logins that pods pull with, and the objects before they were written.
+/// The pull secrets and accounts for the proof, and their state before it.
 struct Logins {
-    /// The operator's account, with whose pull secrets they pull; carried pods name theirs themselves.
+    /// The operator's account, whose pull secrets the pods use. Pods of packaged workloads name their own.
     account: Option<Object>,
-    /// The objects that were written, each as it was; none if it was not there.
+    /// The objects that were written, each with its former state, or `None` if it did not exist.
     before: Vec<(ObjectRef, Option<Object>)>,
 }
 
-/// The proof to make, and the means for it.
+/// A proof, and the context in which it is made.
 struct Proving<'a> {
     proof: &'a Proof,
     deployment: &'a Deployment,
-    /// The account that owns the pods: when it goes, they do. Pods of carried images are recorded instead.
+    /// The account that owns the pods, so that they are deleted with it. Pods of packaged workloads are recorded
+    /// instead.
     account: Option<&'a Object>,
-    /// The time for which nothing may be seen to happen.
+    /// The longest time without any visible progress.
     wait: Duration,
     leases: &'a Leases,
 }
 
 impl Ready<'_> {
-    /// Makes pods pull the image, where that is to be proven, with the logins that they pull with and nothing else of
-    /// the deployment in place. The logins are put back if they cannot.
+    /// Makes pods pull the image if the plan requires a proof. Only the pull secrets and accounts of the deployment are
+    /// written for it, and they are restored if the image cannot be pulled.
     pub(crate) async fn prove(
         &self,
         deployment: &Deployment,
@@ -66,16 +67,17 @@ impl Ready<'_> {
         proven
     }
 
-    /// Writes what pods pull with: a login that is made for them, and the operator's account if its secrets change.
+    /// Writes the objects that pods pull with: a generated pull secret, and the operator's account if its secrets
+    /// change.
     async fn logins(
         &self,
         deployment: &Deployment,
         leased: &mut Leased<'_>,
     ) -> Result<Logins, Error> {
         let (mut account, mut before) = (None, Vec::new());
-        let own = deployment.change.changes().map(|it| &it.desired);
-        let own = own.filter(|it| it.part.is_none() && is_pulled_with(it));
-        for object in own.map(|it| &it.object) {
+        let own = deployment.change.changes().map(|change| &change.desired);
+        let own = own.filter(|desired| desired.part.is_none() && is_pulled_with(desired));
+        for object in own.map(|desired| &desired.object) {
             let reference = object.reference();
             let live = leased.look(reference).await?;
             let is_account = reference.gvk.kind == "ServiceAccount";
@@ -101,7 +103,7 @@ impl Ready<'_> {
     }
 }
 
-/// Puts back the logins that pods were to pull with.
+/// Restores the pull secrets and accounts that were written for the proof.
 async fn put_back(
     before: Vec<(ObjectRef, Option<Object>)>,
     solution: &SolutionName,
@@ -123,7 +125,7 @@ async fn put_back(
     Ok(())
 }
 
-/// Whether pods pull with it.
+/// Checks whether pods need the object to pull images.
 fn is_pulled_with(desired: &DesiredObject) -> bool {
     match desired.object.gvk().kind.as_str() {
         "Secret" => true,
@@ -132,17 +134,17 @@ fn is_pulled_with(desired: &DesiredObject) -> bool {
     }
 }
 
-/// Whether an account has the pull secrets of another one already.
+/// Checks whether the live account already has the pull secrets of the desired one.
 fn has_secrets_of(live: &Object, account: &Object) -> bool {
     let secrets = |account: &Object| account.as_value()["imagePullSecrets"].clone();
     secrets(live) == secrets(account)
 }
 
-/// A pod, and the architecture of its node.
+/// A pod of the proof, and the architecture of its node.
 type Pulling = (Option<String>, Probe);
 
 impl Proving<'_> {
-    /// Makes a pod on each architecture pull the image. Whatever comes of it, the pods are gone then.
+    /// Makes a pod on each architecture pull the image. The pods are removed in any case.
     async fn prove(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
         let mut pods = Vec::new();
         let mut proven = self.pull(leased, &mut pods).await;
@@ -189,7 +191,7 @@ impl Proving<'_> {
         Ok(())
     }
 
-    /// Makes a pod. One that a killed run has left goes first.
+    /// Creates a pod. If an interrupted run has left one, it is removed first.
     async fn make(&self, pod: &Object, leased: &mut Leased<'_>) -> Result<Probe, Error> {
         leased.lock.check()?;
         let made = leased.cluster.probe(pod, &v::manager(), self.leases).await;
@@ -206,7 +208,7 @@ impl Proving<'_> {
         Ok(made?)
     }
 
-    /// Returns the error for a pod that did not come to its image, with all that is to be known of it.
+    /// Returns the error for a pod that did not pull its image, with the registry, the pull secret and the namespace.
     fn unpulled(&self, architecture: Option<&String>, error: Error) -> Error {
         let proof = self.proof;
         match error {
@@ -225,7 +227,7 @@ impl Proving<'_> {
         }
     }
 
-    /// A pod that every PodSecurity level and nearly every quota takes, and that starts nothing.
+    /// Returns a pod that every PodSecurity level and nearly every quota accepts, and that starts no program.
     fn pod(&self, architecture: Option<&str>) -> Value {
         let deployment = self.deployment;
         let place = architecture.unwrap_or(ANY);
@@ -240,7 +242,7 @@ impl Proving<'_> {
             "containers": [{
                 "name": "pull",
                 "image": self.proof.image,
-                // What a node has already proves nothing of the registry.
+                // An image in the node's cache proves nothing about the registry.
                 "imagePullPolicy": "Always",
                 "command": [NO_PROGRAM],
                 "resources": { "requests": few, "limits": few },
@@ -258,7 +260,7 @@ impl Proving<'_> {
         if let Some(architecture) = architecture {
             spec["nodeSelector"]["kubernetes.io/arch"] = json!(architecture);
         }
-        // A killed run leaves it; what it was for takes it along.
+        // If an interrupted run leaves the pod, it is deleted with the account that it tests.
         let owner = self.account.map(|account| {
             json!({
                 "apiVersion": "v1",
@@ -285,11 +287,12 @@ impl Proving<'_> {
     }
 }
 
-/// The outcome of the pod of an architecture, or of the one on any node.
+/// The outcome of the pod on an architecture, or of the one on any node.
 type PullOutcome = (Option<String>, Result<(), Error>);
 
-/// Whether the image is pulled wherever pods go: an architecture whose nodes take none needs no proof, since the
-/// Deployment's pods do not come there either, as long as another one has it. Returns those that are left out.
+/// Checks that every pod that could be scheduled pulled the image. An architecture without a suitable node needs no
+/// proof as long as another one has it, since the Deployment's pods cannot be scheduled there either. Returns the
+/// architectures without a proof.
 fn judge(outcomes: Vec<PullOutcome>) -> Result<Vec<(String, Error)>, Error> {
     let (mut proven, mut homeless) = (false, Vec::new());
     for (architecture, pulled) in outcomes {
@@ -340,7 +343,7 @@ mod tests {
         })))
     }
 
-    /// The architectures that are left out, or why the image is not proven.
+    /// Returns the architectures without a proof, or the reason why the image is not proven.
     fn judged(outcomes: Vec<(&str, Result<(), Error>)>) -> Result<String, String> {
         let place = |place: &str| Some(place.to_owned()).filter(|place| !place.is_empty());
         let outcomes = outcomes.into_iter();

@@ -1,5 +1,6 @@
-//! Makes Helm install, upgrade, roll back and uninstall releases; and sees meanwhile what keeps their objects, since
-//! Helm takes those back that do not come up, and with them whatever they could tell.
+//! Installs, upgrades, rolls back and uninstalls releases with Helm. While Helm runs, the release's objects are
+//! inspected for problems, since Helm rolls back objects that do not become ready and their state is lost.
+//! [`Ready::bring_release`] and [`HelmHand::uninstall`] are the main entry points.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -38,16 +39,16 @@ use crate::plan::releases::{PlannedRelease, is_hook, is_kept, sent};
 use crate::plan::standing::StandingRelease;
 use crate::renderer;
 
-/// Kinds whose objects can be seen to wait for something.
+/// The kinds whose objects can show that they wait for something.
 const AWAITED: [&str; 5] = ["Deployment", "StatefulSet", "DaemonSet", "Job", "Pod"];
 
-/// A program that is run for the releases of a Solution in an environment.
+/// A runner of Helm for the releases of a Solution in an environment.
 #[derive(Clone, Debug)]
 pub(crate) struct HelmHand {
     helm: Helm,
-    /// The Solution whose releases it changes.
+    /// The Solution whose releases are changed.
     solution: SolutionName,
-    /// Ids of releases that are uninstalled as they stand.
+    /// The ids of releases that are uninstalled in their current state.
     accepted: BTreeSet<String>,
 }
 
@@ -60,7 +61,7 @@ impl HelmHand {
         }
     }
 
-    /// Returns the same hand, with ids of releases that are uninstalled as they stand.
+    /// Returns the same runner with the ids of releases that are uninstalled in their current state.
     pub(crate) fn accepting(self, ids: &BTreeSet<String>) -> Self {
         let accepted = ids.clone();
         Self { accepted, ..self }
@@ -74,8 +75,8 @@ impl HelmHand {
         }
     }
 
-    /// Uninstalls a release of the environment of a namespace; one that is not there any more has been uninstalled by
-    /// others, and one that they have made anew stays.
+    /// Uninstalls a release of the environment of a namespace. A release that was uninstalled or recreated by another
+    /// program is skipped.
     pub(crate) async fn uninstall(
         &self,
         release: &ReleaseEntry,
@@ -86,7 +87,8 @@ impl HelmHand {
         let known = revisions(release, leased);
         let (cluster, name) = (leased.cluster, &release.name);
         let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
-        let Some(standing) = standing.filter(|it| it.is_of(&self.solution, &known)) else {
+        let Some(standing) = standing.filter(|standing| standing.is_of(&self.solution, &known))
+        else {
             return Ok(());
         };
         let mut release = release.clone();
@@ -144,13 +146,14 @@ impl HelmHand {
             None => Vec::new(),
         };
         let mut behind = Behind::of(objects.iter().map(Object::reference));
-        // Where Helm itself has begun to take it back, pods are behind already.
+        // If Helm itself has started the rollback, pods may be left behind already.
         behind.look(leased).await;
         let mut done = self
             .roll_back_once(&self.at(home, release), revision, &mut behind, leased)
             .await?;
         if let Err(HelmError::Failed { .. }) = done {
-            // Helm does not wait where a pod has failed, also where that one is about to go.
+            // Helm stops waiting if a pod has failed, even if that pod is about to be deleted. A second run succeeds
+            // once such pods are deleted.
             if behind.has_found(leased).await? {
                 let release = self.at(home, release);
                 done = self
@@ -187,7 +190,7 @@ impl HelmHand {
 }
 
 impl Ready<'_> {
-    /// Brings a release, if there is anything to do, and writes its revision down at once.
+    /// Installs or upgrades a release if the plan changes it, and records its revision at once.
     pub(crate) async fn bring_release(
         &self,
         deployment: &Deployment,
@@ -204,14 +207,14 @@ impl Ready<'_> {
         leased.lock.check()?;
         leased.begin().await?;
         if release.revisions != before.revisions {
-            // It was accepted as it stands.
+            // The user has accepted the current state of the release.
             leased.released(ReleaseEntry {
                 revisions: release.revisions.clone(),
                 ..before.clone()
             });
         }
         if mend != Mend::Nothing {
-            // What a run that was cut off had sent has come by then, or never will.
+            // Requests of an interrupted run of Helm have ended by then, so they cannot interfere.
             leased.lock.settled(leased.cluster.timeout()).await;
         }
         match mend {
@@ -229,7 +232,7 @@ impl Ready<'_> {
         HelmHand::new(helm, self.asked.id.name())
     }
 
-    /// Notes the revision that a release has now.
+    /// Records the current revision of a release.
     async fn know_revision(
         &self,
         release: &ReleaseEntry,
@@ -246,7 +249,7 @@ impl Ready<'_> {
         Ok(())
     }
 
-    /// The record of the namespace while this change is under way.
+    /// Returns the record of the namespace while this change is in progress.
     pub(crate) fn progress(&self, deployment: &Deployment, leased: &Leased<'_>) -> NamespaceRecord {
         let solution = self.asked.id.name();
         let mut place = deployment.place.clone().seen(leased.uids());
@@ -259,7 +262,7 @@ impl Ready<'_> {
         place
     }
 
-    /// Makes Helm install or upgrade a release, and looks meanwhile at its objects.
+    /// Installs or upgrades a release with Helm, and inspects its objects meanwhile.
     async fn upgrade(
         &self,
         hand: &HelmHand,
@@ -282,16 +285,16 @@ impl Ready<'_> {
         let kept = Arc::clone(&home);
         let work = move |helm: &Helm, access: &ClusterAccess, cancel: Cancel<'_>| {
             let done = run.go(helm, access, cancel);
-            // It is there as long as Helm may look into it.
+            // The directory must exist as long as Helm may read from it.
             drop(kept);
             done
         };
         let awaited = planned.objects.iter().map(Object::reference);
-        let awaited = awaited.filter(|it| AWAITED.contains(&it.gvk.kind.as_str()));
+        let awaited = awaited.filter(|object| AWAITED.contains(&object.gvk.kind.as_str()));
         let mut watching = Watching::of(awaited.cloned().collect(), &self.deadline);
         let sending = Sending {
             objects: &planned.objects,
-            replaced: planned.replaced.iter().map(|it| &it.live).collect(),
+            replaced: planned.replaced.iter().map(|object| &object.live).collect(),
             lookups: &planned.lookups,
             rendered: renderer::rendered(&home.path("")),
         };
@@ -317,11 +320,11 @@ impl Ready<'_> {
         })
     }
 
-    /// Returns all that a run needs, with what it sends written into its directory.
+    /// Returns the inputs of an upgrade, after writing the planned objects into its directory.
     fn run_of(&self, planned: &PlannedRelease, home: &Home) -> Result<UpgradeRun, Error> {
         let (id, release) = (&self.asked.id, &planned.recorded);
         let mut charts = self.asked.accepted.charts().iter();
-        let chart = charts.find(|it| it.release.name == release.name);
+        let chart = charts.find(|chart| chart.release.name == release.name);
         let (name, stream) = renderer::planned(&planned.objects);
         let written = home.write(name, stream.as_bytes());
         written.map_err(|source| {
@@ -332,8 +335,8 @@ impl Ready<'_> {
         arguments.push(home.path("").into());
         Ok(UpgradeRun {
             release: release.clone(),
-            chart: chart.map(|it| it.archive.clone()).unwrap_or_default(),
-            skip_schema: chart.is_some_and(|it| it.skip_schema),
+            chart: chart.map(|chart| chart.archive.clone()).unwrap_or_default(),
+            skip_schema: chart.is_some_and(|chart| chart.skip_schema),
             values: planned.values.clone(),
             timeout: self.deadline.within(planned.timeout),
             renderer,
@@ -347,7 +350,7 @@ impl Ready<'_> {
 }
 
 impl Ready<'_> {
-    /// Takes the releases back that this change has brought or begun to bring, the last one first.
+    /// Rolls back or uninstalls the releases that this change has changed or started to change, in reverse order.
     pub(crate) async fn take_back_releases(
         &self,
         inverse: &Inverse,
@@ -367,7 +370,7 @@ impl Ready<'_> {
             };
             let (cluster, name) = (leased.cluster, &release.name);
             let standing = StandingRelease::read(cluster, &release.namespace, name).await?;
-            if !standing.is_some_and(|it| it.is_back_at(back)) {
+            if !standing.is_some_and(|standing| standing.is_back_at(back)) {
                 check_definitions(release, deployment, cluster).await?;
                 hand.roll_back(release, home, back, leased).await?;
             }
@@ -376,7 +379,7 @@ impl Ready<'_> {
         Ok(())
     }
 
-    /// Uninstalls the releases that this version does not have any more.
+    /// Uninstalls the releases that this version no longer has.
     pub(crate) async fn remove_releases(
         &self,
         deployment: &Deployment,
@@ -394,8 +397,8 @@ impl Ready<'_> {
     }
 }
 
-/// Finds what a release has that is asked whenever objects are written, as it stands: it could refuse the rest, and even
-/// Helm its own records. A release that is not as it was stored from here has none to remove.
+/// Returns the current webhooks of a release. They could refuse later writes, and even those of Helm's own records. A
+/// release that was changed since an import stored it has none to remove.
 pub(crate) async fn interceptors(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -403,20 +406,21 @@ pub(crate) async fn interceptors(
 ) -> Result<Vec<Object>, Error> {
     let (namespace, name, known) = (&release.namespace, &release.name, &release.revisions);
     let standing = StandingRelease::look(cluster, namespace, name).await?;
-    let standing = standing.filter(|it| it.is_of(solution, known) && it.is_known(known));
+    let standing =
+        standing.filter(|standing| standing.is_of(solution, known) && standing.is_known(known));
     let Some(standing) = standing else {
         return Ok(Vec::new());
     };
     let sent = sent(cluster, &standing.newest, release).await?;
-    let asked = sent.iter().filter(|it| intercepts(it.reference()));
-    let asked = asked.filter(|it| !is_hook(it) && !is_kept(it));
+    let asked = sent.iter().filter(|object| intercepts(object.reference()));
+    let asked = asked.filter(|object| !is_hook(object) && !is_kept(object));
     let references: Vec<&ObjectRef> = asked.map(Object::reference).collect();
     let live = look_all(cluster, &references).await?.into_iter().flatten();
     let own = Holder::Release(namespace.as_str(), name.as_str());
     Ok(live.filter(|live| holder(live) == own).collect())
 }
 
-/// Removes these of a release before Helm is run, each as it was seen.
+/// Removes the webhooks of a release in the seen state before Helm runs.
 pub(crate) async fn disarm(
     leased: &mut Leased<'_>,
     solution: &SolutionName,
@@ -434,7 +438,7 @@ pub(crate) async fn disarm(
     Ok(())
 }
 
-/// Refuses to have Helm take a release back if one of its definitions then takes something from objects.
+/// Refuses a rollback by Helm if one of the former CRDs would remove fields that objects use.
 async fn check_definitions(
     release: &ReleaseEntry,
     deployment: &Deployment,
@@ -444,8 +448,8 @@ async fn check_definitions(
         return Ok(());
     };
     let planned = deployment.releases.named(release.name.as_str());
-    let before = planned.into_iter().flat_map(|it| &it.before);
-    for definition in before.filter(|it| is_definition(it.as_value())) {
+    let before = planned.into_iter().flat_map(|planned| &planned.before);
+    for definition in before.filter(|object| is_definition(object.as_value())) {
         if let Some(live) = cluster.get(definition.reference()).await? {
             let (wanted, version) = (definition.as_value(), &standing.version);
             losses::check_replaced(cluster, &live, wanted, version).await?;
@@ -454,7 +458,7 @@ async fn check_definitions(
     Ok(())
 }
 
-/// The inputs of an upgrade, as it goes to another thread.
+/// The inputs of an upgrade, which are moved to another thread.
 struct UpgradeRun {
     release: ReleaseEntry,
     chart: Vec<u8>,
@@ -504,28 +508,29 @@ fn failed(release: &ReleaseEntry, source: HelmError) -> Error {
     }
 }
 
-/// A release as it was recorded before this change, if it was.
+/// Returns the record of a release from before this change, or the release itself if there is none.
 fn before<'a>(deployment: &'a Deployment, release: &'a ReleaseEntry) -> &'a ReleaseEntry {
     let before = &deployment.change.before;
     let before = before.release(&release.namespace, &release.name);
     before.unwrap_or(release)
 }
 
-/// Objects that are looked at while Helm waits for them: for what keeps them, and for what they leave behind when Helm takes
-/// them back.
+/// The inspection of a release's objects while Helm waits for them. It finds the reasons why they are not ready, and
+/// the pods that they leave behind when Helm rolls them back.
 struct Watching<'a> {
     objects: Vec<ObjectRef>,
     behind: Behind,
     told: Mutex<BTreeMap<ObjectRef, String>>,
     began: Instant,
-    /// The state that kept them from being ready last.
+    /// The last reason why they were not ready.
     seen: Option<Unsettled>,
     deadline: &'a Deadline,
-    /// The states of the objects when the run began: what is said of them is about an earlier run.
+    /// The states of the objects when the run began. Events and conditions that belong to these states concern an
+    /// earlier run.
     former: Option<BTreeMap<ObjectRef, ObservedState>>,
-    /// Looks in a row that saw something which no wait brings.
+    /// The number of consecutive inspections that saw a problem which waiting does not resolve.
     hopeless: u32,
-    /// Why Helm was asked to end, if it was.
+    /// The reason why Helm was cancelled, if it was.
     ended: Option<HelmError>,
 }
 
@@ -544,8 +549,9 @@ impl<'a> Watching<'a> {
         }
     }
 
-    /// Looks once. That the Lease is lost ends it. It breaks off where the change has had its time, and where no wait helps:
-    /// the API server refuses pods by the level that their namespace is held to, or a Deployment misses its deadline.
+    /// Inspects the objects once. Losing the Lease ends the run with an error. The run is cancelled if the change has
+    /// exceeded its time or if waiting does not help: the API server refuses pods because of the namespace's Pod
+    /// Security level, or a Deployment misses its progress deadline.
     async fn look(&mut self, leased: &Leased<'_>) -> Result<ControlFlow<()>, Error> {
         leased.lock.check()?;
         self.behind.look(leased).await;
@@ -572,7 +578,7 @@ impl<'a> Watching<'a> {
         if let Err(deployer::Error::Unsettled(mut found)) = settled
             && (found.cause().is_some() || found.has_failed())
         {
-            // Not only since this look.
+            // The duration counts from the start of the run, not of this inspection.
             found.after = self.began.elapsed();
             let mut objects = found.objects.iter();
             is_still_hopeless = objects.any(is_hopeless);
@@ -604,7 +610,8 @@ impl<'a> Watching<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Tells which objects are ready once Helm has succeeded: it may see that before a look does, and then ends the looks.
+    /// Reports the ready objects after Helm has succeeded. Helm may see that they are ready before an inspection does,
+    /// and its end stops the inspections.
     async fn tell_ready(&self, leased: &Leased<'_>) {
         for live in existing(leased, &self.objects).await {
             let state = deployer::settled(&live);
@@ -620,7 +627,7 @@ impl<'a> Watching<'a> {
         }
     }
 
-    /// Tells the state of an object, unless it was told last.
+    /// Reports the state of an object unless it was the last one reported.
     fn tell(&self, leased: &Leased<'_>, standing: Standing) {
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
         let text = standing.to_string();
@@ -630,7 +637,7 @@ impl<'a> Watching<'a> {
     }
 }
 
-/// The identity and the generation of an object, and the progress deadline that it has missed.
+/// The identity and generation of an object, and its missed progress deadline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct ObservedState {
     uid: Option<String>,
@@ -648,9 +655,9 @@ impl ObservedState {
         (live.reference().clone(), state)
     }
 
-    /// Whether what is said of an object's pods is about this run of Helm, at whose beginning the object had the former
-    /// state. A Deployment's conditions follow its changes. Of other kinds events tell it, which outlive their cause, but
-    /// not the object.
+    /// Checks whether a statement about an object's pods concerns this run of Helm, at whose start the object had the
+    /// former state. The conditions of a Deployment follow its changes. For other kinds, the statement is from Events,
+    /// which outlive their cause but not the object.
     fn is_current(&self, former: Option<&Self>, object: &ObjectRef) -> bool {
         former.is_none_or(|former| {
             let is_changed = self.generation != former.generation;
@@ -658,22 +665,22 @@ impl ObservedState {
         })
     }
 
-    /// Whether the object has missed its progress deadline since this run of Helm began.
+    /// Checks whether the object has missed its progress deadline since this run of Helm began.
     fn is_late(&self, former: Option<&Self>) -> bool {
         self.missed.is_some() && former.is_none_or(|former| self.missed != former.missed)
     }
 }
 
-/// Whether the API server refuses an object's pods by the level that their namespace is held to.
+/// Checks whether the API server refuses an object's pods because of the namespace's Pod Security level.
 fn is_refused(one: &Unready) -> bool {
     let cause = one.cause.as_ref();
     cause.is_some_and(|cause| cause.stuck == Stuck::PodSecurity)
 }
 
-/// Returns the objects that are there by now: hooks come and go.
+/// Returns the objects that exist by now. Those of hooks are created and deleted during the run.
 async fn existing(leased: &Leased<'_>, objects: &[ObjectRef]) -> Vec<Object> {
     let wanted: Vec<&ObjectRef> = objects.iter().collect();
-    // Whatever cannot be seen is left to Helm.
+    // Objects that cannot be read are left to Helm.
     let found = leased.cluster.get_all(&wanted).await.unwrap_or_default();
     found.into_iter().flatten().collect()
 }
@@ -719,7 +726,7 @@ mod tests {
         assert!(late.is_late(None));
         assert!(late.is_late(Some(&state(2, other, "before"))));
         assert!(late.is_late(Some(&state(2, missed, "before"))));
-        // Said of a run before, of a version before, or of something else.
+        // The condition belongs to an earlier run, an earlier version or another object.
         assert!(!late.is_late(Some(&late.clone())));
         assert!(!state(1, missed, "later").is_late(None));
         assert!(!state(2, other, "later").is_late(None));

@@ -1,4 +1,5 @@
-//! A failed upgrade returns to the version that ran: what it changes is put back as it was seen before.
+//! The rollback of a failed upgrade to the former version: [`Ready::restore`] writes the changed objects as they were
+//! before, and [`Ready::arm_former`] restores the webhooks.
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ use crate::plan::trial::Unchanged;
 use crate::plan::withdrawal::Withdrawal;
 
 impl Ready<'_> {
-    /// Puts everything back, and removes what only the new version had. Webhooks refuse nothing until [`Self::arm_former`].
+    /// Restores all former objects and removes those that only the new version had. Webhooks refuse nothing until
+    /// [`Self::arm_former`].
     pub(crate) async fn restore(
         &self,
         inverse: &Inverse,
@@ -26,16 +28,16 @@ impl Ready<'_> {
     ) -> Result<(), Error> {
         let (solution, wait) = (&deployment.solution, self.deadline.wait());
         let others = coming_back(inverse, deployment, leased.cluster).await?;
-        // What runs once may be that of the version before still.
+        // A Job of the same name may still be the one of the previous version.
         let is_new = |recorded: &Entry, live: &Object| {
             let made = live.annotations().get(v::INPUTS).copied();
             recorded.inputs.is_none() || recorded.inputs.as_deref() == made
         };
         let brought = inverse.brought.clone();
         let mut brought = Withdrawal::of(leased.cluster, solution, brought, is_new).await?;
-        // Nothing may refuse what follows.
+        // Webhooks of the new version must not refuse the following writes.
         brought.disarm(leased, solution).await?;
-        let webhooks = inverse.objects.iter().filter(|it| !asks_nobody(it));
+        let webhooks = inverse.objects.iter().filter(|object| !asks_nobody(object));
         let webhooks = webhooks.map(|webhooks| disarmed(webhooks, None));
         let webhooks = webhooks.collect::<Result<Vec<_>, _>>()?;
         for former in deployment.change.replaced() {
@@ -46,28 +48,28 @@ impl Ready<'_> {
         brought.take(leased, solution, wait).await
     }
 
-    /// Lets the webhooks refuse again what they refused before.
+    /// Restores the former failure policies and rules of the webhooks.
     pub(crate) async fn arm_former(
         &self,
         inverse: &Inverse,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let webhooks = inverse.objects.iter().filter(|it| !asks_nobody(it));
+        let webhooks = inverse.objects.iter().filter(|object| !asks_nobody(object));
         let webhooks: Vec<Object> = webhooks.cloned().collect();
         put_back(leased, self.asked.id.name(), &webhooks).await
     }
 }
 
-/// Returns the carried objects that come back, but for webhooks. A definition that a newer version wrote stays where it
-/// serves all that this one does, as where an older version is deployed; where it cannot stay, no object may lose
-/// anything.
+/// Returns the packaged objects to restore, except webhooks. A CRD that a newer version wrote is kept if it serves
+/// everything that the former one does, as in a deployment of an older version. If it cannot be kept, no custom
+/// resource may lose data.
 async fn coming_back(
     inverse: &Inverse,
     deployment: &Deployment,
     cluster: &Cluster,
 ) -> Result<Vec<Object>, Error> {
     let mut coming = Vec::new();
-    for object in inverse.objects.iter().filter(|it| asks_nobody(it)) {
+    for object in inverse.objects.iter().filter(|object| asks_nobody(object)) {
         if let Some(standing) = &deployment.standing
             && is_definition(object.as_value())
             && let Some(live) = cluster.get(object.reference()).await?
@@ -80,7 +82,7 @@ async fn coming_back(
     Ok(coming)
 }
 
-/// Whether a definition stays as it is when this one of an older version would come back.
+/// Checks whether the live CRD is kept and this one of an older version is not restored.
 async fn stays(
     definition: &Object,
     live: &Object,
@@ -96,7 +98,7 @@ async fn stays(
     Ok(false)
 }
 
-/// Removes what was made anew in the place of this object, which could not become it.
+/// Deletes the object that was recreated in place of this one, since the former object could not be changed into it.
 async fn remove_successor(
     leased: &mut Leased<'_>,
     former: &Object,
@@ -111,7 +113,7 @@ async fn remove_successor(
     Ok(())
 }
 
-/// Writes these objects, those of one kind that follow one another together.
+/// Writes these objects. Consecutive objects of one kind are written together.
 async fn put_back(
     leased: &mut Leased<'_>,
     solution: &SolutionName,

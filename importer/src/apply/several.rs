@@ -1,4 +1,4 @@
-//! The running of one task for many objects, several at a time.
+//! Runs one task for many objects, several at a time.
 
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,12 +8,12 @@ use futures::stream::{self, StreamExt as _};
 use crate::limits;
 use crate::model::error::Error;
 
-/// Does the same to all of these, several at a time, and shows each outcome in their order. Once one has failed,
-/// nothing more is begun; tasks under way are awaited and shown, so that everything that was done is known.
+/// Runs a task for all items, several at a time, and shows each outcome in the order of the items. After a failure, no
+/// further task starts. Tasks under way are awaited and shown, so that every completed write is known.
 ///
 /// # Errors
 ///
-/// The first failure, in their order.
+/// The first failure in the order of the items.
 pub(crate) async fn side_by_side<I, T>(
     items: impl IntoIterator<Item = I>,
     act: impl AsyncFn(I) -> Result<T, Error>,
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
     use crate::model::obstacle::Obstacle;
 
-    /// A failure that names what failed.
+    /// Returns a failure that names its item.
     fn failure(item: usize) -> Error {
         Obstacle::Unplanned {
             object: item.to_string(),
@@ -67,7 +67,7 @@ mod tests {
                 *now += 1;
                 *most = (*most).max(*now);
             }
-            // Later ones are done first.
+            // Later items finish first.
             for _ in 0..100 - item {
                 yield_now().await;
             }
@@ -102,7 +102,7 @@ mod tests {
         let failed = [2, 5];
         let done: Vec<usize> = begun
             .into_iter()
-            .filter(|it| !failed.contains(it))
+            .filter(|item| !failed.contains(item))
             .collect();
         assert_eq!(shown, done);
         assert_eq!(ended.unwrap_err().to_string(), failure(2).to_string());

@@ -1,4 +1,4 @@
-//! The writing of a site's file into the cluster.
+//! The storage of a site configuration in the cluster ([`keep`]).
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,12 +14,12 @@ use crate::model::verb::Verb;
 use crate::plan::rights::of_change;
 use crate::status::site::problems;
 
-/// A file that is kept, or that would be.
+/// A stored site configuration, or one that would be stored.
 #[derive(Clone, Debug)]
 pub struct KeptSite {
-    /// Whether the cluster had it as it is.
+    /// The difference from the configuration that was stored before.
     pub change: SiteChange,
-    /// The obstacles about things that it names and the cluster does not have.
+    /// The obstacles about objects that it names and that the cluster does not have.
     pub problems: Vec<Obstacle>,
 }
 
@@ -33,7 +33,7 @@ pub enum SiteChange {
     Changed,
 }
 
-/// Keeps a site's file. Nothing that runs changes by that; the next plan shows what it comes to.
+/// Stores a site configuration. Deployments do not change until the next plan, which shows its effect.
 pub async fn keep(change: &Change<'_>, file: &SiteFile) -> Result<KeptSite, Error> {
     let decide = async |state: &ClusterState| {
         if let Some(environment) = file.environment()

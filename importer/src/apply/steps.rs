@@ -1,7 +1,8 @@
-//! Carries out the steps of a plan: applies the objects of each, and waits for what the next one needs of them.
+//! The execution of a plan's steps: [`Ready::bring`] applies the objects of each step and waits until the next one can
+//! start.
 //!
-//! What sends requests to a Service of the release (webhooks) is made so that it cannot refuse anything until it is
-//! served: else the release would keep its own pods from starting.
+//! Webhooks that call a Service of the release are first written with settings under which they refuse nothing, until
+//! their Service has ready pods. Otherwise, the release could block its own pods.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -32,7 +33,7 @@ use crate::plan::deployment::Deployment;
 use crate::plan::network::Network;
 
 impl Ready<'_> {
-    /// Writes down what a deployment has, so that it is found again whatever happens.
+    /// Records the inventory of a deployment, so that its objects are found after an interruption.
     pub(crate) async fn record_inventory(
         &self,
         deployment: &Deployment,
@@ -46,7 +47,7 @@ impl Ready<'_> {
                 .await;
         }
         let (new, before) = (&deployment.change.inventory, &deployment.change.before);
-        // A record that names the pods of a proof is there even so.
+        // A record that names the pods of a proof exists even without packaged objects.
         if new.is_empty() && before.is_empty() && self.proof.is_none() {
             return Ok(());
         }
@@ -54,8 +55,8 @@ impl Ready<'_> {
         leased.forget(&reference).await
     }
 
-    /// Returns what there may be of a deployment while it comes, with the pods of its proof: of this version and of the one
-    /// before, as far as is known by now.
+    /// Returns the inventory of a deployment in progress: the objects of this version, of the previous one and the pods
+    /// of the proof, with their UIDs as far as they are known by now.
     pub(crate) fn so_far(&self, deployment: &Deployment, leased: &Leased<'_>) -> Inventory {
         let (new, before) = (&deployment.change.inventory, &deployment.change.before);
         let proof = self.proof.as_ref();
@@ -64,7 +65,7 @@ impl Ready<'_> {
         leased.as_written(&new.with(&known))
     }
 
-    /// Writes that down.
+    /// Records the inventory of a deployment in progress.
     pub(crate) async fn record_progress(
         &self,
         deployment: &Deployment,
@@ -74,8 +75,8 @@ impl Ready<'_> {
         self.record_inventory(deployment, &so_far, leased).await
     }
 
-    /// Keeps what is applied before a removal: first what is kept, then the record that says so; and forgets it the other
-    /// way round.
+    /// Records the applied inventory and the sets for removal. The sets are written before the inventory that names
+    /// them, and deleted after it.
     pub(crate) async fn record_applied(
         &self,
         deployment: &Deployment,
@@ -95,7 +96,7 @@ impl Ready<'_> {
         Ok(())
     }
 
-    /// Brings all of it, step by step.
+    /// Executes all steps in their order.
     pub(crate) async fn bring(
         &self,
         deployment: &Deployment,
@@ -122,7 +123,7 @@ impl Ready<'_> {
         Ok(())
     }
 
-    /// Waits for the nodes, where that is asked for and what comes next cannot run on one that is not Ready.
+    /// Waits for the nodes if it is requested and the next step cannot run on a node that is not Ready.
     pub(crate) async fn await_nodes(
         &self,
         network: Network,
@@ -137,7 +138,7 @@ impl Ready<'_> {
         Ok(())
     }
 
-    /// Brings objects of one stage of a part, and waits for what comes next to work.
+    /// Applies the objects of one stage of a part, and waits until the next stage can start.
     async fn bring_stage(
         &self,
         deployment: &Deployment,
@@ -148,14 +149,17 @@ impl Ready<'_> {
         for batch in batches(stage, changes) {
             self.bring_all(deployment, &batch, leased).await?;
         }
-        let is_operators = changes.iter().any(|it| it.desired.part.is_none());
+        let is_operators = changes.iter().any(|change| change.desired.part.is_none());
         if is_operators && stage == Stage::Workload {
             return self.come_up(deployment, leased).await;
         }
         let objects = || changes.iter().map(ObjectChange::object);
         restart_unpulled(deployment, objects(), leased).await?;
         settle(leased, stage, objects(), self.deadline.wait()).await?;
-        for change in changes.iter().filter(|it| !asks_nobody(it.object())) {
+        for change in changes
+            .iter()
+            .filter(|change| !asks_nobody(change.object()))
+        {
             self.arm(deployment, change, leased).await?;
         }
         Ok(())
@@ -171,14 +175,14 @@ impl Ready<'_> {
             self.remove_replaced(deployment, change, leased).await?;
         }
         let written = leased.uids().clone();
-        let objects: Vec<&Object> = changes.iter().map(|it| it.object()).collect();
+        let objects: Vec<&Object> = changes.iter().map(|change| change.object()).collect();
         let by_object = changes
             .iter()
-            .map(|it| (it.object().reference(), &it.desired));
+            .map(|change| (change.object().reference(), &change.desired));
         let by_object: BTreeMap<&ObjectRef, &DesiredObject> = by_object.collect();
         let decide = |object: &Object, live: Option<&Object>| {
             let desired = by_object[object.reference()];
-            // Others write it too: what is there stays, and this deployment adds to it.
+            // Other writers change the default account too, so its content is kept and this deployment adds to it.
             if desired.is_the_namespaces() {
                 return default_account(deployment, live).map(Some);
             }
@@ -199,15 +203,16 @@ impl Ready<'_> {
         self.know_secret(deployment, changes, leased).await
     }
 
-    /// Writes down at once which Secret of parameters it is that was made: by nothing else is it believed.
+    /// Records the UID of a new Secret of parameters at once, since only the UID proves that it belongs to the
+    /// deployment.
     async fn know_secret(
         &self,
         deployment: &Deployment,
         changes: &[&ObjectChange],
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let mut desired = changes.iter().map(|it| &it.desired);
-        let secret = desired.find(|it| it.tenure == Tenure::Sensitive);
+        let mut desired = changes.iter().map(|change| &change.desired);
+        let secret = desired.find(|desired| desired.tenure == Tenure::Sensitive);
         let planned = &deployment.change.inventory;
         let recorded = secret.and_then(|secret| planned.find(secret.object.reference()));
         if recorded.is_none_or(|recorded| recorded.uid.is_some()) {
@@ -216,7 +221,7 @@ impl Ready<'_> {
         self.record_progress(deployment, leased).await
     }
 
-    /// Removes an object that is to be made anew.
+    /// Deletes an object that is to be recreated.
     async fn remove_replaced(
         &self,
         deployment: &Deployment,
@@ -232,8 +237,8 @@ impl Ready<'_> {
         leased.make_room(reference, self.deadline.wait(), may).await
     }
 
-    /// Whether an object that is there, if any, is still the one that may be written. What this change has `written` already
-    /// is known by its uid.
+    /// Checks whether the live object, if any, may still be written. Objects that this change has `written` already are
+    /// recognized by their UID.
     fn check_change(
         &self,
         deployment: &Deployment,
@@ -251,7 +256,7 @@ impl Ready<'_> {
         Ok(deployment.change.check(desired, live, written, &claim)?)
     }
 
-    /// A definition takes no place that it was not to take when its objects were looked at.
+    /// Refuses to replace a CRD that the plan decided to keep.
     fn check_definition(&self, object: &Object, live: Option<&Object>) -> Result<(), Obstacle> {
         let Some(live) = live.filter(|_| is_definition(object.as_value())) else {
             return Ok(());
@@ -263,7 +268,7 @@ impl Ready<'_> {
         }
     }
 
-    /// Lets a webhook refuse what it is to refuse, once it is served.
+    /// Writes the final form of a webhook once it is served.
     async fn arm(
         &self,
         deployment: &Deployment,
@@ -293,7 +298,7 @@ impl Ready<'_> {
     }
 }
 
-/// Restarts pods that wait for their image, where there is a login: it may be another one since they were made.
+/// Restarts pods that wait for their image if there is a pull secret, which may have changed since they were created.
 async fn restart_unpulled<'o>(
     deployment: &Deployment,
     objects: impl Iterator<Item = &'o Object>,
@@ -303,15 +308,15 @@ async fn restart_unpulled<'o>(
         return Ok(());
     }
     let workloads = objects.map(Object::reference);
-    let keeps_pods = |it: &&ObjectRef| {
+    let keeps_pods = |object: &&ObjectRef| {
         let kinds = ["Deployment", "StatefulSet", "DaemonSet"];
-        it.gvk.group == "apps" && kinds.contains(&it.gvk.kind.as_str())
+        object.gvk.group == "apps" && kinds.contains(&object.gvk.kind.as_str())
     };
     let workloads: Vec<&ObjectRef> = workloads.filter(keeps_pods).collect();
     leased.restart_unpulled(&workloads).await
 }
 
-/// Returns the default account as it is, with what its pods pull with.
+/// Returns the live default account with the pull secrets of the deployment.
 fn default_account(deployment: &Deployment, live: Option<&Object>) -> Result<Object, Error> {
     let secret = deployment.deployed.pull_secret.as_ref();
     let account = live.map(DefaultAccount::of).unwrap_or_default().deployed(
@@ -322,7 +327,7 @@ fn default_account(deployment: &Deployment, live: Option<&Object>) -> Result<Obj
     Ok(Object::new(account.object(deployment.namespace()))?)
 }
 
-/// Waits for what the next step needs of these objects of a stage.
+/// Waits until the next step can use these objects of a stage.
 pub(crate) async fn settle<'o>(
     leased: &mut Leased<'_>,
     stage: Stage,
@@ -333,30 +338,31 @@ pub(crate) async fn settle<'o>(
     match stage {
         Stage::Space | Stage::Data => Ok(()),
         Stage::Definition => {
-            let crds: Vec<ObjectRef> = objects.map(|it| it.reference().clone()).collect();
+            let crds: Vec<ObjectRef> = objects.map(|object| object.reference().clone()).collect();
             leased.wait_settled(&crds, wait).await
         }
         Stage::Workload | Stage::Resource => {
             let awaited = objects.filter(|object| asks_nobody(object));
-            let awaited: Vec<ObjectRef> = awaited.map(|it| it.reference().clone()).collect();
+            let awaited: Vec<ObjectRef> =
+                awaited.map(|object| object.reference().clone()).collect();
             let settled = leased.wait_settled(&awaited, wait);
             Behind::of(&awaited).during(leased, settled).await?
         }
     }
 }
 
-/// The webhooks of an object.
+/// Returns the webhooks of a configuration.
 fn webhooks(object: &Value) -> impl Iterator<Item = &Value> {
     object["webhooks"].as_array().into_iter().flatten()
 }
 
-/// Returns the part that a webhook lacks to be served, with the failure policy that the release gives it. A webhook
-/// that would refuse comes first.
+/// Returns the reason why a webhook is not served, with the failure policy that the release gives it. A webhook that
+/// would refuse requests comes first.
 async fn unserved(
     object: &Object,
     leased: &Leased<'_>,
 ) -> Result<Option<(FailurePolicy, String)>, Error> {
-    // Whoever issues certificates writes their authority there, and not into what the release has.
+    // The live object is read because certificate controllers write the certificate authority there.
     let live = leased.cluster.get(object.reference()).await?;
     let mut ignored = None;
     for webhook in live.iter().flat_map(|live| webhooks(live.as_value())) {
@@ -371,7 +377,7 @@ async fn unserved(
     Ok(ignored)
 }
 
-/// Returns the failure policy of a configuration's webhook of this name: that it refuses, where nothing is said.
+/// Returns the failure policy of a configuration's webhook of this name. The default of the API is `Fail`.
 fn failure_policy(object: &Object, name: &Value) -> FailurePolicy {
     let mut named = webhooks(object.as_value()).filter(|webhook| webhook["name"] == *name);
     if named.any(|webhook| webhook["failurePolicy"] == "Ignore") {
@@ -381,7 +387,7 @@ fn failure_policy(object: &Object, name: &Value) -> FailurePolicy {
     }
 }
 
-/// Returns the part that a webhook lacks: a certificate authority, or a pod behind its Service.
+/// Returns the reason why a webhook is not served: a missing certificate authority, or no pod behind its Service.
 async fn lacking(webhook: &Value, leased: &Leased<'_>) -> Result<Option<String>, Error> {
     let client = &webhook["clientConfig"];
     let service = &client["service"];

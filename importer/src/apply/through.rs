@@ -1,5 +1,5 @@
-//! Runs of Helm through the gate: what may pass, made of what was planned and of what is recorded; and revisions, noted
-//! before Helm stores them.
+//! Runs of Helm behind the gate, the proxy to the API server. [`run`] computes the permitted requests from the plan and
+//! the inventory, and records each revision before Helm stores it.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -25,32 +25,32 @@ use crate::model::look::look_all;
 use crate::plan::releases::{holds, is_hook, sent};
 use crate::plan::standing::StandingRelease;
 
-/// A release that Helm is run for.
+/// A release for which Helm runs.
 #[derive(Clone, Debug)]
 pub(crate) struct Release<'a> {
-    /// The release as it is recorded as long as this run has not come to its end.
+    /// The recorded state of the release until this run has ended.
     pub(crate) recorded: &'a ReleaseEntry,
-    /// The namespace of the environment in whose record that stands.
+    /// The namespace of the environment whose inventory has this record.
     pub(crate) home: &'a Namespace,
     pub(crate) solution: &'a SolutionName,
 }
 
-/// The objects that a run sends of a chart.
+/// The objects that a run sends for a chart.
 #[derive(Debug)]
 pub(crate) struct Sending<'a> {
-    /// The objects that its plan showed.
+    /// The planned objects.
     pub(crate) objects: &'a [Object],
     /// The objects that its hooks replace.
     pub(crate) replaced: Vec<&'a Object>,
-    /// The answers that its templates were given for the plan.
+    /// The `lookup` responses that its templates received for the plan.
     pub(crate) lookups: &'a Lookups,
-    /// The file that says that Helm has done with rendering.
+    /// The file that signals that Helm has finished rendering.
     pub(crate) rendered: PathBuf,
 }
 
-/// Runs Helm through a gate that is there until it ends, and looks at the release meanwhile. A look fails where nothing more
-/// may be done, and breaks off where waiting longer does not help. Where it breaks off, or the user asks for an end, Helm is
-/// asked to end, and has its time with the gate still open. Returns what became of the run.
+/// Runs Helm with a gate that is open until the run ends, and inspects the release meanwhile. `look` fails if no
+/// further write is allowed, and breaks if waiting longer does not help. If it breaks or the user cancels, Helm is
+/// asked to end and has its time for that with the gate still open. Returns the outcome of the run.
 pub(crate) async fn run(
     leased: &mut Leased<'_>,
     helm: &Helm,
@@ -94,10 +94,10 @@ pub(crate) async fn run(
         };
         let Note { revision, done } = note;
         let mut all: Vec<RevisionEntry> = gate.revisions();
-        all.retain(|it| it.revision != revision.revision);
+        all.retain(|entry| entry.revision != revision.revision);
         all.push(revision);
         write_down(leased, release, all).await?;
-        // Whoever waited may have given up.
+        // The receiver is gone if the request that waited for the record was cancelled.
         let _ = done.send(());
     };
     running.end = match &done {
@@ -117,7 +117,7 @@ pub(crate) async fn run(
     Ok(done)
 }
 
-/// The request to a run of Helm to end, at the latest where nobody waits for it any more.
+/// The signal that asks a run of Helm to end. It is sent at the latest when the future of the run is dropped.
 #[derive(Default)]
 struct Ends(Arc<AtomicBool>);
 
@@ -137,14 +137,14 @@ impl Drop for Ends {
     }
 }
 
-/// Returns once an end is asked for.
+/// Returns once cancellation is requested.
 async fn asked(cancel: Cancel<'_>) {
     while !cancel.is_asked() {
         sleep(limits::CANCEL_POLL).await;
     }
 }
 
-/// Tells of a run of Helm, and of its end when it goes.
+/// Reports the start of a run of Helm, and its end when dropped.
 struct HelmRunReport<'a> {
     tell: Tell<'a, Event>,
     end: HelmEnd,
@@ -164,7 +164,7 @@ impl Drop for HelmRunReport<'_> {
     }
 }
 
-/// Runs Helm in a thread of its own, until it is asked to end.
+/// Runs Helm in its own thread until it ends or is asked to end.
 async fn alone(
     helm: &Helm,
     access: ClusterAccess,
@@ -178,19 +178,19 @@ async fn alone(
     done.expect("a run of Helm does not panic")
 }
 
-/// A release as this change has left it so far.
+/// Returns the current record of a release as far as this change has updated it.
 fn as_now(release: &ReleaseEntry, leased: &Leased<'_>) -> ReleaseEntry {
     let mut changed = leased.releases().iter();
-    let changed = changed.find(|it| it.is(&release.namespace, &release.name));
+    let changed = changed.find(|entry| entry.is(&release.namespace, &release.name));
     changed.unwrap_or(release).clone()
 }
 
-/// The revisions of a release, with those that this change has stored.
+/// Returns the revisions of a release, including those that this change has stored.
 pub(crate) fn revisions(release: &ReleaseEntry, leased: &Leased<'_>) -> Vec<RevisionEntry> {
     as_now(release, leased).revisions
 }
 
-/// Writes revisions of a release down: here, for all that this change records later, and in the inventory.
+/// Records revisions of a release: in this change for its later records, and in the stored inventory.
 async fn write_down(
     leased: &mut Leased<'_>,
     release: &Release<'_>,
@@ -208,7 +208,7 @@ async fn write_down(
         };
         let mut recorded = inventory::parse(live)?;
         let known = recorded.releases.iter_mut();
-        for known in known.filter(|it| it.is(&now.namespace, &now.name)) {
+        for known in known.filter(|entry| entry.is(&now.namespace, &now.name)) {
             known.revisions.clone_from(&now.revisions);
         }
         let recorded = inventory::to_object(&recorded, solution, home);
@@ -219,7 +219,8 @@ async fn write_down(
     Ok(())
 }
 
-/// Returns the passage of a release: the objects that its recorded revisions sent, and those that are sent now.
+/// Returns the requests that a run of a release may send: for the objects of its recorded revisions, and for those that
+/// are sent now.
 async fn passage(
     cluster: &Cluster,
     release: &Release<'_>,
@@ -228,9 +229,12 @@ async fn passage(
 ) -> Result<GatePass, Error> {
     let recorded = release.recorded;
     let mut passage = GatePass::new(&recorded.namespace, &recorded.name);
-    passage.revisions = known.iter().map(|it| (it.revision, it.clone())).collect();
+    passage.revisions = known
+        .iter()
+        .map(|entry| (entry.revision, entry.clone()))
+        .collect();
     let standing = StandingRelease::read(cluster, &recorded.namespace, &recorded.name).await?;
-    let mut objects = sending.map_or_else(Vec::new, |it| it.objects.to_vec());
+    let mut objects = sending.map_or_else(Vec::new, |sending| sending.objects.to_vec());
     if let Some(standing) = standing {
         for stored in standing.stored(known)? {
             objects.extend(sent(cluster, &stored, recorded).await?);
@@ -243,15 +247,18 @@ async fn passage(
             places.push((place, object));
         }
     }
-    let references: Vec<&ObjectRef> = places.iter().map(|(_, it)| it.reference()).collect();
+    let references: Vec<&ObjectRef> = places
+        .iter()
+        .map(|(_, object)| object.reference())
+        .collect();
     let live = look_all(cluster, &references).await?;
-    let replaced = sending.map_or_else(Vec::new, |it| it.replaced.clone());
-    let replaced: Vec<&str> = replaced.iter().filter_map(|it| it.uid()).collect();
+    let replaced = sending.map_or_else(Vec::new, |sending| sending.replaced.clone());
+    let replaced: Vec<&str> = replaced.iter().filter_map(|object| object.uid()).collect();
     for ((place, object), live) in places.iter().zip(live) {
         let Some(live) = live else {
             continue;
         };
-        let is_replaced = live.uid().is_some_and(|it| replaced.contains(&it));
+        let is_replaced = live.uid().is_some_and(|uid| replaced.contains(&uid));
         if is_replaced || is_own(object, &live, recorded) {
             passage.may_delete(place, live.uid());
         }
@@ -259,8 +266,8 @@ async fn passage(
     Ok(passage)
 }
 
-/// Whether what stands in the place of an object is the release's, so that Helm may delete it. Helm itself marks no hooks, and
-/// what holds data or other objects goes with none.
+/// Checks whether the live object belongs to the release, so that Helm may delete it. Helm puts no ownership labels on
+/// hooks, and a hook never owns an object that holds data or other objects.
 fn is_own(object: &Object, live: &Object, release: &ReleaseEntry) -> bool {
     let own = Holder::Release(release.namespace.as_str(), release.name.as_str());
     if is_hook(object) {
@@ -271,12 +278,12 @@ fn is_own(object: &Object, live: &Object, release: &ReleaseEntry) -> bool {
     }
 }
 
-/// Returns the place that the cluster has an object at; none where it has no such kind.
+/// Returns the path at which the cluster serves an object, or `None` if it does not serve the kind.
 async fn place(cluster: &Cluster, object: &Object) -> Result<Option<ObjectPath>, Error> {
     let served = cluster.served(object.gvk()).await?;
-    Ok(served.map(|it| ObjectPath {
+    Ok(served.map(|resource| ObjectPath {
         group: object.gvk().group.clone(),
-        plural: it.plural,
+        plural: resource.plural,
         namespace: object.namespace().map(str::to_owned),
         name: object.name().to_owned(),
     }))

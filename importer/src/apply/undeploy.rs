@@ -1,4 +1,6 @@
-//! The undo of deploying: a Solution's operator stops in an environment, and what was deployed with it goes.
+//! Undeploys a Solution: stops its operator in an environment and removes the objects that were deployed with it.
+//! [`Undeployment`] does so with the rights of a cluster administrator, and [`undeploy_alone`] with those of a
+//! namespace administrator.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -28,22 +30,22 @@ use crate::model::uses::check_free;
 use crate::model::verb::Verb;
 use crate::plan::rights::{check_removing, of_change};
 
-/// A Solution that is undeployed from an environment.
+/// The Solution to undeploy from an environment.
 #[derive(Clone, Copy, Debug)]
 pub struct Undeployment<'a> {
     /// The Solution.
     pub solution: &'a SolutionName,
     /// The environment.
     pub environment: &'a EnvironmentName,
-    /// The only namespace of the environment that it leaves; none if it leaves all.
+    /// The only namespace to undeploy from. `None` means all namespaces of the environment.
     pub namespace: Option<&'a Namespace>,
-    /// The choice about the sets that are applied before.
+    /// The choice to apply the sets for removal first, or to skip them.
     pub sets: RemoveSets,
-    /// What it has to be, where something else under its name is not meant.
+    /// The version that must be deployed. Another one under the same name is refused.
     pub brought: Option<Brought<'a>>,
 }
 
-/// A version that a fleet has brought.
+/// A version that a fleet has deployed.
 #[derive(Clone, Copy, Debug)]
 pub struct Brought<'a> {
     /// The name of the fleet.
@@ -54,24 +56,24 @@ pub struct Brought<'a> {
 
 impl Brought<'_> {
     fn is(&self, deployed: &Deployed) -> bool {
-        let fleet = deployed.fleet.as_ref().map(|it| it.fleet());
+        let fleet = deployed.fleet.as_ref().map(|choices| choices.fleet());
         deployed.version == *self.version && fleet == Some(self.fleet)
     }
 }
 
-/// Something that does not need what leaves any more by then: it has left before, or has become another version.
+/// A Solution that will no longer need the undeployed one by then, because it was undeployed or upgraded earlier.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoLongerNeeding {
     /// The Solution.
     pub solution: SolutionName,
     /// The environment.
     pub environment: EnvironmentName,
-    /// The namespace that it has left; none if it is still deployed.
+    /// The namespace from which it was undeployed. `None` if it is still deployed.
     pub left: Option<Namespace>,
 }
 
 impl NoLongerNeeding {
-    /// Whether an obstacle is its need of what leaves.
+    /// Checks whether an obstacle is caused by this Solution's need of the undeployed one.
     fn explains(&self, obstacle: &Obstacle) -> bool {
         match obstacle {
             Obstacle::Unmet(unmet) => match &**unmet {
@@ -92,11 +94,11 @@ impl NoLongerNeeding {
     }
 }
 
-/// What a decision has to be.
+/// The condition on a decision.
 enum Expected<'a> {
-    /// Free of obstacles, once these need it no longer.
+    /// No obstacles remain after these Solutions have changed.
     FreeAfter(&'a [NoLongerNeeding]),
-    /// Free of obstacles, and no more than was shown.
+    /// There are no obstacles and nothing happens that was not shown.
     Shown(&'a Undone),
 }
 
@@ -104,22 +106,22 @@ impl Expected<'_> {
     /// Returns the obstacles that remain.
     fn without(&self, mut obstacles: Vec<Obstacle>) -> Vec<Obstacle> {
         if let Self::FreeAfter(earlier) = self {
-            obstacles.retain(|it| !earlier.iter().any(|earlier| earlier.explains(it)));
+            obstacles.retain(|obstacle| !earlier.iter().any(|earlier| earlier.explains(obstacle)));
         }
         obstacles
     }
 
-    /// Returns the obstacle that something would go or be applied that was not shown.
+    /// Returns the obstacle that an object would be removed or applied that was not shown.
     fn unplanned(&self, spaces: &Spaces) -> Option<Obstacle> {
         let Self::Shown(shown) = self else {
             return None;
         };
         let removed = spaces.iter().flat_map(|leave| &leave.objects);
         let mut removed = removed.map(ToString::to_string);
-        let removed = removed.find(|it| !shown.removed.contains(it));
+        let removed = removed.find(|object| !shown.removed.contains(object));
         let applied = || {
             let mut applied = applied(spaces).into_iter();
-            applied.find(|it| !shown.applied.contains(it))
+            applied.find(|object| !shown.applied.contains(object))
         };
         let object = removed.or_else(applied)?;
         Some(Obstacle::Unplanned { object })
@@ -127,13 +129,13 @@ impl Expected<'_> {
 }
 
 impl Undeployment<'_> {
-    /// Stops the operator, and removes its objects. What the operator made for its users (custom resources and what
-    /// belongs to them) stays.
+    /// Stops the operator and removes its objects. Objects that the operator created for its users (custom resources
+    /// and their dependents) are kept.
     pub async fn carry_out(&self, change: &Change<'_>) -> Result<Undone, Error> {
         self.undeploy(change, &Expected::FreeAfter(&[])).await
     }
 
-    /// Does the same if that comes to exactly what was shown.
+    /// Undeploys in the same way if the effects are exactly those that were shown.
     pub async fn carry_out_as_shown(
         &self,
         change: &Change<'_>,
@@ -146,7 +148,7 @@ impl Undeployment<'_> {
         self.undeploy(change, &Expected::Shown(shown)).await
     }
 
-    /// Says what would be done once these need it no longer. Nothing is written.
+    /// Returns the effects of undeploying once these Solutions no longer need it. Nothing is written.
     pub async fn foresee(
         &self,
         change: &Change<'_>,
@@ -182,7 +184,7 @@ impl Undeployment<'_> {
         let decide = async |state: &ClusterState| {
             let mut others = state.environment(environment).filter(wanted);
             if let Some(brought) = brought
-                && let Some(other) = others.find(|it| !brought.is(&it.solutions[solution]))
+                && let Some(other) = others.find(|space| !brought.is(&space.solutions[solution]))
             {
                 let object = format!("{solution} in namespace {}", other.namespace);
                 return Err(Obstacle::NotAsShown { object }.into());
@@ -227,16 +229,17 @@ impl Undeployment<'_> {
     }
 }
 
-/// The effects of stopping a Solution.
+/// The decision to stop a Solution.
 struct Stopping {
     spaces: Spaces,
-    /// The hand that uninstalls its releases, if there are any.
+    /// The runner that uninstalls its releases, if there are any.
     hand: Option<HelmHand>,
-    /// Whether the cluster has definitions of it, which stay with what is made of them.
+    /// The presence of its CRDs, which are kept together with their custom resources.
     is_active: bool,
 }
 
-/// Undeploys a Solution with the rights of an administrator of only this namespace, as far as they deployed it there.
+/// Undeploys a Solution with the rights of an administrator of only this namespace, as far as that administrator
+/// deployed it there.
 pub async fn undeploy_alone(
     change: &Change<'_>,
     solution: &SolutionName,
@@ -250,7 +253,7 @@ pub async fn undeploy_alone(
         let own = |_: &&NamespaceRecord| state.own.contains(solution);
         let spaces = state.namespaces.iter().filter(own);
         let about = ChangeSubject::leaving(Verb::Undeploy, solution, &state, spaces.clone());
-        // They are none of who administers only a namespace.
+        // Deployments of a namespace administrator have no sets for removal.
         let sets = RemoveSets::Apply;
         let spaces = leaving(cluster, authority, solution, &state, spaces, sets).await?;
         if spaces.is_empty() {
@@ -272,7 +275,7 @@ pub async fn undeploy_alone(
         }
         let obstacles = in_the_way(cluster, authority, &state, solution, &spaces).await?;
         check_free(obstacles, &[])?;
-        // Who may not look for definitions is told nothing of them.
+        // A user without the right to read CRDs gets no note about them.
         let stopping = Stopping {
             spaces,
             hand: None,
@@ -322,7 +325,7 @@ fn undeployed(solution: &SolutionName, stopping: &Stopping, done: Option<Done>) 
     }
 }
 
-/// Returns what keeps an operator from leaving these namespaces, or this user from taking it away.
+/// Returns the reasons why an operator cannot be removed from these namespaces, or not by this user.
 async fn in_the_way(
     cluster: &Cluster,
     authority: &Authority,
@@ -366,7 +369,7 @@ mod tests {
         let deployed = |version: &str, site: Option<&str>| {
             let deployed = serde_json::json!({ "version": version });
             let mut deployed: Deployed = serde_json::from_value(deployed).unwrap();
-            deployed.fleet = site.map(|it| Box::new(choices(it)));
+            deployed.fleet = site.map(|fleet| Box::new(choices(fleet)));
             deployed
         };
         let (shops, version) = ("shops".parse().unwrap(), "1.0.0".parse().unwrap());
@@ -384,7 +387,7 @@ mod tests {
         assert!(!other.is(&deployed("1.0.0", Some("{}"))));
     }
 
-    /// That `needed_by 1.0.0` in an environment needs what leaves.
+    /// Returns the obstacle that `needed_by 1.0.0` in an environment needs the undeployed Solution.
     fn needed_by(needed_by: &str, environment: &str) -> Obstacle {
         Obstacle::from(Unmet::NeededBy {
             solution: "db".parse().unwrap(),
@@ -395,7 +398,7 @@ mod tests {
         })
     }
 
-    /// That a Solution logs in with what leaves the namespace `prod`.
+    /// Returns the obstacle that a Solution uses the pull secret of the undeployed one in the namespace `prod`.
     fn used_by(solution: &str) -> Obstacle {
         Obstacle::LoginUsed {
             secret: "db-registry-login".parse().unwrap(),
@@ -409,7 +412,7 @@ mod tests {
         let earlier = |left: Option<&str>| NoLongerNeeding {
             solution: "shop".parse().unwrap(),
             environment: "prod".parse().unwrap(),
-            left: left.map(|it| it.parse().unwrap()),
+            left: left.map(|namespace| namespace.parse().unwrap()),
         };
         let all = [
             needed_by("shop", "prod"),
@@ -430,7 +433,7 @@ mod tests {
             changed.clone(),
         ];
         assert_eq!(remaining(&[earlier(Some("prod"))]), left);
-        // What is still there may still log in.
+        // A Solution that is still deployed may still use the pull secret.
         let stays = [test, cart, login, other_login, changed];
         assert_eq!(remaining(&[earlier(None)]), stays);
         assert_eq!(remaining(&[earlier(Some("prod-2"))]), stays);
@@ -441,8 +444,8 @@ mod tests {
     #[test]
     fn what_is_removed_otherwise_than_shown_is_named() {
         let of = |applied: &[&str], removed: &[&str]| Undone {
-            applied: applied.iter().map(|it| (*it).to_owned()).collect(),
-            removed: removed.iter().map(|it| (*it).to_owned()).collect(),
+            applied: applied.iter().map(|object| (*object).to_owned()).collect(),
+            removed: removed.iter().map(|object| (*object).to_owned()).collect(),
             notes: vec![removed.len().to_string()],
             ..Undone::default()
         };
@@ -453,7 +456,7 @@ mod tests {
             (of(&["job"], &["a"]), Some("b")),
             (of(&[], &["a", "b"]), Some("job")),
             (of(&["job", "other"], &["a", "b"]), Some("other")),
-            // It would go in another order.
+            // The order of the removals differs.
             (of(&["job"], &["b", "a"]), Some("a")),
         ] {
             assert_eq!(shown.differs(&anew).as_deref(), expected, "{anew:?}");

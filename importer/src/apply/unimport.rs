@@ -1,4 +1,4 @@
-//! The end of an imported version at a site: its record goes, once nothing uses the version.
+//! The removal of an imported version from a site: [`unimport`] deletes its record once nothing uses the version.
 
 use std::collections::BTreeSet;
 use std::iter;
@@ -25,19 +25,19 @@ use crate::model::verb::Verb;
 use crate::plan::rights::{check_removing, of_change};
 use crate::plan::uses::{self, workloads};
 
-/// The treatment of a version's images at the registry.
+/// The treatment of a version's images in the registry.
 #[derive(Clone, Copy, Debug)]
 pub enum ImageTreatment<'a> {
-    /// The images stay.
+    /// The images are kept.
     Keep,
-    /// The images are deleted at this registry, which must be the one that the version was pushed to. The registry's
+    /// The images are deleted from this registry, which must be the one that the version was pushed to. The registry's
     /// records of other versions are read into this directory.
     Free(&'a Client, &'a Path),
 }
 
-/// Forgets an imported version. Refused while it is deployed or active, and, if a person does not say otherwise, while
-/// anything runs with its images or custom resources of its CRDs exist. The record is last: as long as it is there,
-/// doing it again completes what was begun.
+/// Removes an imported version. It is refused while the version is deployed or active. It is also refused while
+/// workloads use its images or custom resources of its CRDs exist, unless a person overrules this. The record is
+/// deleted last: as long as it exists, repeating the removal completes it.
 pub async fn unimport(
     change: &Change<'_>,
     solution: &SolutionName,
@@ -84,12 +84,12 @@ pub async fn unimport(
     Ok(going.undone(done, images))
 }
 
-/// A version that goes.
+/// The version to remove.
 struct DepartingVersion {
     record: Record,
     uses: Vec<Use>,
     holdings: Holdings,
-    /// The images that were deleted at the registry; none if that was not tried.
+    /// The images that were deleted from the registry. `None` if no deletion was attempted.
     freed: Option<Vec<String>>,
 }
 
@@ -115,7 +115,7 @@ impl DepartingVersion {
     }
 }
 
-/// Returns the objects that use the version, if it may go all the same.
+/// Returns the objects that use the version, if it may be removed nevertheless.
 async fn check(
     change: &Change<'_>,
     state: &ClusterState,
@@ -124,7 +124,7 @@ async fn check(
 ) -> Result<Vec<Use>, Error> {
     let (cluster, solution, version) = (change.cluster, &record.name, &record.version);
     let mut obstacles = deployed(state, solution, Some(version));
-    // This is no use that a person may overrule: the CRDs would stay, and name a version that nothing is known of.
+    // A person cannot overrule this use: the CRDs would stay and name a version without a record.
     if state.active.get(solution) == Some(version) {
         obstacles.push(Obstacle::Active {
             solution: solution.clone(),

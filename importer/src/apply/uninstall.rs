@@ -1,5 +1,5 @@
-//! The end of a Solution at a site: everything that undeploy, deactivate and unimport take back one by one, as one plan
-//! and under one Lease.
+//! The deletion of a Solution from a site: undeploying, deactivating and removing all versions in one plan and under
+//! one Lease. [`Deletion::plan`] plans it, and [`Deletion::carry_out`] executes it.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -60,26 +60,26 @@ pub struct Deletion {
     /// The blockers. If there are any, nothing is removed.
     #[serde(skip)]
     pub obstacles: Vec<Obstacle>,
-    /// Every object that is named above.
+    /// Every object that the plan removes, applies or releases.
     #[serde(skip)]
     named: BTreeSet<ObjectRef>,
-    /// Whether what runs with its images keeps it.
+    /// The choice whether workloads that run its images block the deletion.
     #[serde(skip)]
     even_if_used: EvenIfUsed,
-    /// The choice about the sets that it has applied before.
+    /// The choice whether its sets for removal are applied first.
     #[serde(skip)]
     sets: RemoveSets,
-    /// The registries that its images are deleted at.
+    /// The registries from which its images are deleted.
     #[serde(skip)]
     registries: Registries,
 }
 
-/// The registries at which the images of a Solution are deleted.
+/// The registries from which the images of a Solution are deleted.
 #[derive(Clone, Debug, Default)]
 pub struct Registries {
     /// The clients of its versions' registries, or of some of them.
     pub clients: Vec<Client>,
-    /// A directory that what they keep of other versions is read into.
+    /// The directory into which the registries' records of other versions are read.
     pub scratch: PathBuf,
 }
 
@@ -101,8 +101,8 @@ pub struct Leaving {
 }
 
 impl Deletion {
-    /// Finds out what deleting a Solution comes to. What runs with its images keeps it, if a person does not say
-    /// otherwise; custom resources always do. Its images are deleted at these registries. Nothing is written.
+    /// Plans the deletion of a Solution without writing anything. Workloads that run its images block it unless a
+    /// person overrules this. Custom resources always block it. Its images are deleted from these registries.
     pub async fn plan(
         cluster: &Cluster,
         solution: &SolutionName,
@@ -129,7 +129,11 @@ impl Deletion {
                 environment: space.environment.clone(),
                 namespace: space.namespace.clone(),
                 version: deployed.version.clone(),
-                applied: leave.carried.applied().map(|it| it.to_string()).collect(),
+                applied: leave
+                    .carried
+                    .applied()
+                    .map(|object| object.to_string())
+                    .collect(),
                 objects: objects.iter().map(ToString::to_string).collect(),
             })
         };
@@ -157,7 +161,7 @@ impl Deletion {
         })
     }
 
-    /// Deletes the Solution, if that still comes to no more than the plan names. Custom resources are never deleted.
+    /// Deletes the Solution if its effects do not exceed the plan. Custom resources are never deleted.
     pub async fn carry_out(&self, change: &Change<'_>) -> Result<Undone, Error> {
         let (cluster, solution) = (change.cluster, &self.solution);
         let decide = async |state: &ClusterState| {
@@ -188,7 +192,7 @@ impl Deletion {
             let spaces = &mut going.spaces;
             note_releases(leased, solution, spaces).await?;
             remove_operators(leased, hand, solution, spaces, change.deadline).await?;
-            // Operators took their time to go, and somebody may have asked for something meanwhile.
+            // Stopping the operators takes time, and users may have created custom resources meanwhile.
             going.definitions.check_unused(cluster).await?;
             let definitions = &going.definitions;
             definitions
@@ -198,7 +202,8 @@ impl Deletion {
                 let freed = holdings.free(client, || leased.lock.check()).await?;
                 decided.freed.extend(freed);
             }
-            // The records are last: as long as there is one, running the command again finds what is left.
+            // The records are deleted last: as long as one exists, running the command again finds the remaining
+            // objects.
             forget_versions(leased, &going.records, change.deadline).await
         };
         let about = |state: &ClusterState| {
@@ -213,9 +218,12 @@ impl Deletion {
         let made = change.make_clearing(&needs, about, clear, decide, act);
         let (decided, done) = made.await?;
         let mut notes = self.notes.clone();
-        // Some of what stays is found only when all else has gone.
+        // Some kept objects are known only after all others are deleted.
         let stays = decided.going.spaces.iter().flat_map(Leave::notes);
-        let found: Vec<String> = stays.filter(|it| !notes.contains(it)).cloned().collect();
+        let found: Vec<String> = stays
+            .filter(|note| !notes.contains(note))
+            .cloned()
+            .collect();
         notes.extend(found);
         let undone = Undone::of(done, decided.going.removed(), notes);
         Ok(Undone {
@@ -227,20 +235,20 @@ impl Deletion {
     }
 }
 
-/// The decision under the Leases, and the blobs that were deleted at the registries.
+/// The decision under the Leases, and the manifests that were deleted from the registries.
 struct DecidedDeletion<'a> {
     going: DepartingSolution,
-    /// The hand that uninstalls releases, if there are any.
+    /// The runner that uninstalls releases, if there are any.
     hand: Option<HelmHand>,
     uses: Vec<Use>,
     holdings: Vec<(&'a Client, Holdings)>,
     freed: Vec<String>,
 }
 
-/// The parts of a Solution that go.
+/// The parts of a Solution that are deleted.
 struct DepartingSolution {
     spaces: Spaces,
-    /// The obstacles that others need it.
+    /// The obstacles that other Solutions need it.
     needed: Vec<Obstacle>,
     definitions: Definitions,
     /// The records of its versions, with their ConfigMaps.
@@ -260,7 +268,7 @@ impl DepartingSolution {
         let spaces = state.deployments(solution).map(|(space, _)| space);
         let own = |record: &Record| record.name == *solution;
         let records = state.records.iter();
-        let records: Vec<Record> = records.filter(|it| own(it)).cloned().collect();
+        let records: Vec<Record> = records.filter(|record| own(record)).cloned().collect();
         let spaces = leaving(cluster, &Authority::Cluster, solution, state, spaces, sets).await?;
         let going = Self {
             needed: still_needed(state, solution, &spaces),
@@ -279,7 +287,7 @@ impl DepartingSolution {
         Ok(going)
     }
 
-    /// Returns the objects that are removed but for the ones that are carried as they are.
+    /// Returns the removed objects except the packaged ones.
     fn own(&self) -> impl Iterator<Item = &ObjectRef> {
         let operators = self.spaces.iter().flat_map(|leave| &leave.own);
         operators.chain(self.definitions.own()).chain(&self.maps)
@@ -291,7 +299,7 @@ impl DepartingSolution {
         operators.chain(self.definitions.own()).chain(&self.maps)
     }
 
-    /// Returns everything that is removed or given back.
+    /// Returns everything that is removed, applied or released.
     fn named(&self) -> BTreeSet<ObjectRef> {
         let applied = self.spaces.iter().flat_map(|leave| leave.carried.applied());
         self.removed()
@@ -301,7 +309,7 @@ impl DepartingSolution {
             .collect()
     }
 
-    /// Returns the obstacles, and everything that uses the objects that go, whether it is in the way or not.
+    /// Returns the obstacles, and everything that uses the removed objects, whether it blocks the deletion or not.
     async fn obstacles(
         &self,
         cluster: &Cluster,
@@ -322,7 +330,7 @@ impl DepartingSolution {
         Ok((obstacles, uses))
     }
 
-    /// Returns the holdings of its versions at these registries.
+    /// Returns the content of its versions in these registries.
     async fn holdings<'a>(
         &self,
         state: &ClusterState,
@@ -331,7 +339,7 @@ impl DepartingSolution {
         let mut found = Vec::new();
         let ids: BTreeSet<String> = self.records.iter().map(Record::id).collect();
         for client in &registries.clients {
-            let elsewhere = |it: &Record| ids.contains(&it.id()) && !is_at(it, client);
+            let elsewhere = |record: &Record| ids.contains(&record.id()) && !is_at(record, client);
             let mut records = state.records.clone();
             records.retain(|record| !elsewhere(record));
             let goes = |id: &SolutionId| ids.contains(&id.to_string());
@@ -341,16 +349,16 @@ impl DepartingSolution {
         Ok(found)
     }
 
-    /// Returns a note for images that stay at the registries that nothing is deleted at.
+    /// Returns a note for each version whose images are kept because none of the clients is for their registry.
     fn images_that_stay(&self, clients: &[Client]) -> impl Iterator<Item = String> {
-        let stays = |it: &&Record| !clients.iter().any(|client| is_at(it, client));
+        let stays = |record: &&Record| !clients.iter().any(|client| is_at(record, client));
         self.records.iter().filter(stays).map(|record| {
             let (version, registry) = (&record.version, &record.pushed_to);
             format!("the images of {version} are kept in the registry, under {registry}")
         })
     }
 
-    /// Returns the notes on what stays where, and on what changes without going.
+    /// Returns the notes on kept objects, and on objects that are changed and not removed.
     async fn notes(
         &self,
         cluster: &Cluster,
@@ -383,18 +391,21 @@ impl DepartingSolution {
     }
 }
 
-/// Whether a version was pushed to the registry of a client.
+/// Checks whether a version was pushed to the registry of a client.
 fn is_at(record: &Record, client: &Client) -> bool {
     let registry = record.registry();
     registry.is_ok_and(|registry| registry == *client.address())
 }
 
-/// The registries that have the images of a Solution.
+/// Returns the registries that have the images of a Solution.
 pub async fn registries(
     cluster: &Cluster,
     solution: &SolutionName,
 ) -> Result<BTreeSet<RegistryAddress>, Error> {
     let state = ClusterState::read(cluster).await?;
-    let own = state.records.iter().filter(|it| it.name == *solution);
+    let own = state
+        .records
+        .iter()
+        .filter(|record| record.name == *solution);
     own.map(|record| Ok(record.registry()?)).collect()
 }

@@ -1,5 +1,6 @@
-//! Takes back what a deployment carries: what could refuse the rest first, then what its workloads have to let go, then
-//! the workloads, then what they read.
+//! The removal of a deployment's packaged objects. Webhooks that could refuse the other removals come first, then
+//! objects that the workloads must release, then the workloads, then the objects that they read. [`Withdrawal::take`]
+//! runs all of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,7 +19,7 @@ use crate::model::obstacle::Obstacle;
 use crate::plan::withdrawal::{Withdrawal, note};
 
 impl Withdrawal {
-    /// Applies what is to be applied before, and counts it to what goes.
+    /// Applies the sets for removal, and adds their objects to the ones to remove.
     pub(crate) async fn clean_up(
         &mut self,
         leased: &mut Leased<'_>,
@@ -32,16 +33,17 @@ impl Withdrawal {
         let before = self.recorded.clone();
         let steps = self.cleanup.steps.iter();
         let steps = Inventory {
-            // Without uids: what runs once more gets another one, and may be interrupted before that is known.
-            entries: steps.map(|it| it.recorded.clone()).collect(),
+            // The entries have no UIDs: a Job that runs again gets another one, and the run may be interrupted before
+            // it is known.
+            entries: steps.map(|step| step.recorded.clone()).collect(),
             ..Inventory::default()
         };
         if steps.is_empty() {
             return Ok(());
         }
-        // Recorded before it is there, so that it is found again whatever happens.
+        // The objects are recorded before they exist, so that an interrupted removal finds them again.
         let recorded = &mut self.recorded;
-        let other = |it: &Entry| steps.find(&it.reference()).is_none();
+        let other = |entry: &Entry| steps.find(&entry.reference()).is_none();
         recorded.entries.retain(other);
         recorded.entries.extend(steps.entries.clone());
         leased
@@ -53,14 +55,15 @@ impl Withdrawal {
             .await;
         *recorded = recorded.seen(leased.uids());
         if let Err(error) = cleaned {
-            // The next attempt knows its own by it; why this one failed is what matters.
+            // The next attempt recognizes the objects by this record. The failure of this attempt is returned, not that
+            // of the write.
             let kept = leased
                 .keep(inventory::to_object(recorded, solution, namespace))
                 .await;
             kept.ok();
             return Err(error);
         }
-        // What is removed next may be what it needs, so that it is not done again.
+        // The next removals may delete objects that the sets need, so the sets must not be applied again.
         recorded.cleaned = true;
         leased
             .keep(inventory::to_object(recorded, solution, namespace))
@@ -80,8 +83,8 @@ impl Withdrawal {
         Ok(())
     }
 
-    /// Forgets what was recorded of what was taken back. The inventory goes last: as long as it is there, running it again
-    /// completes what was begun. Who may not delete it keeps it empty.
+    /// Deletes the records of the removed deployment. The inventory is deleted last: as long as it exists, repeating
+    /// the removal completes it. If the user may not delete it, it is kept empty.
     pub(crate) async fn forget(
         &self,
         leased: &mut Leased<'_>,
@@ -105,7 +108,7 @@ impl Withdrawal {
         }
     }
 
-    /// Takes it back, but for the records of it.
+    /// Removes all objects, without the records of them.
     pub(crate) async fn take(
         &mut self,
         leased: &mut Leased<'_>,
@@ -116,7 +119,7 @@ impl Withdrawal {
         self.take_disarmed(leased, solution, wait).await
     }
 
-    /// Takes the objects back in the same way, once they are disarmed.
+    /// Removes all objects in the same way after [`Self::disarm`].
     pub(crate) async fn take_disarmed(
         &mut self,
         leased: &mut Leased<'_>,
@@ -132,24 +135,24 @@ impl Withdrawal {
             }
             if departure == Departure::Space {
                 let empty = self.unoccupied(&objects, leased.cluster).await?;
-                let stay = objects.iter().filter(|it| !empty.contains(it));
+                let stay = objects.iter().filter(|space| !empty.contains(space));
                 release(stay, &recorded, leased, solution).await?;
                 objects = empty;
             }
             let may = |wanted: &ObjectRef, live: &Object| recorded[wanted].check(live, solution);
             leased.remove_all(&objects, propagation, may).await?;
-            let gone = objects.iter().map(|it| recorded[it].leaving());
+            let gone = objects.iter().map(|object| recorded[object].leaving());
             leased.wait_gone(gone, wait).await?;
         }
         let there_before = self.released.iter();
-        let there_before = there_before.map(|it| (it.reference(), it.clone()));
+        let there_before = there_before.map(|entry| (entry.reference(), entry.clone()));
         let there_before: BTreeMap<ObjectRef, Entry> = there_before.collect();
         release(there_before.keys(), &there_before, leased, solution).await?;
-        // What ran may have made them anew before it went.
+        // Workloads may have recreated webhooks before they were deleted.
         self.silence(leased).await
     }
 
-    /// Removes what could refuse something.
+    /// Removes all webhooks that could refuse a request.
     pub(crate) async fn disarm(
         &self,
         leased: &mut Leased<'_>,
@@ -159,7 +162,7 @@ impl Withdrawal {
         self.remove_interceptors(leased, solution).await
     }
 
-    /// Removes what could refuse something and was applied, and not what others have made that calls a Service that goes.
+    /// Removes the webhooks that were applied, without those that other programs created for the same Services.
     pub(crate) async fn remove_interceptors(
         &self,
         leased: &mut Leased<'_>,
@@ -171,7 +174,8 @@ impl Withdrawal {
         leased.remove_all(&objects, propagation, may).await
     }
 
-    /// Removes what could refuse even that the Lease is taken, as far as it is seen to be what goes. Returns what that was.
+    /// Removes webhooks that could refuse the write of a Lease, as far as they belong to this removal. Returns the
+    /// removed ones.
     pub(crate) async fn clear(
         &self,
         cluster: &Cluster,
@@ -181,15 +185,16 @@ impl Withdrawal {
         let references: Vec<&ObjectRef> = recorded.keys().collect();
         let live = cluster.get_all(&references).await?.into_iter().flatten();
         let ours = |live: &Object| {
-            let mut recorded = recorded.values().filter(|it| it.is(live.reference()));
-            recorded.any(|it| it.check(live, solution).is_ok())
+            let mut recorded = recorded.values().filter(|entry| entry.is(live.reference()));
+            recorded.any(|entry| entry.check(live, solution).is_ok())
         };
         let mut going: Vec<Object> = live.filter(ours).collect();
         going.extend(self.find_callers(cluster).await?);
         clear(cluster, &going).await
     }
 
-    /// The definitions that have no objects, once those are gone that go with others; the others stay, and are noted.
+    /// Returns the CRDs without custom resources, after waiting for those that are deleted with other objects. CRDs
+    /// with other custom resources are kept and noted.
     async fn unused(
         &mut self,
         definitions: Vec<ObjectRef>,
@@ -202,14 +207,14 @@ impl Withdrawal {
                 continue;
             };
             let is_used = self.used.contains(&definition);
-            // One that goes already takes its objects with it.
+            // A CRD that is being deleted deletes its custom resources as well.
             let resources = if is_used || live.is_being_deleted() {
                 Vec::new()
             } else {
                 custom_resources(cluster, &live).await?
             };
             let (leaving, staying): (Vec<Object>, Vec<Object>) =
-                resources.into_iter().partition(|it| self.goes(it));
+                resources.into_iter().partition(|object| self.goes(object));
             if is_used || !staying.is_empty() {
                 let note = format!("{definition} is kept because objects of it exist");
                 self.notes.push(note);
@@ -223,7 +228,7 @@ impl Withdrawal {
         Ok(unused)
     }
 
-    /// The namespaces that nobody needs; the others stay, and are noted.
+    /// Returns the namespaces that are not in use. Those in use are kept and noted.
     async fn unoccupied(
         &mut self,
         spaces: &[ObjectRef],
@@ -242,7 +247,7 @@ impl Withdrawal {
         Ok(empty)
     }
 
-    /// Removes what calls the Services that go.
+    /// Removes the webhooks that call the removed Services.
     async fn silence(&self, leased: &mut Leased<'_>) -> Result<(), Error> {
         for caller in self.find_callers(leased.cluster).await? {
             let may = |live: &Object| {
@@ -257,7 +262,7 @@ impl Withdrawal {
     }
 }
 
-/// Removes objects without the Lease, each as it was seen. Returns what was removed.
+/// Deletes objects in the seen state without a Lease. Returns the deleted ones.
 pub(crate) async fn clear(cluster: &Cluster, seen: &[Object]) -> Result<Vec<ObjectRef>, Error> {
     let mut cleared = Vec::new();
     for live in seen {
@@ -270,7 +275,7 @@ pub(crate) async fn clear(cluster: &Cluster, seen: &[Object]) -> Result<Vec<Obje
     Ok(cleared)
 }
 
-/// Takes our marks off namespaces that stay, as far as they are those that were applied.
+/// Removes the project's labels from namespaces that are kept, if they are the ones that were applied.
 async fn release<'o>(
     spaces: impl Iterator<Item = &'o ObjectRef>,
     recorded: &BTreeMap<ObjectRef, Entry>,
@@ -290,7 +295,7 @@ async fn release<'o>(
     Ok(())
 }
 
-/// The very object, to wait until it is gone.
+/// Returns the object with its UID, so that a recreated one does not count when its deletion is awaited.
 fn of_object(live: &Object) -> Leaving {
     Leaving {
         object: live.reference().clone(),
@@ -298,8 +303,8 @@ fn of_object(live: &Object) -> Leaving {
     }
 }
 
-/// Returns the policy for waiting on the objects that belong to an object. Nothing belongs to mere data, and the
-/// garbage collector, which would have to be waited for, looks at a few dozen objects in a second.
+/// Returns the deletion policy for the dependents of an object. Objects with mere data have none, and waiting for the
+/// garbage collector costs time, since it processes only a few dozen objects in a second.
 fn propagation(object: &ObjectRef) -> Propagation {
     match (object.gvk.group.as_str(), object.gvk.kind.as_str()) {
         ("", "ConfigMap" | "Secret" | "ServiceAccount") | ("rbac.authorization.k8s.io", _) => {
@@ -309,8 +314,8 @@ fn propagation(object: &ObjectRef) -> Propagation {
     }
 }
 
-/// Returns the object of a namespace that somebody could need, or the kind that may be there: this user may not look.
-/// Every namespace has the cluster's certificate authority.
+/// Returns a text about an object in a namespace that may be needed, or about a kind that this user may not list. The
+/// ConfigMap with the cluster's certificate authority exists in every namespace and does not count.
 async fn occupied(cluster: &Cluster, namespace: &str) -> Result<Option<String>, Error> {
     for kind in NEEDED {
         let kind = Gvk::new("v1", kind);
@@ -323,7 +328,8 @@ async fn occupied(cluster: &Cluster, namespace: &str) -> Result<Option<String>, 
             }
             found => found?,
         };
-        let needed = |it: &&Object| it.name() != "kube-root-ca.crt" && !it.is_being_deleted();
+        let needed =
+            |object: &&Object| object.name() != "kube-root-ca.crt" && !object.is_being_deleted();
         if let Some(found) = found.iter().find(needed) {
             return Ok(Some(format!(
                 "contains {}, which may still be needed",

@@ -1,5 +1,5 @@
-//! A plan among several: all of them are made and shown first, and each is made again when its turn comes, since the one
-//! before has changed the cluster.
+//! A plan within a sequence of plans. All of them are made and shown first. [`Ready::as_shown`] makes each again when
+//! its turn comes, since the earlier ones have changed the cluster.
 
 use deployer::Cluster;
 use registry::Client;
@@ -12,8 +12,11 @@ use crate::plan::summary::PlanSummary;
 use crate::plan::{Plan, Ready};
 
 impl<'a> Ready<'a> {
-    /// Makes a plan again, after the `earlier` plans of the same run were carried out. Refused if something is in its way
-    /// now, or if it no longer does what was shown.
+    /// Makes a plan again after the `earlier` plans of the same run were applied.
+    ///
+    /// # Errors
+    ///
+    /// An obstacle if the plan is blocked now, or if its effects differ from the shown ones.
     pub async fn as_shown(
         accepted: &'a Accepted,
         findings: Vec<Finding>,
@@ -35,14 +38,15 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// What is in the way of a plan itself comes before that it is another one.
+/// Returns the first obstacle of the plan itself. If there is none, returns the obstacle that the plan differs from the
+/// shown one.
 fn in_the_way(
     obstacles: &[&Obstacle],
     shown: &PlanSummary,
     anew: &PlanSummary,
     earlier: &[&PlanSummary],
 ) -> Option<Obstacle> {
-    let first = obstacles.first().map(|&it| it.clone());
+    let first = obstacles.first().map(|&obstacle| obstacle.clone());
     first.or_else(|| {
         let differences = shown.differences(anew, earlier);
         (!differences.is_empty()).then(|| Obstacle::changed(differences))

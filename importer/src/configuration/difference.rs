@@ -1,5 +1,5 @@
-//! The difference between a site's configuration and a cluster: the versions that become active, and the ones that are not
-//! listed. Nothing is read or written here.
+//! The difference between a SolutionsConfiguration and a cluster: the versions to activate, and the imported versions
+//! that are not listed. [`Difference::of`] computes it without reading or writing anything.
 
 use schemas::{ActiveVersion, SolutionId, SolutionName, SolutionsConfiguration, Version};
 
@@ -7,12 +7,12 @@ use crate::model::obstacle::Obstacle;
 use crate::model::record;
 use crate::status::{Status, VersionStatus};
 
-/// The difference of a cluster from a configuration, but for the archives that are to be imported.
+/// The difference of a cluster from a configuration, except the archives to import.
 #[derive(Debug)]
 pub(super) struct Difference {
-    /// What is configured to be active.
+    /// The versions that are configured to be active.
     pub(super) active: Vec<ConfiguredVersion>,
-    /// The Solutions that are active and not configured to be.
+    /// The active Solutions that are not configured to be active.
     pub(super) deactivate: Vec<SolutionName>,
     /// The imported versions that are neither listed nor configured to be active.
     pub(super) unlisted: Vec<Unlisted>,
@@ -31,12 +31,12 @@ pub(super) struct ConfiguredVersion {
 pub(super) struct Unlisted {
     pub(super) solution: SolutionName,
     pub(super) version: Version,
-    /// The object that goes with it.
+    /// The record that is deleted with it.
     pub(super) recorded_in: String,
 }
 
 impl Difference {
-    /// Compares a configuration, and the archives that it lists, with a cluster.
+    /// Compares a configuration and its listed archives with a cluster.
     pub(super) fn of(
         configuration: &SolutionsConfiguration,
         archives: &[SolutionId],
@@ -55,7 +55,9 @@ impl Difference {
             let mut listed = archives.iter();
             let mut wanted = active.iter();
             listed.any(|id| (id.name(), id.version()) == (name, version))
-                || wanted.any(|it| it.solution == *name && it.version.as_ref() == Ok(version))
+                || wanted.any(|configured| {
+                    configured.solution == *name && configured.version.as_ref() == Ok(version)
+                })
         };
         let versions = status.versions.iter();
         let unlisted = versions.clone().filter(|found| !is_listed(found));
@@ -80,7 +82,7 @@ impl Unlisted {
     }
 }
 
-/// The version that is meant, among those that are imported or listed.
+/// Returns the configured version if it is imported or listed.
 fn choose(
     solution: &SolutionName,
     wanted: &ActiveVersion,
@@ -114,7 +116,7 @@ pub(super) mod tests {
     use super::*;
     use crate::model::record::tests::record;
 
-    /// A cluster with these versions of the shop, each active or not.
+    /// Returns the status of a cluster with these versions of the shop, each active or not.
     pub(in crate::configuration) fn status(versions: &[(&str, bool)]) -> Status {
         let found = |(version, active): &(&str, bool)| VersionStatus {
             record: record(version),
@@ -178,7 +180,10 @@ pub(super) mod tests {
         let known = status(&[("1.0.0", false), ("1.1.0", true), ("1.2.0", false)]);
         let unlisted = |active: &str, archives: &[&str]| {
             let found = difference(active, archives, &known);
-            let versions = found.unlisted.iter().map(|it| it.version.to_string());
+            let versions = found
+                .unlisted
+                .iter()
+                .map(|unlisted| unlisted.version.to_string());
             (
                 versions.collect::<Vec<_>>().join(" "),
                 found.deactivate.len(),
@@ -197,7 +202,7 @@ pub(super) mod tests {
             unlisted("{shop: latest}", &[]),
             ("1.0.0 1.1.0".to_owned(), 0)
         );
-        // One that is not there is no reason to think that another one is meant.
+        // An unknown version is not replaced by another one.
         assert_eq!(
             unlisted("{shop: 9.0.0}", &[]),
             ("1.0.0 1.1.0 1.2.0".to_owned(), 0)

@@ -1,6 +1,7 @@
-//! What a site's configuration comes to in a cluster, step by step. `difference` compares the two, `outline` makes steps
-//! of that and says of each what is to be found out, given what came of those before it; `removal` is what goes, and
-//! `again` a plan that is made anew when its turn comes. Archives are opened, plans made and words found by whoever asks.
+//! The steps that a SolutionsConfiguration requires in a cluster. `difference` compares the two. `outline` derives the
+//! steps, and says for each what must be found out, given the outcome of the earlier ones. `removal` removes Solutions
+//! and versions that are not configured, and `again` repeats a plan when its turn comes. The caller opens archives,
+//! makes the plans and formats the results.
 
 mod again;
 mod difference;

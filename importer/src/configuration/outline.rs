@@ -1,6 +1,6 @@
-//! The steps that a configuration comes to: what is listed is imported, what is named is activated, and what is neither
-//! goes, in this order. What came of the steps before one decides what is to be found out of it. Nothing is read or
-//! written here.
+//! The sequence of steps that a SolutionsConfiguration requires: listed archives are imported, then named versions are
+//! activated, and others are removed last. [`Outline::next`] returns the next step with the question that decides about
+//! it, which depends on the outcome of the earlier steps. Nothing is read or written here.
 
 use schemas::{SolutionId, SolutionName, SolutionsConfiguration, Version};
 
@@ -10,25 +10,25 @@ use crate::configuration::step::{ConfigurationStep, State, StepAction};
 use crate::model::obstacle::Obstacle;
 use crate::status::Status;
 
-/// An archive that is listed.
+/// An archive that the configuration lists.
 #[derive(Clone, Debug)]
 pub struct ListedArchive {
     /// The path of the archive, as listed.
     pub path: String,
-    /// The version that it is of, if it is accepted.
+    /// The version in the archive, if the archive is accepted.
     pub id: Option<SolutionId>,
 }
 
-/// What becomes of what the configuration does not have.
+/// The treatment of Solutions and versions that the configuration does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prune {
-    /// It stays.
+    /// They are kept.
     Refuse,
-    /// It goes if nothing uses it.
+    /// They are removed if nothing uses them.
     Allow,
 }
 
-/// The steps that a configuration comes to, in their order.
+/// The steps that a configuration requires, in their order.
 #[derive(Debug)]
 pub struct Outline(Vec<Outlined>);
 
@@ -38,78 +38,78 @@ struct Outlined {
     needs: StepNeeds,
 }
 
-/// What a step is decided by.
+/// The inputs of the decision about a step.
 #[derive(Debug)]
 enum StepNeeds {
-    /// It is decided.
+    /// None, since the step is skipped for this reason.
     Nothing(Why),
     /// The plan of importing a listed archive.
     Import { archive: usize },
     /// The step that imports a listed archive, and the plan of activating it.
     Imported { archive: usize },
-    /// The plan of activating a version as its registry keeps it.
+    /// The plan of activating a version from its registry.
     Kept {
         solution: SolutionName,
         version: Version,
     },
-    /// What keeps the CRDs of a Solution.
+    /// The obstacles to removing the CRDs of a Solution.
     Definitions(SolutionName),
-    /// The steps that change the CRDs of its Solution, and what keeps the version.
+    /// The steps that change the CRDs of the Solution, and the obstacles to removing the version.
     Version(Unlisted),
 }
 
-/// A step, and what is to be found out of it.
+/// A step, and the question that decides about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AskedStep {
     /// The step.
     pub step: ConfigurationStep,
-    /// What is to be found out.
+    /// The question that decides about the step.
     pub question: Question,
 }
 
-/// What is to be found out of a step.
+/// A question that decides about a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// Nothing: it is not taken.
+    /// None, since the step is skipped for this reason.
     Nothing(Why),
-    /// What importing a listed archive does, or why it is not accepted.
+    /// The effects of importing a listed archive, or the reason why it is not accepted.
     Import {
-        /// The archive's place in the list.
+        /// The archive's position in the list.
         archive: usize,
     },
-    /// What activating the version of a listed archive does.
+    /// The effects of activating the version of a listed archive.
     Activate {
-        /// The archive's place in the list.
+        /// The archive's position in the list.
         archive: usize,
     },
-    /// What activating an imported version does, as the registry keeps it that it was pushed to.
+    /// The effects of activating an imported version from the registry that it was pushed to.
     ActivateKept {
         /// The Solution.
         solution: SolutionName,
         /// The version.
         version: Version,
     },
-    /// What a removal does.
+    /// The effects of a removal.
     Remove(SolutionRemoval),
 }
 
-/// Why a step is not taken.
+/// A reason for skipping a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// The archive of this path is of the same version, and listed before.
+    /// The archive at this path has the same version and is listed earlier.
     SameVersion(String),
-    /// What is to be activated is not there.
+    /// The version to activate does not exist.
     Absent(Obstacle),
-    /// The archive of what is to be activated cannot be imported.
+    /// The archive of the version to activate cannot be imported.
     NotImported,
-    /// What the configuration does not have stays.
+    /// Solutions and versions that the configuration does not have are kept.
     NotAskedFor,
-    /// A listed archive is not accepted, and may be of this version.
+    /// A listed archive is not accepted, and could contain this version.
     MayBeListed,
 }
 
 impl Outline {
-    /// Compares a configuration, and what the archives that it lists turned out to be, with a cluster.
+    /// Compares a configuration and the content of its listed archives with a cluster.
     #[must_use]
     pub fn of(
         configuration: &SolutionsConfiguration,
@@ -118,7 +118,10 @@ impl Outline {
         prune: Prune,
     ) -> Self {
         let imports: Vec<Outlined> = (0..archives.len()).map(|at| import(archives, at)).collect();
-        let ids: Vec<SolutionId> = archives.iter().filter_map(|it| it.id.clone()).collect();
+        let ids: Vec<SolutionId> = archives
+            .iter()
+            .filter_map(|archive| archive.id.clone())
+            .collect();
         let difference = Difference::of(configuration, &ids, status);
         let activations = difference.active.into_iter();
         let activations = activations.map(|wanted| activation(wanted, archives));
@@ -131,14 +134,14 @@ impl Outline {
         Self(steps.chain(deactivations).chain(removals).collect())
     }
 
-    /// Returns the step behind those of which this is known, in their order; none behind the last.
+    /// Returns the step after those whose state is known, or `None` after the last one.
     #[must_use]
     pub fn next(&self, known: &[State]) -> Option<AskedStep> {
         let Outlined { step, needs } = self.0.get(known.len())?;
         let question = match needs {
             StepNeeds::Nothing(why) => Question::Nothing(why.clone()),
             StepNeeds::Import { archive } => Question::Import { archive: *archive },
-            // The steps of archives are the first, each at the place of its archive.
+            // The steps of archives come first, at the position of their archive.
             StepNeeds::Imported { archive } if known.get(*archive) == Some(&State::Failed) => {
                 Question::Nothing(Why::NotImported)
             }
@@ -161,7 +164,7 @@ impl Outline {
         })
     }
 
-    /// What becomes of the CRDs of a Solution by the steps of which this is known.
+    /// Returns whether the CRDs of a Solution will change by the steps whose state is known.
     fn definitions(&self, solution: &SolutionName, known: &[State]) -> CrdOutlook {
         let mut steps = self.0.iter().zip(known);
         let change = steps.any(|(outlined, state)| {
@@ -176,7 +179,7 @@ impl Outline {
 }
 
 impl Why {
-    /// How far the step has come that is not taken.
+    /// Returns the state of the skipped step.
     #[must_use]
     pub fn state(&self) -> State {
         match self {
@@ -186,11 +189,11 @@ impl Why {
     }
 }
 
-/// The first of several archives that are of one version counts.
+/// Returns the import of an archive. Of several archives of one version, only the first is imported.
 fn import(archives: &[ListedArchive], archive: usize) -> Outlined {
     let ListedArchive { path, id } = &archives[archive];
     let mut before = archives[..archive].iter();
-    let needs = match before.find(|it| id.is_some() && it.id == *id) {
+    let needs = match before.find(|earlier| id.is_some() && earlier.id == *id) {
         Some(first) => StepNeeds::Nothing(Why::SameVersion(first.path.clone())),
         None => StepNeeds::Import { archive },
     };
@@ -214,7 +217,7 @@ fn activation(wanted: ConfiguredVersion, archives: &[ListedArchive]) -> Outlined
     }
 }
 
-/// A version comes from its archive if that is listed, else from the registry that it was pushed to.
+/// Returns the source of a version: its archive if that is listed, else the registry that it was pushed to.
 fn source(solution: SolutionName, version: Version, archives: &[ListedArchive]) -> StepNeeds {
     let is_it = |id: &SolutionId| *id.name() == solution && *id.version() == version;
     let mut ids = archives.iter().map(|archive| archive.id.as_ref());
@@ -245,7 +248,7 @@ fn removal(unlisted: Unlisted, spared: Option<Why>) -> Outlined {
     }
 }
 
-/// Why versions that are not listed stay, whatever uses them.
+/// Returns the reason for keeping all unlisted versions, if there is one.
 fn spared(archives: &[ListedArchive], prune: Prune) -> Option<Why> {
     let is_unknown = |archive: &ListedArchive| archive.id.is_none();
     match prune {
@@ -267,7 +270,7 @@ mod tests {
         ids.iter().enumerate().map(archive).collect()
     }
 
-    /// Every step with its question, each found to be `found` where it is asked about.
+    /// Returns every step with its question, with the state `found` for each step that asks one.
     fn walk(outline: &Outline, found: impl Fn(&ConfigurationStep) -> State) -> Vec<String> {
         let mut known = Vec::new();
         let mut lines = Vec::new();
@@ -464,7 +467,7 @@ mod tests {
                 assert_eq!(removal(active, state), expected, "{active}, {state:?}");
             }
         }
-        // The same of another Solution is nothing to this one, and an import alone changes nothing.
+        // Steps of another Solution have no influence, and an import alone changes no CRDs.
         let listed = archives(&["cart-1.0.0", "shop-1.2.0"]);
         let active = configuration("{cart: 1.0.0, shop: 9.0.0}");
         let outline = Outline::of(&active, &listed, &known, Prune::Allow);

@@ -1,5 +1,5 @@
-//! What goes since the configuration does not have it: the CRDs of a Solution, or an imported version. Only what nothing
-//! uses goes.
+//! The removal of CRDs or an imported version that the configuration does not have. They are removed only if nothing
+//! uses them. [`SolutionRemoval::plan`] predicts the effects, and [`SolutionRemoval::carry_out`] removes.
 
 use schemas::SolutionName;
 
@@ -11,7 +11,7 @@ use crate::model::error::Error;
 use crate::model::obstacle::Obstacle;
 use crate::model::uses::EvenIfUsed;
 
-/// Something that is to go.
+/// The CRDs or the version to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SolutionRemoval(What);
 
@@ -26,30 +26,30 @@ enum What {
     },
 }
 
-/// Whether a Solution's CRDs are still as they are when the turn of its version comes.
+/// The prediction whether a Solution's CRDs will be unchanged when its version is to be removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CrdOutlook {
-    /// Nothing is planned for them.
+    /// No change is planned.
     Stay,
-    /// They become those of another version, or go.
+    /// They are replaced by another version's, or removed.
     Change,
 }
 
-/// What is found of a removal before anything is written.
+/// The prediction of a removal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlannedRemoval {
-    /// These objects would go.
+    /// These objects would be removed.
     Goes(Vec<String>),
-    /// It stays, because of these.
+    /// Nothing would be removed, because of these obstacles.
     Left(Vec<Obstacle>),
 }
 
-/// What has become of a removal.
+/// The outcome of a removal.
 #[derive(Clone, Debug)]
 pub enum Removed {
-    /// It is gone.
+    /// It was removed.
     Gone(Undone),
-    /// It stays, because of these.
+    /// It was kept because of these obstacles.
     Left(Vec<Obstacle>),
 }
 
@@ -65,7 +65,7 @@ impl SolutionRemoval {
         })
     }
 
-    /// Finds out what would go, or what keeps it. Nothing is written.
+    /// Returns the objects that would be removed, or the obstacles. Nothing is written.
     pub async fn plan(&self, change: &Change<'_>) -> Result<PlannedRemoval, Error> {
         let dry = Change {
             run: Run::Dry,
@@ -74,7 +74,8 @@ impl SolutionRemoval {
         self.found(self.make(&dry).await)
     }
 
-    /// Removes it. What should have replaced a version that is still active has failed, so that it stays.
+    /// Removes the CRDs or the version. A version that is still active is kept, since the step that should have
+    /// replaced it has failed.
     pub async fn carry_out(&self, change: &Change<'_>) -> Result<Removed, Error> {
         removed(self.make(change).await)
     }
@@ -92,7 +93,7 @@ impl SolutionRemoval {
         }
     }
 
-    /// What a dry run comes to.
+    /// Converts the outcome of a dry run.
     fn found(&self, tried: Result<Undone, Error>) -> Result<PlannedRemoval, Error> {
         let mut obstacles = match tried {
             Ok(undone) => return Ok(PlannedRemoval::Goes(undone.removed)),
@@ -105,8 +106,8 @@ impl SolutionRemoval {
             definitions: CrdOutlook::Change,
         } = &self.0
         {
-            // It is no longer active when its turn comes.
-            obstacles.retain(|it| !it.is_active());
+            // An earlier step will have deactivated or replaced the version by then.
+            obstacles.retain(|obstacle| !obstacle.is_active());
             if obstacles.is_empty() {
                 return Ok(PlannedRemoval::Goes(vec![unlisted.recorded_in.clone()]));
             }
@@ -131,7 +132,7 @@ mod tests {
     use crate::model::uses::Hindered;
 
     impl SolutionRemoval {
-        /// `remove 1.0.0 (Change)`
+        /// Returns a text such as `remove 1.0.0 (Change)`.
         pub(in crate::configuration) fn in_words(&self) -> String {
             match &self.0 {
                 What::Definitions(_) => "remove definitions".to_owned(),

@@ -1,4 +1,4 @@
-//! A step towards what is configured, and how far it has come.
+//! A step towards the configured state of a cluster ([`ConfigurationStep`]), and its state ([`State`]).
 
 use schemars::JsonSchema;
 use schemas::{SolutionName, Version};
@@ -6,16 +6,16 @@ use serde::Serialize;
 
 use crate::apply::Receipt;
 
-/// A step, by what it is about.
+/// A step, identified by its action and subject.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfigurationStep {
     /// The action.
     pub action: StepAction,
-    /// The archive's path, as it is listed.
+    /// The path of the archive, as listed.
     pub archive: Option<String>,
-    /// The name of the Solution. It is missing where an archive cannot be read.
+    /// The name of the Solution. `None` if the archive cannot be read.
     pub solution: Option<SolutionName>,
-    /// The version of the Solution. It is missing where the step is about all of them.
+    /// The version of the Solution. `None` if the step concerns all of them.
     pub version: Option<Version>,
 }
 
@@ -50,7 +50,7 @@ pub enum State {
 }
 
 impl ConfigurationStep {
-    /// A step about a Solution, or one version of it.
+    /// Returns a step for a Solution or one version of it.
     pub(super) fn of(
         action: StepAction,
         solution: &SolutionName,
@@ -64,7 +64,7 @@ impl ConfigurationStep {
         }
     }
 
-    /// Whether the CRDs of a Solution become those of another version by it, or go.
+    /// Checks whether the step replaces or removes the CRDs of a Solution.
     pub(super) fn changes_definitions(&self, solution: &SolutionName) -> bool {
         let changes = matches!(self.action, StepAction::Activate | StepAction::Deactivate);
         changes && self.solution.as_ref() == Some(solution)
@@ -72,7 +72,7 @@ impl ConfigurationStep {
 }
 
 impl State {
-    /// What has come of an import or activation.
+    /// Returns the state after an import or activation.
     #[must_use]
     pub fn after(receipt: &Receipt) -> Self {
         if receipt.objects.is_empty() && receipt.pushed.uploaded.blobs == 0 {

@@ -1,10 +1,11 @@
-//! The answers that a server would give about its kinds once definitions are there that come before a release: its
-//! templates are rendered for a plan before anything is written.
+//! Discovery responses of the API server, extended by the kinds of CRDs that are installed before a release. A plan
+//! renders the templates of the release before anything is written, so the server does not serve these kinds yet.
+//! [`with`] extends a response.
 
 use manifests::Definition;
 use serde_json::{Value, json};
 
-/// Adds to an answer about kinds what these definitions will serve, in the form that the server has chosen.
+/// Adds the kinds that these CRDs will serve to a discovery response, in the format that the server has chosen.
 pub(super) fn with(
     definitions: &[Value],
     path: &str,
@@ -23,7 +24,7 @@ pub(super) fn with(
     (status, body)
 }
 
-/// A kind in a version that will be served.
+/// A version of a kind that will be served.
 struct Coming<'a> {
     group: &'a str,
     version: &'a str,
@@ -50,14 +51,14 @@ impl<'a> Coming<'a> {
         format!("{}/{}", self.group, self.version)
     }
 
-    /// Adds the kind among groups with all that they have.
+    /// Adds the kind to a list of groups with their versions and kinds (aggregated discovery).
     fn aggregated(&self, body: &mut Value) {
         let Some(groups) = body["items"].as_array_mut() else {
             return;
         };
         let group = entry(
             groups,
-            |it| it["metadata"]["name"] == self.group,
+            |group| group["metadata"]["name"] == self.group,
             || json!({ "metadata": { "name": self.group }, "versions": [] }),
         );
         let Some(versions) = group["versions"].as_array_mut() else {
@@ -65,7 +66,7 @@ impl<'a> Coming<'a> {
         };
         let version = entry(
             versions,
-            |it| it["version"] == self.version,
+            |version| version["version"] == self.version,
             || json!({ "version": self.version, "resources": [], "freshness": "Current" }),
         );
         let Some(resources) = version["resources"].as_array_mut() else {
@@ -74,7 +75,7 @@ impl<'a> Coming<'a> {
         let kind = json!({ "group": self.group, "version": self.version, "kind": self.kind() });
         entry(
             resources,
-            |it| it["responseKind"]["kind"] == *self.kind(),
+            |resource| resource["responseKind"]["kind"] == *self.kind(),
             || {
                 json!({
                     "resource": self.names["plural"],
@@ -87,7 +88,7 @@ impl<'a> Coming<'a> {
         );
     }
 
-    /// Adds the version among groups with their versions.
+    /// Adds the version to a list of groups with their versions.
     fn listed(&self, body: &mut Value) {
         let version = json!({ "groupVersion": self.api_version(), "version": self.version });
         let Some(groups) = body["groups"].as_array_mut() else {
@@ -95,15 +96,15 @@ impl<'a> Coming<'a> {
         };
         let group = entry(
             groups,
-            |it| it["name"] == self.group,
+            |group| group["name"] == self.group,
             || json!({ "name": self.group, "versions": [], "preferredVersion": version }),
         );
         if let Some(versions) = group["versions"].as_array_mut() {
-            entry(versions, |it| *it == version, || version.clone());
+            entry(versions, |known| *known == version, || version.clone());
         }
     }
 
-    /// Adds the kind among the kinds of its version, which the server may not know yet.
+    /// Adds the kind to the list of a version, which the server may not serve yet.
     fn alone(&self, status: &mut u16, body: &mut Value) {
         if *status != 200 {
             *status = 200;
@@ -115,7 +116,7 @@ impl<'a> Coming<'a> {
         if let Some(resources) = body["resources"].as_array_mut() {
             entry(
                 resources,
-                |it| it["kind"] == *self.kind(),
+                |resource| resource["kind"] == *self.kind(),
                 || {
                     json!({
                         "name": self.names["plural"],
@@ -130,7 +131,7 @@ impl<'a> Coming<'a> {
     }
 }
 
-/// The entry of a list that is meant, which is made if there is none.
+/// Returns the matching entry of a list, and adds one if there is none.
 fn entry(
     list: &mut Vec<Value>,
     is_meant: impl Fn(&Value) -> bool,
@@ -172,7 +173,7 @@ mod tests {
         let version = json!({ "version": "v1", "resources": [cart], "freshness": "Current" });
         let group = json!({ "metadata": { "name": "a.test" }, "versions": [version] });
         assert_eq!((status, &found["items"]), (200, &json!([other, group])));
-        // Once it is there, nothing is added.
+        // Nothing is added a second time.
         assert_eq!(answer("/apis", 200, &found), (200, found));
 
         let all = json!({ "kind": "APIGroupList", "groups": [] });

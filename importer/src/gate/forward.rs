@@ -1,5 +1,5 @@
-//! The path of each request at the gate: it is judged, sent over our connection, and answered with as much as may be
-//! seen.
+//! The handling of each request at the gate: [`Desk::answer`] evaluates it, sends it with the credentials of this
+//! process, and returns the part of the response that Helm may see.
 
 use std::fmt;
 use std::io;
@@ -18,34 +18,34 @@ use super::target::{Looked, ObjectPath};
 use super::wire::{self, WireRequest};
 use crate::limits;
 
-/// The form of everything that is looked into.
+/// The media type of requests and responses whose content is inspected.
 const JSON: &str = "application/json";
 
-/// The course of a run of Helm, and whether it may still write.
+/// The kind of a run of Helm, and the context of its writes.
 #[derive(Clone)]
 pub(crate) enum Course {
-    /// It renders for a plan.
+    /// Helm renders for a plan and writes nothing.
     Look,
-    /// It renders until there is this file, which the post-renderer makes, and sends then.
+    /// Helm renders until the post-renderer creates this file, and writes afterwards.
     Send(PathBuf, Writing),
-    /// It has nothing to render.
+    /// Helm rolls back or uninstalls without rendering.
     TakeBack(Writing),
 }
 
-/// The means that writing needs.
+/// The context of a run's writes.
 #[derive(Clone)]
 pub(crate) struct Writing {
-    /// Whether the Lease is still ours.
+    /// Returns whether the Lease is still held.
     pub(crate) holds: Arc<dyn Fn() -> bool + Send + Sync>,
-    /// The channel to the one who notes revisions before they are stored.
+    /// The channel on which revisions are sent to be recorded before they are stored.
     pub(crate) notes: mpsc::Sender<Note>,
 }
 
-/// A revision that is to be noted before it is stored.
+/// A revision that must be recorded before it is stored.
 #[derive(Debug)]
 pub(crate) struct Note {
     pub(crate) revision: RevisionEntry,
-    /// The channel that is told once it is.
+    /// The channel on which the record is confirmed.
     pub(crate) done: oneshot::Sender<()>,
 }
 
@@ -76,7 +76,7 @@ impl Course {
     }
 }
 
-/// The desk where requests are answered.
+/// The handler of requests.
 #[derive(Debug)]
 pub(super) struct Desk {
     cluster: Cluster,
@@ -85,7 +85,7 @@ pub(super) struct Desk {
     pub(super) refused: Mutex<Vec<String>>,
 }
 
-/// An answer that is all there.
+/// A complete response.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -102,7 +102,7 @@ impl Answer {
         }
     }
 
-    /// A refusal as an API server words it.
+    /// Returns a refusal in the format of an API server.
     pub(super) fn refusal(status: u16, reason: &str, message: &str) -> Self {
         let body = json!({
             "apiVersion": "v1", "kind": "Status", "metadata": {}, "status": "Failure",
@@ -168,13 +168,13 @@ impl Desk {
             Verdict::Store(revision, secret) => self.store(&revision, &secret, request).await,
             Verdict::Delete(going, options) => self.delete(going, &options, request).await,
         };
-        let answer = answer.unwrap_or_else(|it| unsent(&it));
+        let answer = answer.unwrap_or_else(|error| unsent(&error));
         wire::begin(to, answer.status, &answer.headers).await?;
         wire::piece(to, &answer.body).await?;
         wire::end(to).await
     }
 
-    /// Sends it as it is, and answers as it is answered.
+    /// Forwards a request unchanged, and returns the response unchanged.
     async fn pass(
         &self,
         request: WireRequest,
@@ -201,7 +201,7 @@ impl Desk {
         wire::end(to).await
     }
 
-    /// Passes a stream of changes, of which only some are shown.
+    /// Forwards a watch, and returns only the events of objects that Helm may see.
     async fn changes(
         &self,
         group: &str,
@@ -215,7 +215,7 @@ impl Desk {
         let mut line = Vec::new();
         while let Some(piece) = passed.next().await.map_err(io::Error::other)? {
             line.extend_from_slice(&piece);
-            while let Some(end) = line.iter().position(|it| *it == b'\n') {
+            while let Some(end) = line.iter().position(|byte| *byte == b'\n') {
                 let behind = line.split_off(end + 1);
                 let change = std::mem::replace(&mut line, behind);
                 if self.shows_change(group, plural, &change) {
@@ -226,7 +226,7 @@ impl Desk {
                 return Err(io::Error::other("an event of the watch is too large"));
             }
         }
-        // What is no stream is the reason why there is none.
+        // The body of a failed response is not a stream of events but the reason of the failure.
         if passed.status != 200 {
             wire::piece(to, &line).await?;
         }
@@ -241,7 +241,8 @@ impl Desk {
         is_of_stream || self.passage().shows(group, plural, &change["object"])
     }
 
-    /// Notes what is withheld, and answers that it is not there: a template that goes on without it may ask for more.
+    /// Records the refused read and responds that the object does not exist. A template that continues without it may
+    /// read further objects, which are then recorded too.
     fn withhold(&self, target: &str) -> Answer {
         let mut passage = self.passage();
         if passage.withheld.len() >= limits::LOOKUPS {
@@ -252,14 +253,15 @@ impl Desk {
         Answer::absent()
     }
 
-    /// Sends it, and notes what it is answered.
+    /// Forwards a read, and records the response.
     async fn look(&self, request: WireRequest) -> Result<Answer, deployer::Error> {
         let target = request.target.clone();
         let (status, body) = self.ask(in_json(request)).await?;
         let lookup = Lookup { status, body };
         let answer = Answer::json(status, &lookup.body);
         let mut passage = self.passage();
-        let size = |(target, it): (&String, &Lookup)| target.len() + it.body.to_string().len();
+        let size =
+            |(target, lookup): (&String, &Lookup)| target.len() + lookup.body.to_string().len();
         let known: usize = passage.lookups.iter().map(size).sum();
         if passage.lookups.len() >= limits::LOOKUPS
             || known + answer.body.len() > limits::LOOKUPS_SIZE
@@ -269,12 +271,12 @@ impl Desk {
                 self.refuse("its templates read more objects than the limit allows".to_owned())
             );
         }
-        // What a template was told first it is told again.
+        // Repeated reads return the first response, so that the rendering is consistent.
         let lookup = passage.lookups.entry(target).or_insert(lookup);
         Ok(Answer::json(lookup.status, &lookup.body))
     }
 
-    /// Sends it, and adds to the answer what is coming, in the form that the server has chosen.
+    /// Forwards a discovery request, and adds the coming kinds in the format that the server has chosen.
     async fn discover(&self, path: &str, request: WireRequest) -> Result<Answer, deployer::Error> {
         let mut passed = self.cluster.pass(passing(request)).await?;
         let bytes = all_of(&mut passed).await;
@@ -284,7 +286,7 @@ impl Desk {
         })?;
         let (status, body) = match serde_json::from_slice(&bytes) {
             Ok(body) => discovery::with(&self.passage().coming, path, passed.status, body),
-            // Nothing is added to a form that is not known.
+            // A response in another format, such as protocol buffers, is returned unchanged.
             Err(_) => (passed.status, Value::Null),
         };
         Ok(Answer {
@@ -298,7 +300,7 @@ impl Desk {
         })
     }
 
-    /// Sends it, and shows what may be seen of the answer.
+    /// Forwards a read, and returns the part of the response that Helm may see.
     async fn show(&self, shown: &Shown, request: WireRequest) -> Result<Answer, deployer::Error> {
         let (status, mut body) = self.ask(in_json(request)).await?;
         if status != 200 {
@@ -317,17 +319,17 @@ impl Desk {
             return Ok(Answer::absent());
         }
         if let Some(items) = body["items"].as_array_mut() {
-            items.retain(|it| match shown {
+            items.retain(|item| match shown {
                 Shown::Objects(group, plural) | Shown::Changes(group, plural) => {
-                    passage.shows(group, plural, it)
+                    passage.shows(group, plural, item)
                 }
-                Shown::Revision | Shown::Revisions => passage.shows_revision(it),
+                Shown::Revision | Shown::Revisions => passage.shows_revision(item),
             });
         }
         Ok(Answer::json(status, &body))
     }
 
-    /// Sends what was planned, and keeps in mind which object that is now.
+    /// Writes a planned object, and remembers its UID, so that Helm may delete it.
     async fn write(
         &self,
         place: ObjectPath,
@@ -351,7 +353,7 @@ impl Desk {
         Ok(Answer::json(status, &body))
     }
 
-    /// Notes a revision, and stores it.
+    /// Records a revision, and stores it.
     async fn store(
         &self,
         revision: &RevisionEntry,
@@ -399,7 +401,9 @@ impl Desk {
     }
 
     fn may_write(&self) -> bool {
-        self.course.writing().is_some_and(|it| (it.holds)())
+        self.course
+            .writing()
+            .is_some_and(|writing| (writing.holds)())
     }
 
     fn lost(&self) -> Answer {
@@ -416,7 +420,7 @@ impl Desk {
         told.is_ok() && noted.await.is_ok()
     }
 
-    /// Sends a request, and reads the answer as JSON.
+    /// Sends a request, and reads the response as JSON.
     async fn ask(&self, passing: ForwardedRequest) -> Result<(u16, Value), deployer::Error> {
         let doing = format!("{} {}", passing.method, passing.target);
         let broken = |problem: String| deployer::Error::Answer {
@@ -433,7 +437,7 @@ impl Desk {
 
 async fn all_of(passed: &mut Passed) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    while let Some(piece) = passed.next().await.map_err(|it| it.to_string())? {
+    while let Some(piece) = passed.next().await.map_err(|error| error.to_string())? {
         bytes.extend_from_slice(&piece);
         if bytes.len() > limits::GATE_ANSWER {
             return Err(format!("it has more than {} bytes", limits::GATE_ANSWER));
@@ -452,7 +456,7 @@ fn passing(request: WireRequest) -> ForwardedRequest {
     }
 }
 
-/// Returns the same request, with an answer that can be looked into.
+/// Returns the request with an `Accept` header for JSON, so that the response can be inspected.
 fn in_json(request: WireRequest) -> ForwardedRequest {
     ForwardedRequest {
         accept: JSON.to_owned(),

@@ -1,7 +1,8 @@
-//! The gate between Helm and a cluster. Helm has no credentials: its kubeconfig names a server on loopback that is part of
-//! this process, and a name and password of this run alone. What Helm asks there is judged by [`GatePass::decide`], and what
-//! may pass is sent over our own connection. The gate is there as long as its value: without this process, or once its
-//! Lease is lost, a Helm that still runs can do nothing any more.
+//! The gate between Helm and a cluster, a proxy to the API server. Helm has no credentials: its kubeconfig names a
+//! server on loopback that is part of this process, with a user name and password for this run alone.
+//! [`GatePass::decide`] evaluates each request, and permitted ones are sent with the credentials of this process. The
+//! gate closes when its value is dropped. Therefore, a Helm process that outlives this one, or the Lease, cannot write
+//! anything.
 
 mod discovery;
 mod forward;

@@ -1,8 +1,9 @@
-//! The requests and changes that Helm may make to a cluster: pure functions from a request and a plan to a verdict.
+//! The requests that Helm may send to a cluster: pure functions from a request and a plan to a verdict.
+//! [`GatePass::decide`] is the entry point.
 //!
-//! Known attacks and where they stop: whoever may write Secrets in a release's namespace plants a revision, or changes one,
-//! so that Helm runs its hooks or deletes its objects with an administrator's rights. Helm sees no revision but those that
-//! are recorded, writes nothing but objects that were planned, and deletes nothing but objects whose uid was planned.
+//! They prevent a known attack: a user who may write Secrets in a release's namespace adds or changes a revision, so
+//! that Helm runs its hooks or deletes its objects with an administrator's rights. Helm sees only recorded revisions,
+//! writes only planned objects, and deletes only objects whose UID is planned.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,9 +16,9 @@ use super::protobuf;
 use super::target::{Looked, ObjectPath, Query, RequestTarget};
 pub(crate) use crate::model::lookups::{Lookup, Lookups};
 
-/// The labels by which Helm asks for revisions.
+/// The label selector with which Helm lists revisions.
 const REVISIONS: &str = "owner=helm";
-/// The marks that Helm adds to the objects of a release, with its name and its namespace.
+/// The labels and annotations that Helm adds to the objects of a release, with its name and namespace.
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "Helm");
 const RELEASE_NAME: &str = "meta.helm.sh/release-name";
 const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
@@ -25,43 +26,43 @@ const RELEASE_NAMESPACE: &str = "meta.helm.sh/release-namespace";
 /// The phase of a run of Helm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// A rendering for a plan: templates look at the cluster, and nothing is written.
+    /// Helm renders for a plan: templates read the cluster, and nothing is written.
     Looking,
-    /// A rendering that is to be sent: templates are told what they were told for the plan.
+    /// Helm renders before it writes: templates receive the same responses as for the plan.
     Rendering,
-    /// The planned objects are sent, or taken back.
+    /// Helm writes or deletes the planned objects.
     Sending,
 }
 
-/// All that may pass in a run of Helm.
+/// The permissions of a run of Helm.
 #[derive(Clone, Debug)]
 pub(crate) struct GatePass {
     pub(crate) namespace: Namespace,
     pub(crate) release: ReleaseName,
-    /// The objects that may be looked at, written and deleted.
+    /// The objects that may be read, written and deleted.
     pub(crate) objects: BTreeMap<ObjectPath, AllowedObject>,
-    /// The revisions that Helm sees.
+    /// The revisions that Helm may read.
     pub(crate) revisions: BTreeMap<u32, RevisionEntry>,
-    /// The answers that templates were given for the plan, by the target of each request.
+    /// The responses that templates received for the plan, by the target of the request.
     pub(crate) lookups: Lookups,
-    /// Definitions that will be there before the release, which templates are told of for the plan.
+    /// The CRDs that are installed before the release, whose kinds templates see for the plan.
     pub(crate) coming: Vec<Value>,
     /// The objects that templates may read for the plan.
     pub(crate) readable: Readable,
-    /// The objects that templates asked for and did not get, since nobody has accepted that they read them.
+    /// The objects that templates requested without an accepted permission, which they did not receive.
     pub(crate) withheld: BTreeSet<String>,
 }
 
 /// The objects of a cluster that templates may read.
 #[derive(Clone, Debug)]
 pub(crate) enum Readable {
-    /// All of them: those of a cluster that is only imagined.
+    /// All objects, in a cluster that is only simulated.
     Everything,
-    /// Those that somebody has accepted.
+    /// Accepted objects.
     Accepted {
-        /// The namespaces of which everything may be read.
+        /// The namespaces of which every object may be read.
         namespaces: BTreeSet<String>,
-        /// Objects elsewhere, as [`Looked::what`] names them.
+        /// Objects outside these namespaces, in the spelling of [`Looked::what`].
         elsewhere: BTreeSet<String>,
     },
 }
@@ -90,16 +91,16 @@ impl Readable {
     }
 }
 
-/// The planned fate of an object.
+/// The permissions for an object.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AllowedObject {
-    /// The forms in which it may be written, without Helm's marks; none of one that only goes.
+    /// The forms in which it may be written, without Helm's labels and annotations. Empty if it may only be deleted.
     pub(crate) bodies: Vec<Value>,
-    /// The uid of the object that may be deleted; none if there is none that may.
+    /// The UID of the object that may be deleted. `None` if none may be deleted.
     pub(crate) uid: Option<String>,
 }
 
-/// The request that Helm makes.
+/// A request from Helm.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HelmRequest<'a> {
     pub(crate) method: &'a str,
@@ -111,52 +112,52 @@ pub(crate) struct HelmRequest<'a> {
 /// The verdict on a request.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Verdict {
-    /// It is sent as it is.
+    /// The request is forwarded unchanged.
     Pass,
-    /// It is sent as it is, and the answer is noted.
+    /// The request is forwarded unchanged, and the response is recorded.
     Look,
-    /// It is not sent, and is noted as withheld.
+    /// The request is refused and recorded as withheld.
     Withhold,
-    /// It is sent, and what is coming is added to the answer at this path.
+    /// The request is forwarded, and the coming kinds are added to the response at this path.
     Discover(String),
-    /// It is sent, and only this of the answer is shown.
+    /// The request is forwarded, and only this part of the response is returned.
     Show(Shown),
-    /// It is answered from what was noted, and not sent.
+    /// The request is answered with this recorded response.
     Answer(Lookup),
-    /// This is sent, and makes or changes an object that was planned.
+    /// This planned object is created or changed.
     Write(ObjectPath, Value),
-    /// This revision is noted, then stored like this.
+    /// This revision is recorded, and then stored in this form.
     Store(RevisionEntry, Value),
-    /// It is sent with these options; what it deletes is known afterwards to be gone.
+    /// The request is forwarded with these options. A deleted revision is forgotten afterwards.
     Delete(HelmDeletion, Value),
-    /// It is answered that there is nothing of this release.
+    /// The response is that the release has no such object.
     Absent,
-    /// It is not sent, for this reason.
+    /// The request is refused for this reason.
     Refuse(String),
 }
 
-/// The object or revision that Helm deletes.
+/// The object or revision to delete.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum HelmDeletion {
     Object(ObjectPath),
     Revision(u32),
 }
 
-/// The part of an answer that is shown.
+/// The visible part of a response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shown {
-    /// The revision that it is, if it is one that is recorded.
+    /// The requested revision, if it is recorded.
     Revision,
-    /// The revisions that are recorded.
+    /// The recorded revisions.
     Revisions,
-    /// The objects of this group and plural that were planned, and what belongs to them.
+    /// The planned objects of this group and plural, and their dependents.
     Objects(String, String),
-    /// The same objects, in a stream of changes.
+    /// The same objects in a watch.
     Changes(String, String),
 }
 
 impl GatePass {
-    /// A passage for a release of which nothing may be written.
+    /// Returns the permissions of a release without any writes.
     pub(crate) fn new(namespace: &Namespace, release: &ReleaseName) -> Self {
         Self {
             namespace: namespace.clone(),
@@ -170,7 +171,7 @@ impl GatePass {
         }
     }
 
-    /// Lets an object be written in this form too.
+    /// Permits writing an object in this form as well.
     pub(crate) fn plan(&mut self, place: ObjectPath, body: &Value) {
         let body = self.bare(body);
         let bodies = &mut self.objects.entry(place).or_default().bodies;
@@ -179,7 +180,7 @@ impl GatePass {
         }
     }
 
-    /// Lets the object of a place be deleted as long as it has this uid.
+    /// Permits deleting the object at this path while it has this UID.
     pub(crate) fn may_delete(&mut self, place: &ObjectPath, uid: Option<&str>) {
         if let Some(planned) = self.objects.get_mut(place) {
             planned.uid = uid.map(str::to_owned);
@@ -224,7 +225,7 @@ impl GatePass {
         }
     }
 
-    /// Whether anything may have to be added to an answer about kinds.
+    /// Checks whether kinds may have to be added to a discovery response.
     fn adds_to(&self, phase: Phase, path: &str) -> bool {
         phase == Phase::Looking && !self.coming.is_empty() && path.starts_with("/apis")
     }
@@ -233,7 +234,7 @@ impl GatePass {
         group.is_empty() && plural == "secrets" && namespace == Some(self.namespace.as_str())
     }
 
-    /// The revision of this release whose Secret has this place.
+    /// Returns the number of the revision of this release whose Secret is at this path.
     fn revision_at(&self, place: &ObjectPath) -> Option<u32> {
         if !self.is_ours(&place.group, &place.plural, place.namespace.as_deref()) {
             return None;
@@ -281,7 +282,7 @@ impl GatePass {
     ) -> Verdict {
         let mut labels = query.labels.split(',');
         if self.is_ours(&group, &plural, namespace)
-            && labels.any(|it| it.trim() == REVISIONS)
+            && labels.any(|label| label.trim() == REVISIONS)
             && !query.watch
         {
             return Verdict::Show(Shown::Revisions);
@@ -299,12 +300,12 @@ impl GatePass {
         }
     }
 
-    /// Whether there is anything in such a list that Helm may wait for.
+    /// Checks whether such a list can contain objects for which Helm waits.
     fn awaits(&self, group: &str, plural: &str, namespace: Option<&str>) -> bool {
         let belongs = belongs(group, plural);
-        self.objects.keys().any(|it| {
-            let is_there = namespace.is_none() || it.namespace.as_deref() == namespace;
-            is_there && (belongs || (it.group == group && it.plural == plural))
+        self.objects.keys().any(|object| {
+            let is_there = namespace.is_none() || object.namespace.as_deref() == namespace;
+            is_there && (belongs || (object.group == group && object.plural == plural))
         })
     }
 
@@ -326,14 +327,15 @@ impl GatePass {
                 in_version
                     && is_placed
                     && is_named
-                    && planned.bodies.iter().any(|it| is_same(it, &bare))
+                    && planned.bodies.iter().any(|planned| is_same(planned, &bare))
             }
-            // How Helm takes over what an earlier Helm had written in another way.
+            // Helm takes over fields that an earlier version of it wrote with another method in this way.
             "application/json-patch+json" => !planned.bodies.is_empty() && is_of_managers(&body),
             _ => false,
         };
         if is_planned {
-            // What was compared is sent, and not the text: a key that it has twice could be read differently elsewhere.
+            // The compared value is sent and not the original text: another parser could read a duplicate key
+            // differently.
             Verdict::Write(place, body)
         } else {
             Verdict::Refuse(format!("{place} differs from the plan"))
@@ -345,7 +347,7 @@ impl GatePass {
             Some(number) => {
                 let known = self.revisions.get(&number);
                 (
-                    known.and_then(|it| it.uid.clone()),
+                    known.and_then(|revision| revision.uid.clone()),
                     HelmDeletion::Revision(number),
                 )
             }
@@ -389,7 +391,9 @@ impl GatePass {
         let is_known = at.is_none() || (at == Some(revision) && known.is_some());
         let number = revision.to_string();
         let is_revision = secret["type"] == stored::SECRET_TYPE
-            && secret["data"].as_object().is_some_and(|it| it.len() == 1)
+            && secret["data"]
+                .as_object()
+                .is_some_and(|data| data.len() == 1)
             && metadata["labels"][stored::NAME] == self.release.as_str()
             && metadata["labels"][stored::VERSION].as_str() == Some(number.as_str());
         if !is_known || !is_revision {
@@ -399,14 +403,14 @@ impl GatePass {
             (Some(_), Some(known)) => known.becoming(&secret),
             _ => RevisionEntry::new(revision, &secret),
         };
-        // One that others have made meanwhile is not overwritten.
+        // The UID as a precondition prevents overwriting a revision that another program has created meanwhile.
         if let (Some(uid), Some(metadata)) = (&noted.uid, secret["metadata"].as_object_mut()) {
             metadata.insert("uid".to_owned(), json!(uid));
         }
         Verdict::Store(noted, secret)
     }
 
-    /// An object without what Helm adds to those of this release, and without what says nothing.
+    /// Returns an object without Helm's own labels and annotations and without empty fields.
     fn bare(&self, object: &Value) -> Value {
         let mut object = object.clone();
         if let Some(metadata) = object["metadata"].as_object_mut() {
@@ -418,7 +422,9 @@ impl GatePass {
             ];
             for (field, mark, value) in marks {
                 let all = metadata.get_mut(field).and_then(Value::as_object_mut);
-                if let Some(all) = all.filter(|it| it.get(mark).is_some_and(|it| it == value)) {
+                if let Some(all) =
+                    all.filter(|all| all.get(mark).is_some_and(|known| known == value))
+                {
                     all.remove(mark);
                 }
             }
@@ -427,14 +433,16 @@ impl GatePass {
         object
     }
 
-    /// Whether this answer is a revision that is recorded.
+    /// Checks whether a Secret is a recorded revision.
     pub(crate) fn shows_revision(&self, secret: &Value) -> bool {
         let name = secret["metadata"]["name"].as_str().unwrap_or_default();
         let mut known = self.revisions.values();
-        known.any(|it| stored::secret_name(&self.release, it.revision) == name && it.is(secret))
+        known.any(|known| {
+            stored::secret_name(&self.release, known.revision) == name && known.is(secret)
+        })
     }
 
-    /// Whether an object of a list of this kind is shown.
+    /// Checks whether Helm may see an object of a list of this kind.
     pub(crate) fn shows(&self, group: &str, plural: &str, object: &Value) -> bool {
         let metadata = &object["metadata"];
         let text = |field: &str| metadata.get(field).and_then(Value::as_str);
@@ -451,7 +459,8 @@ impl GatePass {
         let selected = |(at, planned): (&ObjectPath, &AllowedObject)| {
             let mut bodies = planned.bodies.iter();
             at.namespace.as_deref() == namespace
-                && bodies.any(|it| is_selected(&it["spec"]["selector"]["matchLabels"], metadata))
+                && bodies
+                    .any(|body| is_selected(&body["spec"]["selector"]["matchLabels"], metadata))
         };
         belongs(group, plural) && self.objects.iter().any(selected)
     }
@@ -462,16 +471,16 @@ fn refuse(asked: &HelmRequest<'_>) -> Verdict {
     Verdict::Refuse(format!("{} {path} is not in the plan", asked.method))
 }
 
-/// Whether objects of this kind are made for workloads.
+/// Checks whether objects of this kind are created for workloads.
 fn belongs(group: &str, plural: &str) -> bool {
     matches!((group, plural), ("", "pods") | ("apps", "replicasets"))
 }
 
 fn is_selected(labels: &Value, metadata: &Value) -> bool {
-    let labels = labels.as_object().filter(|it| !it.is_empty());
-    labels.is_some_and(|it| {
-        it.iter()
-            .all(|(name, value)| metadata["labels"][name] == *value)
+    let labels = labels.as_object().filter(|labels| !labels.is_empty());
+    labels.is_some_and(|labels| {
+        let mut labels = labels.iter();
+        labels.all(|(name, value)| metadata["labels"][name] == *value)
     })
 }
 
@@ -483,23 +492,25 @@ fn version_of(group: &str, version: &str) -> String {
     }
 }
 
-/// Whether a patch changes nothing but who owns which field.
+/// Checks whether a JSON patch changes only the ownership of fields.
 fn is_of_managers(changes: &Value) -> bool {
     let paths = ["/metadata/managedFields", "/metadata/resourceVersion"];
-    let is_one = |it: &Value| {
-        let path = it["path"].as_str().unwrap_or_default();
-        it["op"] == "replace" && paths.contains(&path) && it.get("from").is_none()
+    let is_one = |change: &Value| {
+        let path = change["path"].as_str().unwrap_or_default();
+        change["op"] == "replace" && paths.contains(&path) && change.get("from").is_none()
     };
-    changes.as_array().is_some_and(|it| it.iter().all(is_one))
+    changes
+        .as_array()
+        .is_some_and(|changes| changes.iter().all(is_one))
 }
 
-/// Takes out of the maps of a document what is null, and labels and annotations that are empty: charts write them in
-/// several ways.
+/// Removes null values from the maps of a document, and empty labels and annotations, since charts omit and write these
+/// in several equivalent forms.
 fn without_nothing(value: &mut Value) {
     fn walk(value: &mut Value) {
         match value {
             Value::Object(map) => {
-                map.retain(|_, it| !it.is_null());
+                map.retain(|_, value| !value.is_null());
                 map.values_mut().for_each(walk);
             }
             Value::Array(all) => all.iter_mut().for_each(walk),
@@ -517,7 +528,7 @@ fn without_nothing(value: &mut Value) {
     }
 }
 
-/// Whether two documents say the same; `1` and `1.0` do.
+/// Checks whether two documents are equal, where `1` equals `1.0`.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => {
@@ -528,7 +539,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
             one.len() == other.len() && pairs.all(|(one, other)| is_same(one, other))
         }
         (Value::Object(one), Value::Object(other)) => {
-            let mut pairs = one.iter().map(|(name, it)| (it, other.get(name)));
+            let mut pairs = one.iter().map(|(name, value)| (value, other.get(name)));
             one.len() == other.len()
                 && pairs.all(|(one, other)| other.is_some_and(|other| is_same(one, other)))
         }

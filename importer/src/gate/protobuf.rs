@@ -1,19 +1,19 @@
-//! The Secrets in which Helm stores revisions, out of the form in which its client writes them: Kubernetes' protocol buffers.
-//! Only what Helm stores is read; a Secret with anything else is none.
+//! A decoder for the Secrets in which Helm stores revisions, in the protocol buffer encoding of Kubernetes that Helm's
+//! client sends. [`secret`] accepts only the fields that Helm writes. A Secret with other content is rejected.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use serde_json::{Map, Value, json};
 
-/// The bytes that every object in this form begins with.
+/// The magic bytes at the start of every object in this encoding.
 const MAGIC: &[u8] = b"k8s\0";
 
-/// A field: its number, and what it holds.
+/// A field: its number and its value. The number of a numeric field is not needed.
 enum Field<'a> {
     Bytes(u64, &'a [u8]),
     Number(u64),
 }
 
-/// A Secret as JSON, if the bytes are one.
+/// Returns a Secret as JSON if the bytes encode one.
 pub(super) fn secret(bytes: &[u8]) -> Option<Value> {
     let (mut kind, mut raw) = (Value::Null, None);
     for field in fields(bytes.strip_prefix(MAGIC)?)? {
@@ -61,7 +61,7 @@ fn metadata(bytes: &[u8]) -> Option<Value> {
     Some(Value::Object(metadata))
 }
 
-/// A message of texts as an object, with their names by number.
+/// Returns a message of strings as an object, with the names of the fields by their number.
 fn texts(bytes: &[u8], names: &[&str]) -> Option<Value> {
     let mut all = Map::new();
     for field in fields(bytes)? {
@@ -74,7 +74,7 @@ fn texts(bytes: &[u8], names: &[&str]) -> Option<Value> {
     Some(Value::Object(all))
 }
 
-/// An entry of a map.
+/// Returns the key and value of a map entry.
 fn entry(bytes: &[u8]) -> Option<(String, &[u8])> {
     let (mut key, mut value) = (None, &[][..]);
     for field in fields(bytes)? {
@@ -91,7 +91,7 @@ fn text(bytes: &[u8]) -> Option<String> {
     String::from_utf8(bytes.to_vec()).ok()
 }
 
-/// Whether a field that is not read says nothing.
+/// Returns `None` unless an ignored field has its default value.
 fn nothing(field: &Field<'_>) -> Option<()> {
     let is_nothing = match field {
         Field::Bytes(_, content) => content.is_empty(),
@@ -100,7 +100,7 @@ fn nothing(field: &Field<'_>) -> Option<()> {
     is_nothing.then_some(())
 }
 
-/// The fields of a message.
+/// Returns the fields of a message.
 fn fields(mut bytes: &[u8]) -> Option<Vec<Field<'_>>> {
     let mut all = Vec::new();
     while !bytes.is_empty() {
@@ -120,7 +120,7 @@ fn fields(mut bytes: &[u8]) -> Option<Vec<Field<'_>>> {
     Some(all)
 }
 
-/// A number of seven bits in each byte, the lowest first.
+/// Reads a varint: seven bits in each byte, the lowest first.
 fn number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for shift in (0..63).step_by(7) {
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_helm_stores_is_read_and_nothing_else() {
-        // Empty texts, a number that is 0, and a time that is none.
+        // Empty texts, a number that is 0, and an empty timestamp.
         let nothing = [field(2, b""), vec![7 << 3, 0], field(8, b"")].concat();
         let metadata = [field(1, b"web"), nothing, pair(11, "owner", "helm")];
         let expected = json!({

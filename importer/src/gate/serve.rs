@@ -1,4 +1,4 @@
-//! The server on loopback, and what Helm is told to find it.
+//! The proxy's server on loopback, and the kubeconfig with which Helm connects to it. [`Gate::open`] starts it.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -22,15 +22,15 @@ use super::wire::{self, WireRequest};
 use crate::limits;
 use crate::model::error::Error;
 
-/// Random bytes of the password of a run: as hard to guess as a key.
+/// The number of random bytes in the password of a run, as many as in a key.
 const PASSWORD: usize = 32;
-/// The user name by which Helm says that it is asked.
+/// The user name in the kubeconfig for Helm.
 const USER: &str = "helm";
 
-/// A gate that is open as long as it is there.
+/// A gate that is open until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    /// The directory that the kubeconfig lies in.
+    /// The directory that contains the kubeconfig.
     home: Home,
     desk: Arc<Desk>,
     server: JoinHandle<()>,
@@ -38,7 +38,7 @@ pub(crate) struct Gate {
 
 impl Drop for Gate {
     fn drop(&mut self) {
-        // All connections end with it.
+        // All connections end with the task of the server.
         self.server.abort();
     }
 }
@@ -51,7 +51,7 @@ impl Gate {
         course: Course,
     ) -> Result<Self, Error> {
         let mut password = [0; PASSWORD];
-        getrandom::fill(&mut password).map_err(|it| Error::Gate(io::Error::other(it)))?;
+        getrandom::fill(&mut password).map_err(|error| Error::Gate(io::Error::other(error)))?;
         let password = Digest::new(password).hex();
         let (home, listener) = async {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
@@ -77,7 +77,7 @@ impl Gate {
         })
     }
 
-    /// Returns Helm's access to the gate: it gets nothing else of ours.
+    /// Returns the only cluster access that Helm receives.
     pub(crate) fn access(&self) -> ClusterAccess {
         let kubeconfig = self.home.path("kubeconfig").into();
         ClusterAccess {
@@ -86,30 +86,30 @@ impl Gate {
         }
     }
 
-    /// Returns the requests of templates, and the answers that they were given.
+    /// Returns the requests of templates, and the responses that they received.
     pub(crate) fn lookups(&self) -> Lookups {
         self.desk.passage().lookups.clone()
     }
 
-    /// Returns the objects that templates asked for and did not get.
+    /// Returns the objects that templates requested and did not receive.
     pub(crate) fn withheld(&self) -> BTreeSet<String> {
         self.desk.passage().withheld.clone()
     }
 
-    /// The revisions that there are, as they were stored.
+    /// Returns the stored revisions.
     pub(crate) fn revisions(&self) -> Vec<RevisionEntry> {
         self.desk.passage().revisions.values().cloned().collect()
     }
 
-    /// Returns the requests that were refused, if any.
+    /// Returns the refused requests.
     pub(crate) fn refused(&self) -> Vec<String> {
         let refused = self.desk.refused.lock();
         refused.unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-/// Returns the kubeconfig that Helm reads. JSON is YAML. Helm sends a token over TLS alone, but a name and a password
-/// wherever the address has them; and it shows no password.
+/// Returns the kubeconfig for Helm as JSON, which is valid YAML. The credentials are in the address, because the
+/// Kubernetes client sends a token over TLS only. Helm never prints the password.
 fn kubeconfig(address: &str) -> String {
     let cluster = json!({ "server": format!("http://{address}") });
     json!({
@@ -122,7 +122,7 @@ fn kubeconfig(address: &str) -> String {
     .to_string()
 }
 
-/// Takes connections for ever.
+/// Accepts connections until it is cancelled.
 async fn serve(listener: TcpListener, authorization: String, desk: Arc<Desk>) {
     let authorization = Arc::new(authorization);
     let mut connections = JoinSet::new();
@@ -132,13 +132,13 @@ async fn serve(listener: TcpListener, authorization: String, desk: Arc<Desk>) {
             connections.join_next().await;
         }
         let Ok((stream, _)) = listener.accept().await else {
-            // There is no room for a connection.
+            // The process is out of resources such as file descriptors, so accepting is retried after a pause.
             tokio::time::sleep(limits::SERVED_POLL).await;
             continue;
         };
         let (desk, authorization) = (Arc::clone(&desk), Arc::clone(&authorization));
         connections.spawn(async move {
-            // Helm says what it could not do.
+            // Helm reports requests that fail.
             let _ = converse(stream, &authorization, &desk).await;
         });
     }
@@ -163,7 +163,7 @@ async fn converse(mut stream: TcpStream, authorization: &str, desk: &Desk) -> io
     Ok(())
 }
 
-/// Answers a request, for as long as the other side waits for it.
+/// Answers a request, and stops when the client disconnects.
 async fn answer(
     stream: &mut TcpStream,
     rest: &mut Vec<u8>,
@@ -172,7 +172,7 @@ async fn answer(
 ) -> io::Result<()> {
     let (mut from, mut to) = stream.split();
     let gone = async {
-        // Helm sends nothing before it has its answer; what it sends all the same is kept.
+        // Helm sends nothing before it has the response. Unexpected bytes are kept as the start of the next request.
         loop {
             match from.read_buf(rest).await {
                 Ok(0) | Err(_) => return,

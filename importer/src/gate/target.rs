@@ -1,13 +1,14 @@
-//! The object or list that a path of the API server leads to.
+//! The parser for request targets: [`RequestTarget::of`] returns the object or list that a path of the API server
+//! names.
 //!
-//! A target is read as the API server reads it: path and query are decoded before anything is compared. A target that the
-//! two of them could read differently leads nowhere: characters that a client would have encoded (some readers cut a target
-//! at `#`), a parameter that is given twice, and an escape that is none.
+//! A target is parsed as the API server does: path and query are decoded before they are compared. A target that the
+//! two parsers could read differently is rejected: characters that a client would encode (some parsers cut a target at
+//! `#`), a duplicate parameter, and an invalid escape sequence.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// The place of an object at an API server, whatever the version of its kind.
+/// The path of an object at an API server, independent of the version of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ObjectPath {
     pub(crate) group: String,
@@ -30,25 +31,25 @@ impl fmt::Display for ObjectPath {
 /// The target of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RequestTarget {
-    /// One of the server's discovery documents, by its path: versions, kinds and their schemas.
+    /// One of the server's discovery documents (versions, kinds and their schemas), by its path.
     Discovery(String),
-    /// An object, of which the version of its kind is the second.
+    /// An object, and the requested version of its kind.
     Object(ObjectPath, String),
-    /// All objects of a kind: its group and plural, and the namespace if it is one alone.
+    /// All objects of a kind: its group and plural, and the namespace if it is limited to one.
     Collection {
         group: String,
         plural: String,
         namespace: Option<String>,
         query: Query,
     },
-    /// Anything else: parts of objects, streams of pods, proxies, health.
+    /// Any other target, such as subresources, streams of pods, proxies and health checks.
     Other,
 }
 
 /// The query of a list.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Query {
-    /// Whether changes are wanted as they come.
+    /// True for a watch.
     pub(super) watch: bool,
     pub(super) labels: String,
 }
@@ -93,7 +94,7 @@ impl RequestTarget {
             query,
         };
         match *rest {
-            // Old and out of use: it streams changes too.
+            // The deprecated form of a watch, which Helm does not use.
             ["watch", ..] => Self::Other,
             ["namespaces", namespace, plural] => collection(plural, Some(namespace)),
             ["namespaces", namespace, plural, name] => object(plural, Some(namespace), name),
@@ -104,17 +105,17 @@ impl RequestTarget {
     }
 }
 
-/// The object or list that a template has looked at.
+/// The object or list that a template has read.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Looked {
-    /// The namespace that it lies in; none of what is the whole cluster's, or of more than one.
+    /// The namespace that contains it. `None` for cluster-scoped objects and lists of all namespaces.
     pub(crate) namespace: Option<String>,
-    /// Its name, for people.
+    /// Its description for users.
     pub(crate) what: String,
 }
 
 impl Looked {
-    /// Returns the look by the target of the request.
+    /// Returns the description of a request's target.
     pub(crate) fn of(target: &str) -> Self {
         match RequestTarget::of(target) {
             RequestTarget::Object(place, _) => Self {
@@ -142,7 +143,7 @@ impl Looked {
 }
 
 impl Query {
-    /// Reads a query; none if it could be read in two ways.
+    /// Parses a query. Returns `None` if it is ambiguous.
     fn of(query: &str) -> Option<Self> {
         let mut found = Self::default();
         let mut names = BTreeSet::new();
@@ -151,7 +152,7 @@ impl Query {
             let [name, value] = [name, value].map(|part| decoded(part, Part::Query));
             let (name, value) = (name?, value?);
             match name.as_str() {
-                // The server takes everything else for `true`, also no value at all.
+                // The server reads every other value as `true`, including an empty one.
                 "watch" => found.watch = !matches!(value.as_str(), "0" | "false"),
                 "labelSelector" => found.labels = value,
                 _ => {}
@@ -164,7 +165,7 @@ impl Query {
     }
 }
 
-/// The part of a target that some text is of.
+/// The part of a target to which a text belongs.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Path,
@@ -172,11 +173,11 @@ enum Part {
 }
 
 impl Part {
-    /// Returns the byte that a character means which is not escaped; none of one that has to be.
+    /// Returns the byte that an unescaped character represents, or `None` if it must be escaped.
     fn plain(self, byte: u8) -> Option<u8> {
         match byte {
             b'+' if self == Self::Query => Some(b' '),
-            // Servers have taken it for `&`.
+            // Some servers have treated it as `&`.
             b';' if self == Self::Query => None,
             b'/' | b'?' if self == Self::Query => Some(byte),
             b'-' | b'.' | b'_' | b'~' | b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'*' | b'+'
@@ -186,7 +187,8 @@ impl Part {
     }
 }
 
-/// A segment of a path; none if it is empty, leads elsewhere, or is not what a client writes.
+/// Decodes a segment of a path. Returns `None` if it is empty, names another directory, or is not in the encoding that
+/// a client writes.
 fn segment(text: &str) -> Option<String> {
     let text = decoded(text, Part::Path)?;
     let leads_elsewhere = text.contains('/') || matches!(text.as_str(), "" | "." | "..");
@@ -343,12 +345,12 @@ mod tests {
             "/api/v1/namespaces/a/secrets/b%f",
             "/api/v1/namespaces/a/secrets/%ff",
             "/version/../api/v1/secrets",
-            // Some readers cut a target here, and would read all Secrets.
+            // Some parsers cut a target here, and would read all Secrets.
             "/api/v1/namespaces/a/secrets#/b",
             "/api/v1/namespaces/a/secrets?limit=1#&watch=1",
             "/api/v1/namespaces/a/secrets\\b",
             "/api/v1/namespaces/a/sécrets/b",
-            // Two parameters of one name: some readers take the first, and some the last.
+            // Two parameters of one name: some parsers take the first and some the last.
             "/api/v1/pods?watch=0&watch=1",
             "/api/v1/pods?watch=0&w%61tch=1",
             "/api/v1/pods?limit=1&limit=2",

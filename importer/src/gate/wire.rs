@@ -1,4 +1,5 @@
-//! HTTP/1.1 as Helm speaks it: requests read whole, within limits, and answers written piece by piece.
+//! The subset of HTTP/1.1 that Helm uses: [`read`] reads complete requests within limits, and [`begin`], [`piece`] and
+//! [`end`] write a response in chunks.
 
 use tokio::io::{self, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
@@ -8,7 +9,7 @@ use crate::limits;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct WireRequest {
     pub(super) method: String,
-    /// The path and the query, as they were written.
+    /// The path and the query, not decoded.
     pub(super) target: String,
     pub(super) authorization: Option<String>,
     pub(super) accept: String,
@@ -17,12 +18,13 @@ pub(super) struct WireRequest {
     pub(super) length: usize,
 }
 
-/// Returns the error that ends a connection: there is nothing that could be answered.
+/// Returns the error that closes the connection without a response.
 fn bad(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
-/// Reads the next request; none where the other side has ended. `rest` is what came beyond the one before.
+/// Reads the next request. Returns `None` if the client has closed the connection. `rest` holds bytes that were
+/// received after the previous request.
 pub(super) async fn read(
     stream: &mut (impl AsyncRead + Unpin),
     rest: &mut Vec<u8>,
@@ -53,7 +55,8 @@ pub(super) async fn read(
     Ok(Some(request))
 }
 
-/// The head at the beginning of what came, and its length; none as long as it is not all there.
+/// Parses the head at the start of the received bytes and returns it with its length. Returns `None` if it is
+/// incomplete.
 fn head(bytes: &[u8]) -> io::Result<Option<(WireRequest, usize)>> {
     let mut headers = [httparse::EMPTY_HEADER; limits::GATE_HEADERS];
     let mut parsed = httparse::Request::new(&mut headers);
@@ -70,7 +73,7 @@ fn head(bytes: &[u8]) -> io::Result<Option<(WireRequest, usize)>> {
     let mut lengths = 0;
     for header in parsed.headers.iter() {
         let is = |name: &str| header.name.eq_ignore_ascii_case(name);
-        let value = || str::from_utf8(header.value).map(|it| it.trim().to_owned());
+        let value = || str::from_utf8(header.value).map(|value| value.trim().to_owned());
         let value = || value().map_err(|_| bad("a header is not text"));
         if is("content-length") {
             lengths += 1;
@@ -95,7 +98,7 @@ fn head(bytes: &[u8]) -> io::Result<Option<(WireRequest, usize)>> {
     Ok(Some((request, length)))
 }
 
-/// Begins an answer whose body comes in pieces.
+/// Starts a response with a chunked body.
 pub(super) async fn begin(
     stream: &mut (impl AsyncWrite + Unpin),
     status: u16,
@@ -103,7 +106,7 @@ pub(super) async fn begin(
 ) -> io::Result<()> {
     let mut head = format!("HTTP/1.1 {status} -\r\ntransfer-encoding: chunked\r\n");
     for (name, value) in headers {
-        // A server's header has no line breaks: its own client would not have read it.
+        // A header value from the server has no line breaks, since the HTTP client would have rejected it.
         for part in [name, ": ", value.as_str(), "\r\n"] {
             head.push_str(part);
         }
@@ -112,10 +115,10 @@ pub(super) async fn begin(
     stream.write_all(head.as_bytes()).await
 }
 
-/// Writes a piece of a body.
+/// Writes a chunk of a body.
 pub(super) async fn piece(stream: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
     if bytes.is_empty() {
-        // It would end the body.
+        // An empty chunk would end the body.
         return Ok(());
     }
     let mut chunk = format!("{:x}\r\n", bytes.len()).into_bytes();

@@ -1,4 +1,4 @@
-//! The CRD of `SolutionRollout`, which a cluster needs to be a hub.
+//! The CRD of `SolutionRollout`, which makes a cluster a hub. [`prepare_hub`] installs it.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::model::error::Error;
 
-/// The kind.
+/// The kind of a fleet's object.
 pub(crate) const KIND: &str = "SolutionRollout";
 /// The name of the resource.
 pub(crate) const RESOURCE: &str = "solutionrollouts";
@@ -28,7 +28,8 @@ pub fn hub_definition() -> &'static Value {
     &DEFINITION
 }
 
-/// Makes a cluster a hub, and waits for so long until it serves the kind. Returns whether anything was written.
+/// Installs the CRD in a cluster, and waits up to `longest` until the kind is served. Returns whether anything was
+/// written.
 pub async fn prepare_hub(cluster: &Cluster, longest: Duration) -> Result<bool, Error> {
     let definition = Object::new(hub_definition().clone())?;
     let refuse = Conflicts::Refuse;
@@ -49,7 +50,7 @@ mod tests {
 
     use super::*;
 
-    /// Fails where a value has what a schema does not: the API server would take it away.
+    /// Fails if a value has a field that the schema lacks, since the API server would drop it.
     fn check(value: &Value, schema: &Value, at: &str) {
         let kind = match value {
             Value::Object(_) => "object",
@@ -109,7 +110,7 @@ mod tests {
         let progress = FleetProgress::new(FleetChange::Apply, plan, by, now, waves, 0);
         let status = json!(progress.status(&[], 1, now));
         check(&status, &properties["status"], "status");
-        // What is left out of it would stay as it was.
+        // A field that is left out would keep its former value.
         let written: Vec<&String> = status.as_object().unwrap().keys().collect();
         let known = properties["status"]["properties"].as_object().unwrap();
         assert_eq!(written, known.keys().collect::<Vec<_>>());
@@ -118,7 +119,7 @@ mod tests {
         assert_eq!(hub_definition()["spec"]["names"]["kind"], KIND);
     }
 
-    /// The schema of what was decided, as the API server applies it: it removes or refuses every field that is not in it.
+    /// Returns the schema of the decisions as the API server applies it: unknown fields are removed or refused.
     fn spec_schema() -> Value {
         fn close(schema: &mut Value) {
             if let Some(properties) = schema.get_mut("properties") {
@@ -135,7 +136,7 @@ mod tests {
         schema
     }
 
-    /// Values for a field of any type: each type, and each limit from both sides.
+    /// Returns values for a field of any type: each type, and each limit from both sides.
     fn candidates() -> Vec<Value> {
         let mut all = vec![
             json!(null),
@@ -198,7 +199,8 @@ mod tests {
         all
     }
 
-    /// Every value that differs from a good one in one place: another value there, an unknown field, a field less.
+    /// Returns every value that differs from a valid one in one place: another value, an unknown field, or a missing
+    /// field.
     fn mutants(good: &Value) -> Vec<Value> {
         fn pointers(value: &Value, at: &str, all: &mut Vec<String>) {
             all.push(at.to_owned());

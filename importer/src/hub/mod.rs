@@ -1,5 +1,6 @@
-//! The object of a fleet in a hub, kind `SolutionRollout`: a cluster in which others see how far the fleet is, and say
-//! whether it goes on. Whoever may write it decides whether clusters are begun, never what is done to them.
+//! The object of a fleet in a hub, of kind `SolutionRollout`. A hub is a cluster in which other persons see the
+//! progress of the fleet and decide whether it continues. [`Hub`] reads and writes the object. A user with write access
+//! to it decides only whether changes of clusters start, never what they change.
 
 pub(crate) mod definition;
 
@@ -12,19 +13,19 @@ use serde_json::{Value, json};
 use crate::hub::definition::KIND;
 use crate::limits;
 
-/// The reason why a hub does not show a fleet, or does not say what was decided of it.
+/// A failure to read or write the object of a fleet.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
-    /// The cluster cannot be asked.
+    /// The request to the cluster failed.
     #[error(transparent)]
     Cluster(deployer::Error),
-    /// The cluster does not have the kind.
+    /// The cluster does not serve the kind.
     #[error("the cluster does not serve kind {KIND}")]
     Unprepared,
-    /// Somebody was quicker.
+    /// Another writer has changed the object since it was read.
     #[error("{0} was changed at the same time")]
     Changed(String),
-    /// What the object says is nothing that was decided of a fleet.
+    /// The object does not contain valid decisions about a fleet.
     #[error("cannot read {object}")]
     Unreadable {
         /// The object.
@@ -32,10 +33,10 @@ pub enum HubError {
         /// The cause.
         source: serde_json::Error,
     },
-    /// The object says more than anybody decides of a fleet.
+    /// The decisions in the object exceed the size limit.
     #[error("{0} has more than {max} bytes", max = limits::HUB_JOURNAL)]
     TooLarge(String),
-    /// The object is that of another fleet.
+    /// The object belongs to another fleet.
     #[error("{object} belongs to the fleet {fleet}")]
     Other {
         /// The object.
@@ -46,7 +47,7 @@ pub enum HubError {
 }
 
 impl HubError {
-    /// Whether the cluster may answer later although nobody changes anything on this side.
+    /// Checks whether a later attempt may succeed without any change on this side.
     #[must_use]
     pub fn is_away(&self) -> bool {
         match self {
@@ -69,22 +70,22 @@ impl From<deployer::Error> for HubError {
     }
 }
 
-/// A cluster that shows fleets.
+/// A cluster that stores the objects of fleets.
 #[derive(Debug)]
 pub struct Hub(Cluster);
 
-/// The object of a fleet as a hub has it.
+/// The object of a fleet in the state in which it was read from a hub.
 #[derive(Debug)]
 pub struct HeldRollout {
     reference: ObjectRef,
-    /// The object; none if there is none yet.
+    /// The object, or `None` if it does not exist.
     seen: Option<Object>,
-    /// What it says was decided.
+    /// The decisions in the object.
     pub journal: Option<FleetJournal>,
 }
 
 impl Hub {
-    /// The hub that a cluster is.
+    /// Returns the hub in a cluster.
     #[must_use]
     pub fn new(cluster: Cluster) -> Self {
         Self(cluster)
@@ -97,11 +98,12 @@ impl Hub {
         HeldRollout::of(reference, seen, fleet)
     }
 
-    /// Writes what was decided, if that is something else; the object is as it was read, or somebody was quicker.
+    /// Writes the decisions if they differ from the stored ones. The write fails if another writer has changed the
+    /// object since it was read.
     ///
     /// # Panics
     ///
-    /// Never: what is written is an object.
+    /// Never: the written value is a valid object.
     pub async fn decide(
         &self,
         held: HeldRollout,
@@ -124,7 +126,7 @@ impl Hub {
         HeldRollout::of(held.reference, Some(written), &journal.fleet)
     }
 
-    /// Writes how far the fleet is, if that is something else.
+    /// Writes the progress of the fleet if it differs from the stored one.
     pub async fn tell(&self, held: &HeldRollout, status: &RolloutStatus) -> Result<(), HubError> {
         let status = json!(status);
         match &held.seen {
@@ -143,10 +145,12 @@ impl HeldRollout {
         fleet: &KubernetesName,
     ) -> Result<Self, HubError> {
         let object = || format!("{KIND} {fleet}");
-        let spec = seen.as_ref().map(|it| it.as_value()["spec"].clone());
+        let spec = seen
+            .as_ref()
+            .map(|object| object.as_value()["spec"].clone());
         if spec
             .as_ref()
-            .is_some_and(|it| it.to_string().len() > limits::HUB_JOURNAL)
+            .is_some_and(|spec| spec.to_string().len() > limits::HUB_JOURNAL)
         {
             return Err(HubError::TooLarge(object()));
         }
@@ -157,7 +161,7 @@ impl HeldRollout {
                 object: object(),
                 source,
             })?;
-        if let Some(other) = journal.as_ref().filter(|it| it.fleet != *fleet) {
+        if let Some(other) = journal.as_ref().filter(|journal| journal.fleet != *fleet) {
             return Err(HubError::Other {
                 object: object(),
                 fleet: other.fleet.clone(),
@@ -170,16 +174,16 @@ impl HeldRollout {
         })
     }
 
-    /// The conditions that it has.
+    /// Returns the conditions in the object's status.
     #[must_use]
     pub fn conditions(&self) -> Vec<RolloutCondition> {
         let conditions = self.field("/status/conditions").and_then(Value::as_array);
         let conditions = conditions.into_iter().flatten();
-        let read = |it: &Value| serde_json::from_value(it.clone()).ok();
+        let read = |condition: &Value| serde_json::from_value(condition.clone()).ok();
         conditions.filter_map(read).collect()
     }
 
-    /// The generation of what it says was decided.
+    /// Returns the generation of the decisions.
     #[must_use]
     pub fn generation(&self) -> i64 {
         let generation = self.field("/metadata/generation").and_then(Value::as_i64);

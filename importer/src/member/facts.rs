@@ -1,5 +1,6 @@
-//! What is known of a cluster of a fleet. What we may not see, or the cluster does not have, is absent; whoever needs it is
-//! told so by name.
+//! Facts about a cluster of a fleet, which expressions in the fleet's file use. [`find_facts`] collects them. A fact
+//! that the user may not read or that the cluster does not have is absent, and an expression that needs it fails with
+//! its name.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,22 +13,22 @@ use serde_json::Value;
 use crate::member::network::{ClusterNetwork, some, texts};
 use crate::plan::prerequisites::is_default;
 
-/// The label of a node with its zone.
+/// The label of a node that names its zone.
 const ZONE: &str = "topology.kubernetes.io/zone";
-/// Names of a kind that a fact has: more are of no use in a value, and facts are bounded.
+/// The number of names of a kind in a fact. Values do not need more, and facts must be bounded.
 const NAMES: usize = 256;
 
-/// What was found out about a cluster.
+/// The facts about a cluster.
 #[derive(Clone, Debug)]
 pub struct FoundFacts {
-    /// What is known of it.
+    /// The known facts.
     pub facts: Facts,
-    /// What we may not see, and so do not know.
+    /// The reasons for facts that the user may not read.
     pub unseen: Vec<String>,
 }
 
-/// Asks a cluster of a fleet for all that expressions may need, `index` being its place in the fleet's file, and `declared`
-/// the networks that an object of Cluster API gives it. It fails only if the cluster cannot be asked.
+/// Reads all facts about a cluster of a fleet that expressions may need. `index` is its position in the fleet's file,
+/// and `declared` are the networks from an object of Cluster API. Fails only if the cluster cannot be reached.
 pub async fn find_facts(
     cluster: &Cluster,
     declared: &ClusterNetwork,
@@ -59,7 +60,7 @@ pub async fn find_facts(
         major: version.major,
         minor: version.minor,
     });
-    // A new cluster has no networks of nodes before it has a network for pods.
+    // The nodes of a new cluster have no pod networks before a network add-on is installed, so declarations come first.
     facts.pod_cidrs = network.pods.or_else(|| pod_cidrs(nodes.as_deref()?));
     let services = services.as_deref().and_then(service_cidrs);
     facts.service_cidrs = services.or(network.services);
@@ -71,12 +72,12 @@ pub async fn find_facts(
     for (name, found) in own {
         facts
             .queried
-            .extend(found.known(&mut unseen).map(|it| (name, it)));
+            .extend(found.known(&mut unseen).map(|value| (name, value)));
     }
     Ok(FoundFacts { facts, unseen })
 }
 
-/// What there is of something, unless it is nothing or we may not see it.
+/// The result of a read: the value, its absence, or the reason why it cannot be read.
 enum Seen<T> {
     Known(T),
     Absent,
@@ -89,7 +90,7 @@ impl<T> Seen<T> {
             Ok(found) => Ok(Self::Known(found)),
             Err(Error::NoSuchKind(_) | Error::NotFound { .. }) => Ok(Self::Absent),
             Err(error) if error.is_about_the_server() => Err(error),
-            // It fails alone: perhaps no expression needs it.
+            // The failure concerns only this fact, which perhaps no expression needs.
             Err(error) => Ok(Self::Denied(error.to_string())),
         }
     }
@@ -106,7 +107,7 @@ impl<T> Seen<T> {
     }
 }
 
-/// A cluster that is asked.
+/// A reader of a cluster's facts.
 struct Asking<'a> {
     cluster: &'a Cluster,
 }
@@ -117,7 +118,7 @@ impl Asking<'_> {
         Seen::of(self.cluster.list(&kind, None, None).await)
     }
 
-    /// The nodes, of which as much is kept as facts tell: there may be very many.
+    /// Returns the nodes, reduced to the fields that facts need, since there may be very many.
     async fn nodes(&self) -> Result<Seen<Vec<SeenNode>>, Error> {
         let (kind, mut nodes) = (Gvk::new("v1", "Node"), Vec::new());
         let keep = |node: Object| nodes.push(SeenNode::of(&node));
@@ -134,7 +135,7 @@ impl Asking<'_> {
         })
     }
 
-    /// What `kubeadm` was told when it made the cluster.
+    /// Returns the configuration that `kubeadm` was given for the cluster.
     async fn kubeadm(&self) -> Result<Seen<Value>, Error> {
         let map = ObjectRef::namespaced("v1", "ConfigMap", "kube-system", "kubeadm-config");
         Ok(match self.get(&map).await? {
@@ -143,12 +144,12 @@ impl Asking<'_> {
                 let read = text.and_then(|text| yaml::from_slice(text.as_bytes()).ok());
                 read.map_or(Seen::Absent, Seen::Known)
             }
-            // Most clusters have none, and nobody asked for it.
+            // A failure is not reported: most clusters have no such configuration, and no query of the fleet names it.
             Seen::Absent | Seen::Denied(_) => Seen::Absent,
         })
     }
 
-    /// What the fleet's own queries find.
+    /// Returns the results of the fleet's own queries.
     async fn queried(
         &self,
         queries: &BTreeMap<FactName, FactQuery>,
@@ -182,17 +183,17 @@ fn names(objects: &[Object]) -> Vec<String> {
     names.into_iter().take(NAMES).map(str::to_owned).collect()
 }
 
-/// The name of the class that is marked; of several the newest counts, as Kubernetes has it (KEP-3333).
+/// Returns the name of the default class. Of several, the newest is the default, as in Kubernetes (KEP-3333).
 fn default_class(classes: &[Object]) -> Option<String> {
-    let marked = classes.iter().filter(|it| is_default(it));
-    let newest = marked.max_by_key(|it| {
-        let made = it.as_value()["metadata"]["creationTimestamp"].as_str();
-        (made.unwrap_or_default(), Reverse(it.name()))
+    let marked = classes.iter().filter(|class| is_default(class));
+    let newest = marked.max_by_key(|class| {
+        let made = class.as_value()["metadata"]["creationTimestamp"].as_str();
+        (made.unwrap_or_default(), Reverse(class.name()))
     });
-    newest.map(|it| it.name().to_owned())
+    newest.map(|class| class.name().to_owned())
 }
 
-/// A node, as far as facts tell of it.
+/// The fields of a node that facts need.
 struct SeenNode {
     architecture: Option<String>,
     zone: Option<String>,
@@ -213,8 +214,8 @@ impl SeenNode {
 
 fn nodes_fact(nodes: &[SeenNode]) -> NodesFact {
     let of = |found: BTreeSet<&str>| found.into_iter().map(str::to_owned).collect();
-    let architectures = nodes.iter().filter_map(|it| it.architecture.as_deref());
-    let zones = nodes.iter().filter_map(|it| it.zone.as_deref());
+    let architectures = nodes.iter().filter_map(|node| node.architecture.as_deref());
+    let zones = nodes.iter().filter_map(|node| node.zone.as_deref());
     NodesFact {
         count: nodes.len(),
         architectures: of(architectures.collect()),
@@ -222,15 +223,15 @@ fn nodes_fact(nodes: &[SeenNode]) -> NodesFact {
     }
 }
 
-/// The networks that nodes have for their pods; nothing where no node says.
+/// Returns the pod networks of the nodes, or `None` if no node has one.
 fn pod_cidrs(nodes: &[SeenNode]) -> Option<Vec<String>> {
-    let found = nodes.iter().flat_map(|it| &it.pod_cidrs);
+    let found = nodes.iter().flat_map(|node| &node.pod_cidrs);
     some(found.map(String::as_str))
 }
 
 fn service_cidrs(objects: &[Object]) -> Option<Vec<String>> {
     let found = objects.iter();
-    some(found.flat_map(|it| texts(&it.as_value()["spec"]["cidrs"])))
+    some(found.flat_map(|object| texts(&object.as_value()["spec"]["cidrs"])))
 }
 
 #[cfg(test)]

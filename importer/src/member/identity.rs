@@ -1,4 +1,5 @@
-//! How a cluster of a fleet is reached, and which one it is: a context can be renamed, a UID cannot.
+//! The access to a cluster of a fleet ([`held_member`]), and its identity ([`cluster_uid`]). A fleet's file can pin the
+//! UID of a cluster, since a context of a kubeconfig can be renamed or point to another cluster.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,46 +8,47 @@ use schemas::{ClusterApiName, ClusterUid};
 
 use crate::member::network::ClusterNetwork;
 
-/// The versions of Cluster API's `Cluster` that are asked for, the newest first.
+/// The versions of Cluster API's `Cluster` that are supported, the newest first.
 const CLUSTER_API: [&str; 2] = ["cluster.x-k8s.io/v1beta2", "cluster.x-k8s.io/v1beta1"];
 
-/// The reason why a cluster of a fleet cannot be told.
+/// A failure to access or identify a cluster of a fleet.
 #[derive(Debug, thiserror::Error)]
 pub enum MemberError {
-    /// The cluster cannot be asked.
+    /// The request to the cluster failed.
     #[error(transparent)]
     Cluster(#[from] Error),
-    /// Nothing has the name.
+    /// The object does not exist.
     #[error("{0} does not exist")]
     Missing(String),
-    /// A Secret holds no kubeconfig.
+    /// The Secret has no kubeconfig.
     #[error("Secret {0} has no kubeconfig in `value`")]
     NoKubeconfig(String),
-    /// An object has no UID that could pin it.
+    /// The object has no UID that a fleet's file could pin.
     #[error("{0} has no UID")]
     NoUid(String),
-    /// The cluster is another one than the one that is pinned.
+    /// The cluster has another UID than the pinned one.
     #[error("this is another cluster: its UID is {found}, but the fleet's file pins {pinned}")]
     Other {
-        /// The UID that the cluster has.
+        /// The UID of the cluster.
         found: ClusterUid,
-        /// The UID that stands in the fleet's file.
+        /// The UID in the fleet's file.
         pinned: ClusterUid,
     },
 }
 
-/// A cluster that an object of Cluster API stands for.
+/// A cluster that an object of Cluster API describes.
 #[derive(Debug)]
 pub struct HeldMember {
     /// Its kubeconfig.
     pub account: Account,
     /// The UID of the object.
     pub uid: ClusterUid,
-    /// The networks that the object gives it.
+    /// The networks in the object's spec.
     pub network: ClusterNetwork,
 }
 
-/// Reads how a cluster is reached that Cluster API manages from `management`: from the Secret `NAME-kubeconfig`.
+/// Reads the access to a cluster that Cluster API manages in `management`. The kubeconfig is in the Secret
+/// `NAME-kubeconfig`.
 pub async fn held_member(
     management: &Cluster,
     name: &ClusterApiName,
@@ -89,7 +91,7 @@ async fn cluster_api_object(
     Err(MemberError::Missing(missing))
 }
 
-/// Returns the UID by which a cluster is known: that of its namespace kube-system.
+/// Returns the UID that identifies a cluster, which is that of its namespace `kube-system`.
 pub async fn cluster_uid(cluster: &Cluster) -> Result<ClusterUid, MemberError> {
     let space = ObjectRef::cluster_scoped("v1", "Namespace", "kube-system");
     uid_of(&found(cluster, &space).await?)
@@ -105,7 +107,7 @@ fn uid_of(object: &Object) -> Result<ClusterUid, MemberError> {
     uid.ok_or_else(|| MemberError::NoUid(object.reference().to_string()))
 }
 
-/// Refuses a cluster that is another one than the one that is pinned.
+/// Returns an error if the UID differs from the pinned one.
 pub fn check_uid(found: &ClusterUid, pinned: Option<&ClusterUid>) -> Result<(), MemberError> {
     match pinned {
         Some(pinned) if pinned != found => Err(MemberError::Other {

@@ -1,4 +1,5 @@
-//! The clusters of a fleet: how each is reached, which one it is, and what is known of it.
+//! The clusters of a fleet: the access to each (`identity`), its declared networks (`network`) and its other facts
+//! (`facts`).
 
 pub(crate) mod facts;
 pub(crate) mod identity;

@@ -1,14 +1,15 @@
-//! The networks of a cluster as they are declared: in an object of Cluster API, or to `kubeadm`.
+//! The declared networks of a cluster, read from an object of Cluster API or from the configuration of `kubeadm`
+//! ([`ClusterNetwork`]).
 
 use deployer::Object;
 use serde_json::Value;
 
-/// Networks of a kind that are of use in a value: facts are bounded.
+/// The number of networks of a kind in a fact. Values do not need more, and facts must be bounded.
 const NETWORKS: usize = 256;
-/// Characters of a domain name (RFC 1035).
+/// The length of a domain name in characters (RFC 1035).
 const DOMAIN: usize = 253;
 
-/// The networks that a cluster was made with. What nobody declares is absent.
+/// The networks with which a cluster was created. Undeclared ones are absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ClusterNetwork {
     /// The networks of pods.
@@ -20,7 +21,7 @@ pub struct ClusterNetwork {
 }
 
 impl ClusterNetwork {
-    /// Reads `spec.clusterNetwork` of a `Cluster` of Cluster API.
+    /// Reads the field `spec.clusterNetwork` of a `Cluster` of Cluster API.
     pub(crate) fn of_object(cluster: &Object) -> Self {
         let network = &cluster.as_value()["spec"]["clusterNetwork"];
         let blocks = |of: &str| some(texts(&network[of]["cidrBlocks"]));
@@ -31,10 +32,10 @@ impl ClusterNetwork {
         }
     }
 
-    /// Reads the configuration of a cluster that `kubeadm` made.
+    /// Reads the networks from the configuration of `kubeadm`.
     pub(crate) fn of_kubeadm(configuration: &Value) -> Self {
         let network = &configuration["networking"];
-        // One for each family of addresses.
+        // The comma separates one subnet for each address family.
         let subnets = |field: &str| {
             let subnets = network[field].as_str()?.split(',').map(str::trim);
             some(subnets.filter(|subnet| !subnet.is_empty()))
@@ -46,7 +47,7 @@ impl ClusterNetwork {
         }
     }
 
-    /// The same, with what another declaration has where this one has nothing.
+    /// Returns this declaration, completed by another one.
     pub(crate) fn or(self, other: &Self) -> Self {
         Self {
             pods: self.pods.or_else(|| other.pods.clone()),
@@ -62,13 +63,13 @@ fn domain(value: &Value) -> Option<String> {
     is_of_use.then(|| domain.to_owned())
 }
 
-/// The texts of a list.
+/// Returns the strings in a list.
 pub(crate) fn texts(list: &Value) -> impl Iterator<Item = &str> {
     let all = list.as_array().into_iter().flatten();
     all.filter_map(Value::as_str)
 }
 
-/// These networks; nothing if there are none, or more than are of use.
+/// Returns these networks, or `None` if there are none or more than the limit.
 pub(crate) fn some<'a>(found: impl Iterator<Item = &'a str>) -> Option<Vec<String>> {
     let found: Vec<String> = found.take(NETWORKS + 1).map(str::to_owned).collect();
     let is_of_use = (1..=NETWORKS).contains(&found.len());

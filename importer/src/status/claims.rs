@@ -1,5 +1,5 @@
-//! The claims in a cluster about environments that are not so. Anybody who may write in a namespace can make one; they
-//! are for people to know, and nothing is decided by them.
+//! Labels and ConfigMaps in a cluster that contradict the records of environments. Every user with write access to a
+//! namespace can create them. [`claims`] reports them to people, and no decision depends on them.
 
 use std::collections::BTreeMap;
 
@@ -14,29 +14,29 @@ use crate::model::look::look;
 use crate::model::namespace_record::{NamespaceRecord, namespace_reference};
 use crate::model::state::ClusterState;
 
-/// Claims that are told; a cluster may have any number of labels.
+/// The number of reported contradictions, since a cluster may have any number of labels.
 const TOLD: usize = 50;
 
-/// The subject of claims.
+/// The scope of a report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum About<'a> {
     /// All environments.
     Everything,
     /// One environment.
     Environment(&'a EnvironmentName),
-    /// One namespace, whatever is said of others.
+    /// One namespace.
     Namespace(&'a Namespace),
 }
 
 impl About<'_> {
-    /// The namespaces that are labelled as an environment's.
+    /// Returns the namespaces with the label of an environment.
     pub(crate) async fn labelled(self, cluster: &Cluster) -> Result<Vec<Object>, Error> {
         let labels = match self {
             Self::Everything => Selector::has(v::ENVIRONMENT),
-            Self::Environment(it) => Selector::label(v::ENVIRONMENT, it.as_str()),
+            Self::Environment(environment) => Selector::label(v::ENVIRONMENT, environment.as_str()),
             Self::Namespace(namespace) => {
                 let space = look(cluster, &namespace_reference(namespace)).await?;
-                let labelled = |it: &Object| it.labels().contains_key(v::ENVIRONMENT);
+                let labelled = |namespace: &Object| namespace.labels().contains_key(v::ENVIRONMENT);
                 return Ok(space.into_iter().filter(labelled).collect());
             }
         };
@@ -44,7 +44,8 @@ impl About<'_> {
         Ok(cluster.list(&spaces, None, Some(&labels)).await?)
     }
 
-    /// Upstream's ConfigMaps by namespace, read at once where all are wanted and this user may.
+    /// Returns the ConfigMaps for upstream's controllers by namespace. They are read in one request if all are needed
+    /// and the user may list them.
     async fn configs(self, cluster: &Cluster) -> Result<Option<BTreeMap<String, Object>>, Error> {
         let Self::Everything = self else {
             return Ok(None);
@@ -54,7 +55,7 @@ impl About<'_> {
             Err(deployer::Error::Forbidden { .. }) => return Ok(None),
             all => all?.into_iter(),
         };
-        let by_namespace = all.filter_map(|it| Some((it.namespace()?.to_owned(), it)));
+        let by_namespace = all.filter_map(|config| Some((config.namespace()?.to_owned(), config)));
         Ok(Some(by_namespace.collect()))
     }
 
@@ -67,8 +68,8 @@ impl About<'_> {
     }
 }
 
-/// Returns everything that labels of these namespaces and upstream's ConfigMaps say and the records do not; at most
-/// [`TOLD`] of it.
+/// Returns the statements of these namespaces' labels and of the ConfigMaps for upstream's controllers that contradict
+/// the records, at most [`TOLD`] of them.
 pub(crate) async fn claims(
     cluster: &Cluster,
     state: &ClusterState,
@@ -97,7 +98,7 @@ pub(crate) async fn claims(
     Ok(told)
 }
 
-/// A label that makes a namespace look like an environment's.
+/// Returns a note on the label of a namespace that names an environment to which it does not belong.
 fn label(space: &Object, state: &ClusterState) -> Option<String> {
     let name = space.name();
     let labels = space.labels();
@@ -115,7 +116,7 @@ fn label(space: &Object, state: &ClusterState) -> Option<String> {
     }
 }
 
-/// Whether a namespace is one of a release that its environment carries, as the site has recorded.
+/// Checks whether a namespace belongs to a Solution that is deployed in an environment, according to its inventory.
 async fn is_carried(
     space: &Object,
     cluster: &Cluster,
@@ -125,8 +126,12 @@ async fn is_carried(
     let label = |name| labels.get(name).copied();
     let of = (label(v::ENVIRONMENT), label(v::NAMESPACE));
     let mut records = state.namespaces.iter();
-    let place =
-        records.find(|it| of == (Some(it.environment.as_str()), Some(it.namespace.as_str())));
+    let place = records.find(|record| {
+        of == (
+            Some(record.environment.as_str()),
+            Some(record.namespace.as_str()),
+        )
+    });
     let solution = label(v::SOLUTION).and_then(|solution| solution.parse().ok());
     let (Some(place), Some(solution)) = (place, solution) else {
         return Ok(false);
@@ -135,7 +140,8 @@ async fn is_carried(
     Ok(carried.find(space.reference()).is_some())
 }
 
-/// A namespace that is there no more, or not with its label; or of which nobody can tell, since its making was cut off.
+/// Returns a note on a namespace that was deleted, replaced or lost its label, or whose creation was interrupted before
+/// its identity was recorded.
 fn missing(record: &NamespaceRecord, labelled: &[Object]) -> Option<String> {
     if record.uid.is_none() {
         return Some(format!(
@@ -152,13 +158,13 @@ fn missing(record: &NamespaceRecord, labelled: &[Object]) -> Option<String> {
     })
 }
 
-/// Upstream's ConfigMap of a namespace.
+/// Returns the reference of a namespace's ConfigMap for upstream's controllers.
 fn upstreams(record: &NamespaceRecord) -> ObjectRef {
     let namespace = record.namespace.as_str();
     ObjectRef::namespaced("v1", "ConfigMap", namespace, v::ENVIRONMENT_CONFIG)
 }
 
-/// Returns the note that it says something else than the record.
+/// Returns a note if the ConfigMap differs from the record.
 fn note(record: &NamespaceRecord, config: &Object) -> Option<String> {
     let says = config.as_value()["data"].as_object().cloned();
     let same = Value::Object(says.unwrap_or_default()) == json!(record.versions());

@@ -1,5 +1,5 @@
-//! The description of one environment in detail: each of its namespaces as the records have it and as it is, and the
-//! operators that run there by whose consent.
+//! The detailed description of one environment ([`describe`]): the recorded and the actual state of its namespaces, and
+//! its operators with the consent to their external effects.
 
 use deployer::{Cluster, Gvk, Object};
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ use crate::plan::readiness::{OperatorStatus, standing};
 use crate::status::all_ready;
 use crate::status::claims::{About, claims};
 
-/// The label of a namespace that says what pods may do there.
+/// The label of a namespace with the Pod Security level that it enforces.
 const POD_SECURITY: &str = "pod-security.kubernetes.io/enforce";
 
 /// An environment, in detail.
@@ -113,8 +113,8 @@ pub struct DeployedOperator {
 }
 
 impl Description {
-    /// Whether all that is deployed runs as it should and no change is incomplete; nothing where this user may not see
-    /// enough to say yes.
+    /// Checks whether everything that is deployed works and no change is incomplete. Returns `None` if the user's
+    /// permissions do not suffice to confirm it.
     #[must_use]
     pub fn is_ready(&self) -> Option<bool> {
         let spaces = self.namespaces.iter();
@@ -162,7 +162,7 @@ async fn of_namespace(
 ) -> Result<NamespaceDescription, Error> {
     let live = cluster.get(&namespace_reference(&space.namespace)).await?;
     let mut operators = Vec::new();
-    // An operator that this user may not see says so itself.
+    // An operator that this user may not see has a condition that says so, so the notes of `sight` are not needed.
     let mut sight = Sight::default();
     for (solution, deployed) in &space.solutions {
         let Deployed {
@@ -205,7 +205,7 @@ impl Identity {
     }
 }
 
-/// The quotas of a namespace, unless this user may not look.
+/// Returns the quotas of a namespace, or `None` if the user may not list them.
 async fn quotas(cluster: &Cluster, namespace: &Namespace) -> Result<Option<Vec<Quota>>, Error> {
     let kind = Gvk::new("v1", "ResourceQuota");
     match cluster.list(&kind, Some(namespace.as_str()), None).await {

@@ -1,4 +1,6 @@
-//! The status of a site: its imported versions, and the operators that run in each environment.
+//! The status of a site: its imported versions, and the operators that run in each environment. [`status()`] reads it
+//! as far as the user's permissions allow. `describe` reports on one environment, `site` on site configurations, and
+//! `support` collects diagnostics.
 
 mod claims;
 pub(crate) mod describe;
@@ -33,12 +35,12 @@ pub struct Status {
     pub environments: Vec<EnvironmentNamespace>,
     /// Every operator.
     pub operators: Vec<OperatorStatus>,
-    /// The changes of which a part may be there, the oldest first: they go on, were interrupted, or failed, and none since
-    /// has made up for it.
+    /// The incomplete changes, the oldest first: they are running, were interrupted or failed, and no later change has
+    /// completed them.
     pub incomplete: Vec<ChangeReceipt>,
-    /// The claims in the cluster about environments that are not so.
+    /// The labels and objects in the cluster that contradict the records of environments.
     pub notes: Vec<String>,
-    /// The parts that this user may not see.
+    /// The parts that the user may not see.
     pub unseen: Vec<Unseen>,
 }
 
@@ -55,8 +57,8 @@ pub struct VersionStatus {
 }
 
 impl Status {
-    /// Whether every operator runs as it should and no change is incomplete; nothing where this user may not see enough to
-    /// say yes.
+    /// Checks whether every operator works and no change is incomplete. Returns `None` if the user's permissions do not
+    /// suffice to confirm it.
     #[must_use]
     pub fn is_ready(&self) -> Option<bool> {
         let enough = !self.unseen.iter().any(|unseen| unseen.what.decides());
@@ -64,15 +66,15 @@ impl Status {
     }
 }
 
-/// Whether all of these run as they should and no change of them is incomplete; nothing where one of them cannot be seen
-/// and the others do.
+/// Checks whether all operators work and no change is incomplete. Returns `None` if an operator cannot be seen and all
+/// others work.
 fn all_ready<'a>(
     operators: impl IntoIterator<Item = &'a OperatorStatus>,
     incomplete: &[ChangeReceipt],
 ) -> Option<bool> {
     let (unseen, seen): (Vec<_>, Vec<_>) = operators
         .into_iter()
-        .partition(|it| it.condition == Condition::Unseen);
+        .partition(|operator| operator.condition == Condition::Unseen);
     if !incomplete.is_empty() || !seen.into_iter().all(OperatorStatus::is_ready) {
         return Some(false);
     }
@@ -89,7 +91,7 @@ pub async fn environments(cluster: &Cluster) -> Result<Vec<EnvironmentNamespace>
     Ok(with_going(&state, &labelled))
 }
 
-/// The namespaces of environments, with which of these is being deleted.
+/// Returns the namespaces of environments, with a mark on those that are being deleted.
 fn with_going(state: &ClusterState, labelled: &[Object]) -> Vec<EnvironmentNamespace> {
     let namespace = |record: &NamespaceRecord| {
         let mut live = labelled.iter().filter(|live| record.is_of(live));
@@ -101,7 +103,7 @@ fn with_going(state: &ClusterState, labelled: &[Object]) -> Vec<EnvironmentNames
     state.namespaces.iter().map(namespace).collect()
 }
 
-/// Reads the status, of one namespace or of all, as far as this user may see it. Nothing is written.
+/// Reads the status of one namespace or of all, as far as the user's permissions allow. Nothing is written.
 pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Status, Error> {
     let mut sight = Sight::default();
     let mut state = sight.state(cluster, only).await?;
@@ -139,27 +141,30 @@ pub async fn status(cluster: &Cluster, only: Option<&Namespace>) -> Result<Statu
     })
 }
 
-/// Deployments by namespace and name, each with how it stands.
+/// The Deployments of operators by namespace and name, each with the state of its rollout.
 type OperatorDeployments = BTreeMap<(String, String), (Object, RolloutState)>;
 
-/// Returns every operator's Deployment that says whose it is, read at once so that many environments take no more
-/// requests than one; none where this user may only look into single namespaces.
+/// Returns every Deployment with the label of a Solution. One request reads all of them, however many environments
+/// there are. Returns none if the user may only read single namespaces.
 async fn found_at_once(cluster: &Cluster) -> Result<OperatorDeployments, Error> {
     let all = match cluster.rollout_states(&Selector::has(v::SOLUTION)).await {
         Err(deployer::Error::Forbidden { .. }) => return Ok(OperatorDeployments::new()),
         all => all?,
     };
-    let place = |it: &Object| {
+    let place = |operator: &Object| {
         (
-            it.namespace().unwrap_or_default().to_owned(),
-            it.name().to_owned(),
+            operator.namespace().unwrap_or_default().to_owned(),
+            operator.name().to_owned(),
         )
     };
-    Ok(all.into_iter().map(|it| (place(&it.0), it)).collect())
+    Ok(all
+        .into_iter()
+        .map(|found| (place(&found.0), found))
+        .collect())
 }
 
-/// The changes that are incomplete, of one namespace or all. They lie beside the records: who may not list those may not
-/// list these, and has been told so.
+/// Returns the incomplete changes of one namespace or of all. Receipts are stored with the records, so a user who may
+/// not list the records may not list them either, and `sight` already reports that.
 async fn incomplete(
     cluster: &Cluster,
     only: Option<&Namespace>,
@@ -170,13 +175,13 @@ async fn incomplete(
     }
     let mut incomplete = Receipts::read_incomplete(cluster).await?.all;
     if let Some(only) = only {
-        incomplete.retain(|it| it.subject.places.iter().any(|at| at.namespace == *only));
+        incomplete.retain(|change| change.subject.places.iter().any(|at| at.namespace == *only));
     }
     Ok(incomplete)
 }
 
-/// Returns the claims about environments that are not so, and the namespaces that are labelled as theirs. Without the
-/// records nobody can tell.
+/// Returns the notes that contradict the records, and the namespaces with the label of an environment. Without the
+/// records, contradictions cannot be detected.
 async fn said(
     cluster: &Cluster,
     state: &ClusterState,
@@ -184,7 +189,9 @@ async fn said(
     sight: &mut Sight,
 ) -> Result<(Vec<String>, Vec<Object>), Error> {
     let about = only.map_or(About::Everything, About::Namespace);
-    let hidden = only.map_or(Hidden::Records, |it| Hidden::Deployed(it.clone()));
+    let hidden = only.map_or(Hidden::Records, |namespace| {
+        Hidden::Deployed(namespace.clone())
+    });
     if sight.hides(&hidden) {
         return Ok((Vec::new(), Vec::new()));
     }

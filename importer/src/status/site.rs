@@ -1,4 +1,5 @@
-//! The choices that hold by the site's files, and the names in them that the cluster does not have.
+//! The values of site configurations that apply in an environment ([`show`]), and checks for names in them that the
+//! cluster does not have ([`check`]).
 
 use std::collections::btree_map::Entry as MapEntry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,7 +30,7 @@ use crate::plan::reach::{PartObjects, meaningless, missing};
 use crate::plan::releases::sent;
 use crate::plan::standing::StandingRelease;
 
-/// All workloads of a part.
+/// The name for all workloads of a part.
 const ALL: &str = "*";
 
 /// The values of a site configuration.
@@ -88,7 +89,7 @@ impl SiteWorkload {
             kind: named.kind,
             workload: named
                 .workload
-                .map_or_else(|| ALL.to_owned(), |it| it.to_string()),
+                .map_or_else(|| ALL.to_owned(), |name| name.to_string()),
             container: named.container,
         };
         choices.named().into_iter().map(workload).collect()
@@ -116,14 +117,14 @@ impl fmt::Display for SiteWorkload {
     }
 }
 
-/// The default file as far as this user may read it; nothing is chosen in one that is not there.
+/// Returns the default site configuration, or an empty one if it does not exist or the user may not read it.
 pub async fn site(cluster: &Cluster) -> Result<HeldSite, Error> {
     let object = look(cluster, &default_reference()).await?;
     let held = object.as_ref().map(HeldSite::of_default).transpose()?;
     Ok(held.unwrap_or_default())
 }
 
-/// The choices that hold in an environment: the site's files, and for each Solution what a fleet chose for it.
+/// The choices that apply in an environment: the site configurations, and for each Solution the choices of a fleet.
 struct Chosen<'a> {
     files: HeldSite,
     fleets: BTreeMap<&'a SolutionName, &'a FleetChoices>,
@@ -134,9 +135,12 @@ impl<'a> Chosen<'a> {
         state: &'a ClusterState,
         environment: Option<&'a EnvironmentName>,
     ) -> Result<Self, Error> {
-        let spaces = environment.into_iter().flat_map(|it| state.environment(it));
+        let spaces = environment
+            .into_iter()
+            .flat_map(|environment| state.environment(environment));
         let deployed = spaces.flat_map(|space| &space.solutions);
-        let fleets = deployed.filter_map(|(name, it)| Some((name, it.fleet.as_deref()?)));
+        let fleets =
+            deployed.filter_map(|(name, deployed)| Some((name, deployed.fleet.as_deref()?)));
         Ok(Self {
             files: state.site.held(environment)?,
             fleets: fleets.collect(),
@@ -148,7 +152,7 @@ impl<'a> Chosen<'a> {
         self.files.clone().under(fleet)
     }
 
-    /// Returns what holds for everything, and what is said of a Solution by its name.
+    /// Returns the choices that apply to everything, and those that name a Solution.
     fn settings(&self) -> Result<Vec<SiteValue>, Error> {
         let mut all = self.files.clone();
         let mut secrets = Vec::new();
@@ -166,7 +170,7 @@ impl<'a> Chosen<'a> {
     }
 }
 
-/// Returns the choices that hold for an environment, and the source of each value.
+/// Returns the choices that apply in an environment, and the source of each value.
 pub async fn show(
     cluster: &Cluster,
     environment: Option<&EnvironmentName>,
@@ -181,7 +185,12 @@ pub async fn show(
         .into());
     }
     let chosen = Chosen::read(&state, environment)?;
-    let specs = || state.records.iter().map(|it| (&it.name, &it.manifest.spec));
+    let specs = || {
+        state
+            .records
+            .iter()
+            .map(|record| (&record.name, &record.manifest.spec))
+    };
     let mut workloads = Vec::new();
     let mut solutions: BTreeMap<&SolutionName, Vec<&SolutionSpec>> = BTreeMap::new();
     for (name, spec) in specs() {
@@ -189,10 +198,10 @@ pub async fn show(
     }
     for (solution, versions) in solutions {
         let held = chosen.of(solution)?;
-        if versions.iter().any(|it| it.operator.is_some()) {
+        if versions.iter().any(|spec| spec.operator.is_some()) {
             workloads.push(SiteWorkload::of_operator(&held, solution));
         }
-        let parts: BTreeSet<&str> = versions.iter().flat_map(|it| it.parts()).collect();
+        let parts: BTreeSet<&str> = versions.iter().flat_map(|spec| spec.parts()).collect();
         let of_part = |part| SiteWorkload::of_part(&held, solution, part);
         workloads.extend(parts.into_iter().flat_map(of_part));
     }
@@ -208,16 +217,16 @@ pub async fn show(
     })
 }
 
-/// The findings about the files that the cluster keeps.
+/// The findings about the stored site configurations.
 #[derive(Clone, Debug)]
 pub struct SiteChecked {
     /// The names in them that the cluster does not have.
     pub problems: Vec<Obstacle>,
-    /// The notes on choices that reach less than they seem to.
+    /// The notes on choices with less effect than their scope suggests.
     pub notes: Vec<String>,
 }
 
-/// Compares the files that the cluster keeps with what it has.
+/// Compares the stored site configurations with the cluster.
 pub async fn check(cluster: &Cluster) -> Result<SiteChecked, Error> {
     let state = ClusterState::read(cluster).await?;
     let (mut all, mut notes) = (Vec::new(), Vec::new());
@@ -242,8 +251,8 @@ pub async fn check(cluster: &Cluster) -> Result<SiteChecked, Error> {
     })
 }
 
-/// Says of each entry for one Solution that names a workload or a container which that has nowhere where it is deployed
-/// that it reaches nothing; nothing where this user may not look.
+/// Returns a note on each entry for one Solution that has no effect, because the named workload or container does not
+/// exist in any deployment. Returns nothing for deployments that the user may not read.
 async fn unreached(
     cluster: &Cluster,
     state: &ClusterState,
@@ -252,18 +261,18 @@ async fn unreached(
     let mut notes = Vec::new();
     let mut known = BTreeMap::new();
     for (solution, from, rule) in file.naming() {
-        let spaces = state.namespaces.iter().filter(|it| is_for(file, it));
-        for space in spaces.filter(|it| it.solutions.contains_key(solution)) {
+        let spaces = state.namespaces.iter().filter(|space| is_for(file, space));
+        for space in spaces.filter(|space| space.solutions.contains_key(solution)) {
             if let MapEntry::Vacant(place) = known.entry((solution, &space.namespace)) {
                 place.insert(deployed(cluster, space, solution).await?);
             }
         }
-        let here = known.iter().filter(|((it, _), _)| *it == solution);
+        let here = known.iter().filter(|((known, _), _)| *known == solution);
         let here = here.flat_map(|(_, parts)| parts.iter().map(part_objects));
         let parts: Vec<PartObjects<'_>> = here.collect();
-        let mut names = parts.iter().map(|it| it.name);
+        let mut names = parts.iter().map(|part| part.name);
         let is_known = match &rule.part {
-            Some(part) => names.any(|it| it == part.as_str()),
+            Some(part) => names.any(|name| name == part.as_str()),
             None => names.next().is_some(),
         };
         if let Some(why) = missing(rule, &parts).filter(|_| is_known) {
@@ -277,7 +286,7 @@ async fn unreached(
         let parts: Vec<PartObjects<'_>> = parts.iter().map(part_objects).collect();
         meaningless(&site, solution, &parts)
     });
-    // What several namespaces have is told once.
+    // A note that concerns several namespaces is reported once.
     let idle: BTreeSet<String> = idle.collect();
     notes.extend(idle);
     Ok(notes)
@@ -290,14 +299,13 @@ fn part_objects(part: &DeployedPart) -> PartObjects<'_> {
     }
 }
 
-/// The workloads of a part as they are deployed.
+/// The deployed workloads of a part.
 struct DeployedPart {
     name: String,
     objects: Vec<Object>,
 }
 
-/// Returns the workloads of a Solution that are deployed in a namespace, by part; nothing where this user may
-/// not look.
+/// Returns the deployed workloads of a Solution in a namespace, by part. Returns nothing if the user may not read them.
 async fn deployed(
     cluster: &Cluster,
     space: &NamespaceRecord,
@@ -335,7 +343,7 @@ async fn deployed_parts(
     Ok(parts.into_iter().map(part).collect())
 }
 
-/// Returns the names in a file that the cluster does not have, as far as this user may look.
+/// Returns the names in a site configuration that the cluster does not have, as far as the user's permissions allow.
 pub(crate) async fn problems(
     cluster: &Cluster,
     state: &ClusterState,
@@ -343,7 +351,7 @@ pub(crate) async fn problems(
 ) -> Result<Vec<Obstacle>, Error> {
     let mut problems = Vec::new();
     if let Some(secret) = &file.spec().pull_secret {
-        for space in state.namespaces.iter().filter(|it| is_for(file, it)) {
+        for space in state.namespaces.iter().filter(|space| is_for(file, space)) {
             problems.extend(no_secret(cluster, space, secret, file).await?);
         }
     }
@@ -367,7 +375,7 @@ pub(crate) async fn problems(
         .map(|set| set.node_selector.iter().collect())
         .collect();
     let nodes = match cluster.list(&Gvk::new("v1", "Node"), None, None).await {
-        // Who may not look at nodes is told so by a plan.
+        // A plan reports that the user may not list nodes.
         Err(deployer::Error::Forbidden { .. }) => return Ok(problems),
         nodes => nodes?,
     };
@@ -386,7 +394,7 @@ pub(crate) async fn problems(
     Ok(problems)
 }
 
-/// Whether a file counts in a namespace.
+/// Checks whether a site configuration applies in a namespace.
 fn is_for(file: &SiteFile, space: &NamespaceRecord) -> bool {
     file.environment()
         .is_none_or(|environment| space.environment == *environment)
@@ -453,7 +461,7 @@ mod tests {
             namespaces: vec![space, namespace_record("test", "test")],
             ..ClusterState::default()
         };
-        let [prod, test] = ["prod", "test"].map(|it| it.parse().unwrap());
+        let [prod, test] = ["prod", "test"].map(|name| name.parse().unwrap());
         let chosen = Chosen::read(&state, Some(&prod)).unwrap();
         let shown = |value: SiteValue| format!("{} {} {}", value.field, value.value, value.from);
         let settings = chosen.settings().unwrap().into_iter().map(shown);
@@ -492,7 +500,7 @@ mod tests {
         assert_eq!(operator.to_string(), "shop operator");
         let shown = |part: &str| -> Vec<String> {
             let all = SiteWorkload::of_part(&held, &shop, part).into_iter();
-            all.map(|it| it.to_string()).collect()
+            all.map(|workload| workload.to_string()).collect()
         };
         let expected = [
             "shop db",

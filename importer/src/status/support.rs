@@ -1,6 +1,6 @@
 //! The diagnostics of an environment for a person without access to the cluster: its workloads, pods, events and logs.
-//! Objects pass through an allow-list of structural fields. Secrets are read only to remove their values from all files,
-//! and of `ConfigMap`s only this program's own records are read.
+//! [`support`] adds them to [`SupportFiles`]. Objects pass through an allow-list of structural fields. Secrets are read
+//! only to remove their values from all files. Of `ConfigMap`s, only this program's own records are read.
 
 mod projection;
 mod redactions;
@@ -23,7 +23,7 @@ use crate::model::obstacle::Obstacle;
 use crate::model::state::ClusterState;
 use crate::plan::parameters::secret::secret_name;
 
-/// The kinds that are read, by the name of their file.
+/// The kinds that are read, with the name of their file.
 const KINDS: [(&str, &str, &str); 7] = [
     ("events", "v1", "Event"),
     ("deployments", "apps/v1", "Deployment"),
@@ -35,17 +35,17 @@ const KINDS: [(&str, &str, &str); 7] = [
 ];
 const PODS: &str = "pods";
 
-/// Whether a bundle has texts that people and programs chose freely.
+/// The choice to include texts that users and programs chose freely.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FreeText {
     /// They are masked.
     #[default]
     Masked,
-    /// They are shown, but for known secret values and credentials.
+    /// They are shown, except known secret values and credentials.
     Shown,
 }
 
-/// The fields of this program's own reports that are free text: choices of the site, and texts of the cluster.
+/// The fields of this program's own reports that are free text: choices of the site, and texts from the cluster.
 const FREE_FIELDS: [&str; 7] = [
     "description",
     "lines",
@@ -65,7 +65,7 @@ pub struct SupportFiles {
     pub unread: Vec<UnreadFile>,
     text: FreeText,
     redactions: Redactions,
-    /// Whether there was no room for all secret values: then free text and logs are left out.
+    /// True if the secret values exceeded the limit. Free text and logs are left out then.
     lacks_redactions: bool,
 }
 
@@ -88,7 +88,7 @@ pub struct UnreadFile {
 }
 
 impl SupportFiles {
-    /// Reads the secret values that no file of the bundle may have.
+    /// Reads the secret values that must not appear in any file of the bundle.
     pub async fn begin(
         cluster: &Cluster,
         environment: &EnvironmentName,
@@ -109,7 +109,7 @@ impl SupportFiles {
         Ok(files)
     }
 
-    /// Reads the Secrets of a namespace, or those that its record and its pods name if this user may not list them.
+    /// Reads the Secrets of a namespace, or those that its record and its pods name if the user may not list them.
     async fn read_secrets(&mut self, cluster: &Cluster, space: &NamespaceRecord) {
         let namespace = space.namespace.as_str();
         let secrets = Gvk::new("v1", "Secret");
@@ -155,7 +155,7 @@ impl SupportFiles {
         }
     }
 
-    /// Says that a file is missing. An API server may quote anything in its reason.
+    /// Records that a file is missing. The reason is redacted, since an API server may quote anything in it.
     fn miss(&mut self, path: impl Into<String>, why: &str) {
         let why = self.redactions.redact(why);
         let path = path.into();
@@ -185,7 +185,7 @@ impl SupportFiles {
         self.add(path, (text + "\n").into_bytes());
     }
 
-    /// Adds a file whose secrets are removed, if there is room for it.
+    /// Adds a redacted file if the bundle does not exceed its limit.
     fn add(&mut self, path: impl Into<String>, bytes: Vec<u8>) {
         let path = path.into();
         if self.size() + bytes.len() > limits::SUPPORT_BYTES {
@@ -200,7 +200,7 @@ impl SupportFiles {
         self.files.iter().map(|file| file.bytes.len()).sum()
     }
 
-    /// Adds a file that is a list of objects, or says why it cannot be read.
+    /// Adds a file with a list of objects, or records why it cannot be read.
     fn add_objects(&mut self, path: String, objects: Result<&Vec<Object>, &deployer::Error>) {
         match objects {
             Ok(objects) => {
@@ -215,7 +215,7 @@ impl SupportFiles {
     }
 }
 
-/// The Secrets that the Solutions of a namespace and its pods use.
+/// Returns the names of the Secrets that the Solutions of a namespace and its pods use.
 fn named_secrets(space: &NamespaceRecord, pods: &[Object]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for (solution, deployed) in &space.solutions {
@@ -229,7 +229,7 @@ fn named_secrets(space: &NamespaceRecord, pods: &[Object]) -> BTreeSet<String> {
     names
 }
 
-/// Adds the Secrets that a pod's spec names, wherever it does.
+/// Adds the names of the Secrets that a pod's spec refers to at any depth.
 fn used_secrets(spec: &Value, names: &mut BTreeSet<String>) {
     let fields_of_names = ["name", "secretName"];
     match spec {
@@ -256,7 +256,7 @@ fn used_secrets(spec: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Masks the free text of a report of this program.
+/// Masks the free text in a report of this program.
 fn mask_free_fields(report: &mut Value) {
     match report {
         Value::Object(fields) => {
@@ -273,7 +273,7 @@ fn mask_free_fields(report: &mut Value) {
     }
 }
 
-/// Adds what there is of an environment to these files. What this user may not read is missing, and named.
+/// Adds the diagnostics of an environment to the files. Objects that the user may not read are listed as missing.
 pub async fn support(
     cluster: &Cluster,
     environment: &EnvironmentName,
@@ -292,7 +292,7 @@ pub async fn support(
     for namespace in namespaces {
         pods.extend(objects(cluster, namespace, files).await);
     }
-    // Logs come last, since they take most of the room, and nodes may be gone.
+    // Logs come last, since they fill most of the bundle and nodes may be unreachable.
     let logs = logs(cluster, &pods, files);
     if timeout(limits::SUPPORT_LOGS, logs).await.is_err() {
         let seconds = limits::SUPPORT_LOGS.as_secs();
@@ -304,7 +304,7 @@ pub async fn support(
     Ok(())
 }
 
-/// Adds the objects of a namespace, and gives its pods.
+/// Adds the objects of a namespace, and returns its pods.
 async fn objects(
     cluster: &Cluster,
     namespace: &Namespace,
@@ -363,8 +363,8 @@ async fn logs(cluster: &Cluster, pods: &[Object], files: &mut SupportFiles) {
     }
 }
 
-/// The containers of a pod that have run, each with whether it is about the run before its last one. Names become parts of
-/// paths, so only those that Kubernetes gives count.
+/// Returns the containers of a pod that have run, each with `true` for the log of its previous run. The names become
+/// parts of file paths, so names that Kubernetes would not accept are skipped.
 fn runs(pod: &Object) -> Vec<(String, bool)> {
     let is_name = |name: &str| name.parse::<KubernetesName>().is_ok();
     let status = &pod.as_value()["status"];
@@ -404,7 +404,7 @@ mod tests {
         Object::new(pod).unwrap()
     }
 
-    /// A text that no list knows.
+    /// A text that no allow-list contains.
     const FREE: &str = "Zu7fr31t";
 
     fn redactions() -> Redactions {

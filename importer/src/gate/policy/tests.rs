@@ -46,7 +46,7 @@ fn revision(number: u32) -> Value {
     })
 }
 
-/// Returns the same revision as the cluster has it.
+/// Returns the same revision as stored in the cluster.
 fn standing(number: u32) -> Value {
     let mut secret = revision(number);
     secret["metadata"]["uid"] = json!(format!("uid-{number}"));
@@ -142,7 +142,7 @@ fn a_request_is_judged_by_what_the_server_reads_however_it_is_spelled() {
     let target = format!("{SECRETS}?label%53elector=a.test%2Fb%3Dc%2C%6Fwner%3Dhelm");
     let revisions = Verdict::Show(Shown::Revisions);
     assert_eq!(get(Phase::Looking, &target), revisions);
-    // Two parameters of one name, and a target that some readers cut.
+    // Two parameters of one name, and a target that some parsers cut off.
     for target in [
         &format!("{SECRETS}?labelSelector=owner%3Dhelm&labelSelector=a"),
         &format!("{SECRETS}?labelSelector=owner%3Dhelm#"),
@@ -156,7 +156,7 @@ fn a_request_is_judged_by_what_the_server_reads_however_it_is_spelled() {
     }
 }
 
-/// Sends this, and sees it refused.
+/// Sends a request and checks that it is refused.
 fn refuses(method: &str, target: &str, body: &Value) {
     let verdict = decide(Phase::Sending, method, target, body);
     assert!(
@@ -272,7 +272,7 @@ fn nothing_is_deleted_but_the_object_that_was_planned_to_go() {
         verdict,
         Verdict::Delete(HelmDeletion::Revision(2), options("uid-2"))
     );
-    // It may be made, and there was none to be deleted before.
+    // The hook may be created, and none existed that could be deleted.
     assert_eq!(
         sent("/apis/batch/v1/namespaces/prod/jobs/hook"),
         Verdict::Absent

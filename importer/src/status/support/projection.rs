@@ -1,36 +1,36 @@
-//! The projection of objects into a support bundle: an allow-list. Only known structural fields pass as they are. Free text
-//! and fields that are not known keep their shape, and their values are masked.
+//! The projection of objects into a support bundle ([`project`]), which is an allow-list. Only known structural fields
+//! pass unchanged. Free text and unknown fields keep their shape, and their values are masked.
 
 use serde_json::{Map, Value};
 
-/// The text in place of a masked value.
+/// The text that replaces a masked value.
 pub(super) const MASK: &str = "***";
 /// The longest text of a structural field.
 const STRUCTURAL: usize = 512;
 
 /// The treatment of a field.
 enum Shape {
-    /// A structural value: a name, a count, a time, an image. A text with spaces is none.
+    /// A structural value, such as a name, count, time or image. A text with whitespace is masked.
     Keep,
-    /// Free text: keys, booleans and the number of items pass, values do not.
+    /// Free text: keys, booleans and the number of items pass, but values are masked.
     Hide,
-    /// A value that is always left out: it repeats other fields.
+    /// A value that is always left out because it repeats other fields.
     Drop,
-    /// The words of a command line, with whether the first one is the program.
+    /// The words of a command line, with `true` if the first one is the program.
     Words { program: bool },
     /// The path of an HTTP probe.
     Path,
-    /// A message, which the `reason` next to it explains.
+    /// A message, which passes if the `reason` next to it belongs to a known message.
     Message,
-    /// Annotations by their keys.
+    /// Annotations, which are treated by their keys.
     Annotations,
     /// A list.
     Each(&'static Shape),
     /// A map whose keys users choose.
     Entries(&'static Shape),
-    /// An object with these fields; others are masked.
+    /// An object with these fields. Other fields are masked.
     Fields(&'static [(&'static str, Shape)]),
-    /// An object of which all these tables know fields.
+    /// An object whose fields are in any of these tables.
     Tables(&'static [&'static [(&'static str, Shape)]]),
 }
 
@@ -354,7 +354,7 @@ const STRATEGY: Shape = Fields(&[
     ),
     ("type", Keep),
 ]);
-/// The fields of the specs of workloads, whose names mean the same in each kind.
+/// The fields of the specs of workloads, whose names have the same meaning in every kind.
 const WORKLOAD_SPEC: &[(&str, Shape)] = &[
     ("backoffLimit", Keep),
     ("completionMode", Keep),
@@ -490,7 +490,7 @@ const OBJECT: Shape = Fields(&[
     ("type", Keep),
 ]);
 
-/// Annotations whose values are structural.
+/// The annotations whose values are structural.
 const HARMLESS_ANNOTATIONS: [&str; 5] = [
     "deployment.kubernetes.io/desired-replicas",
     "deployment.kubernetes.io/max-replicas",
@@ -500,7 +500,7 @@ const HARMLESS_ANNOTATIONS: [&str; 5] = [
 ];
 /// The annotation that repeats the whole object.
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// The components of Kubernetes whose events are known.
+/// The components of Kubernetes whose events have known messages.
 const COMPONENTS: [&str; 7] = [
     "daemonset-controller",
     "default-scheduler",
@@ -510,8 +510,9 @@ const COMPONENTS: [&str; 7] = [
     "replicaset-controller",
     "statefulset-controller",
 ];
-/// Reasons of these components whose messages name objects, images and numbers alone. `Failed`, `Unhealthy`,
-/// `FailedMount` and `FailedCreate` quote command lines, paths, mount options and webhooks.
+/// The reasons of these components whose messages contain only names of objects, images and numbers. Messages of
+/// `Failed`, `Unhealthy`, `FailedMount` and `FailedCreate` are not among them: they quote command lines, paths, mount
+/// options and webhooks.
 const HARMLESS_REASONS: [&str; 24] = [
     "BackOff",
     "ContainerCreating",
@@ -538,7 +539,7 @@ const HARMLESS_REASONS: [&str; 24] = [
     "SuccessfulDelete",
     "Unschedulable",
 ];
-/// Paths of probes that programs usually have.
+/// The usual paths of probes.
 const HARMLESS_PATHS: [&str; 14] = [
     "/",
     "/-/healthy",
@@ -558,7 +559,7 @@ const HARMLESS_PATHS: [&str; 14] = [
 /// The longest name of an option that passes.
 const OPTION: usize = 40;
 
-/// Returns the projection of an object; with its free text, if that is wanted.
+/// Returns the projection of an object. With `include_text`, only repetitions of other fields are removed.
 pub(super) fn project(object: &Value, include_text: bool) -> Value {
     if !include_text {
         return shaped(object, &OBJECT, &Map::new());
@@ -646,11 +647,11 @@ fn annotations(fields: &Map<String, Value>) -> Value {
     Value::Object(fields.map(entry).collect())
 }
 
-/// Whether Kubernetes itself wrote a message, for a reason whose messages have no free text.
+/// Checks whether Kubernetes itself wrote a message, for a reason whose messages have no free text.
 fn is_explained(fields: &Map<String, Value>) -> bool {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let reason = text(fields.get("reason")).unwrap_or_default();
-    // Anybody may write an Event with any reason; conditions of these reasons are written by controllers.
+    // Any user may create an Event with any reason. Conditions with these reasons are written by controllers.
     let is_event = fields.contains_key("involvedObject");
     let component = fields
         .get("source")
@@ -661,7 +662,7 @@ fn is_explained(fields: &Map<String, Value>) -> bool {
         && (!is_event || COMPONENTS.contains(&component.as_str()))
 }
 
-/// Masks the words of a command line, but for its program, the names of options, and references to variables.
+/// Masks the words of a command line, except the program, the names of options, and references to variables.
 fn words(items: &[Value], program: bool) -> Value {
     let word = |(index, word): (usize, &Value)| match word.as_str() {
         Some(text) if index == 0 && program && is_program(text) => word.clone(),
@@ -681,7 +682,7 @@ fn masked_word(text: &str) -> String {
         Some((name, value)) => (name, Some(value)),
         None => (text, None),
     };
-    // `-x` is an option; what follows its letter may be its value.
+    // `-x` is an option. Characters after the letter may be its value.
     let is_short =
         name.len() == 2 && name.starts_with('-') && name.as_bytes()[1].is_ascii_alphabetic();
     if !is_short && !is_long_option(name) {
@@ -706,7 +707,7 @@ fn is_long_option(name: &str) -> bool {
         && option.chars().all(is_name)
 }
 
-/// Whether the value of an option says nothing: it is a boolean, or a reference to a variable.
+/// Checks whether the value of an option reveals nothing: a boolean, or a reference to a variable.
 fn is_harmless(value: &str) -> bool {
     let name = value
         .strip_prefix("$(")

@@ -1,5 +1,5 @@
-//! The secret values of an environment that are known, and credentials by their form. Both are removed from every file of
-//! a support bundle. Secrets are read for this alone.
+//! The redaction of known secret values of an environment, and of credentials that are recognized by their form.
+//! [`Redactions`] removes both from every file of a support bundle. Secrets are read for this purpose only.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -14,24 +14,24 @@ use serde_json::{Map, Value};
 use super::projection::MASK;
 use crate::limits;
 
-/// The shortest text that is looked for: shorter ones are in half of all words by chance.
+/// The minimum length of a text that is searched for. Shorter ones occur in many words by chance.
 const SHORTEST: usize = 4;
-/// The shortest part of a value (a line of a file, a field of a document) that is looked for.
+/// The minimum length of a part of a value (a line of a file, a field of a document) that is searched for.
 const SHORTEST_PART: usize = 6;
-/// The type of a Secret that repeats what Helm installed, compressed.
+/// The type of Secrets that contain the objects that Helm installed, compressed.
 const HELM: &str = "helm.sh/release.v1";
-/// The type of a `ServiceAccount`'s Secret, of which only the token is secret.
+/// The type of a `ServiceAccount`'s Secrets, of which only the token is secret.
 const ACCOUNT: &str = "kubernetes.io/service-account-token";
 
-/// Credentials by their form.
+/// The patterns of credentials, with their replacements.
 static CREDENTIALS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     [
-        // A private key, also in one line of a JSON log. A key without an end is removed to the end of the text.
+        // A private key, also within one line of a JSON log. If a key has no end, the rest of the text is removed.
         (
             r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)",
             MASK,
         ),
-        // A JSON web token.
+        // A JSON Web Token.
         (r"\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*(?:\.[A-Za-z0-9_-]*)*", MASK),
         // The user and password of a URL.
         (r"://[^/\s@'`]+@", "://***@"),
@@ -53,17 +53,17 @@ static CREDENTIALS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
     .collect()
 });
 
-/// The texts that no file of a bundle has.
+/// The texts that must not appear in any file of a bundle.
 #[derive(Debug, Default)]
 pub(super) struct Redactions {
     texts: BTreeSet<String>,
-    /// Bytes of the texts.
+    /// The total size of the texts in bytes.
     size: usize,
     search: Option<AhoCorasick>,
 }
 
 impl Redactions {
-    /// Adds the values of a Secret. Returns whether there was room for all of them.
+    /// Adds the values of a Secret. Returns whether all of them fit in the limit.
     pub(super) fn add(&mut self, secret: &Object) -> bool {
         let secret = secret.as_value();
         if secret["type"] == HELM {
@@ -86,7 +86,7 @@ impl Redactions {
         self.size <= limits::SUPPORT_SECRETS
     }
 
-    /// Prepares the search.
+    /// Builds the search automaton.
     pub(super) fn ready(&mut self) -> Result<(), String> {
         let search = AhoCorasick::builder()
             .match_kind(MatchKind::LeftmostLongest)
@@ -95,7 +95,7 @@ impl Redactions {
         Ok(())
     }
 
-    /// A text without known secret values and without credentials.
+    /// Returns a text without known secret values and credentials.
     pub(super) fn redact(&self, text: &str) -> String {
         let mut text = self.without_known(text);
         for (pattern, shown) in CREDENTIALS.iter() {
@@ -116,7 +116,7 @@ impl Redactions {
         shown
     }
 
-    /// A document without them, in its keys too.
+    /// Returns a document without known secret values and credentials, also in its keys.
     pub(super) fn redact_value(&self, value: &Value) -> Value {
         match value {
             Value::String(text) => self.redact(text).into(),
@@ -135,7 +135,7 @@ impl Redactions {
     /// Adds a value, and the parts that programs read from it.
     fn value(&mut self, text: &str) {
         self.forms(text, SHORTEST);
-        // Values of parameters and logins of registries are JSON.
+        // Values of parameters and registry logins are JSON.
         if let Ok(document) = serde_json::from_str(text) {
             return self.document(&document);
         }
@@ -155,7 +155,7 @@ impl Redactions {
             Value::Object(fields) => fields.values().for_each(|field| self.document(field)),
             Value::String(text) => {
                 self.forms(text, SHORTEST);
-                // The login of a registry is a pair in base64.
+                // A registry login is a user and a password in base64.
                 let pair = STANDARD.decode(text).ok();
                 let pair = pair.and_then(|pair| String::from_utf8(pair).ok());
                 if let Some((_, password)) = pair.as_deref().and_then(|pair| pair.split_once(':')) {
@@ -167,7 +167,7 @@ impl Redactions {
         }
     }
 
-    /// Adds a text as it is, as it is within JSON, as it is in a URL, and in base64.
+    /// Adds a text in four encodings: plain, escaped for JSON, escaped for a URL, and in base64.
     fn forms(&mut self, text: &str, shortest: usize) {
         let text = text.trim();
         if text.len() < shortest {
