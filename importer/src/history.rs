@@ -146,8 +146,9 @@ pub async fn way_back(
     let (ran, known) = match to {
         BackTo::Revision(revision) => brought(&receipts, solution, &namespace, *revision)?,
         BackTo::Before => {
-            let now = state.deployed(&namespace, solution);
-            let now = now.map(|deployed| Ran::of(&state, solution, deployed));
+            let now = state
+                .deployed(&namespace, solution)
+                .map(|deployed| Ran::of(&state, solution, deployed));
             before(&receipts, solution, &namespace, unlike(now.as_ref()))?
         }
     };
@@ -300,8 +301,9 @@ fn before_revision<'a>(
     changes: ChangesOfFleet<'_>,
 ) -> Result<(&'a Ran, Known), Skipped> {
     let all = receipts.all.iter().rev();
-    let here = all.filter_map(|receipt| Some((receipt, receipt.place(solution, namespace)?)));
-    let mut here = here.skip_while(|(receipt, _)| !changes.include(receipt));
+    let mut here = all
+        .filter_map(|receipt| Some((receipt, receipt.place(solution, namespace)?)))
+        .skip_while(|(receipt, _)| !changes.include(receipt));
     let (newest, place) = here.next().ok_or(Skipped::NotChanged)?;
     let to = place.to.as_ref().ok_or(Skipped::NotChanged)?;
     if to.version != *running {
@@ -315,6 +317,8 @@ fn before_revision<'a>(
         |place: &Passage| place.from.is_some() && version(&place.from) == version(&place.to);
     let (mut revision, mut from) = (newest.revision, &place.from);
     for (receipt, place) in here {
+        // A change of another origin that keeps the version is skipped. One that changes the version ends the search,
+        // since only the changes of this revision are undone.
         if changes.include(receipt) {
             (revision, from) = (receipt.revision, &place.from);
         } else if !keeps_version(place) {
@@ -340,6 +344,7 @@ fn was_undeployed(
 ) -> bool {
     let since = match known {
         Known::Before(revision) => revision,
+        // The change that deployed the version does not count itself.
         Known::By(revision) => revision + 1,
     };
     let later = receipts
@@ -358,8 +363,9 @@ fn brought<'a>(
     revision: Revision,
 ) -> Result<(&'a Ran, Known), Obstacle> {
     let mut all = receipts.all.iter();
-    let receipt = all.find(|receipt| receipt.revision == revision);
-    let receipt = receipt.ok_or(Obstacle::NoRevision { revision })?;
+    let receipt = all
+        .find(|receipt| receipt.revision == revision)
+        .ok_or(Obstacle::NoRevision { revision })?;
     let place = receipt.place(solution, namespace);
     let Some(to) = place.and_then(|place| place.to.as_ref()) else {
         return Err(Obstacle::OtherRevision {

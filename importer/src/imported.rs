@@ -93,8 +93,8 @@ mod tests {
             ("shop-2.0.0", Some("1.10.0")),
             ("cart-1.2.0", None),
         ] {
-            let found = find_or_newest(&records, &id.parse().unwrap());
-            let found = found.map(|record| record.version.to_string());
+            let found = find_or_newest(&records, &id.parse().unwrap())
+                .map(|record| record.version.to_string());
             assert_eq!(found.as_deref(), version, "{id}");
         }
     }

@@ -54,8 +54,7 @@ pub fn postrender(
     mut output: impl Write,
 ) -> Result<(), RendererError> {
     let path = directory.join(PLANNED);
-    let planned = File::open(&path).map_err(|error| RendererError::File(path, error));
-    let mut planned = planned?;
+    let mut planned = File::open(&path).map_err(|error| RendererError::File(path, error))?;
     // Helm may treat a pipe that is closed early as a failure, so its whole output is read.
     io::copy(&mut input, &mut io::sink()).map_err(RendererError::Stream)?;
     let path = directory.join(RENDERED);

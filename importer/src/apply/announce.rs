@@ -11,8 +11,9 @@ use crate::limits;
 use crate::model::receipt::{ChangeReceipt, Outcome, Passage};
 use crate::plan::operator::operator_name;
 
-/// Creates the Events of a change that has ended. A failure to write one is ignored: a user without the right to create
-/// Events may still change the cluster, and a namespace may have been deleted.
+/// Creates the Events of a change that has ended. After a failure to write one, the remaining ones are skipped and the
+/// change still counts as done: a user without the right to create Events may change the cluster, and a namespace may
+/// have been deleted.
 pub(crate) async fn announce(cluster: &Cluster, receipt: &ChangeReceipt, now: SystemTime) {
     for event in events(receipt, now) {
         let Ok(event) = Object::new(event) else {
@@ -39,8 +40,10 @@ fn events(receipt: &ChangeReceipt, now: SystemTime) -> Vec<Value> {
 fn told(outcome: &Outcome, place: &Passage) -> Option<(&'static str, String, String)> {
     match (outcome, &place.from, &place.to) {
         (Outcome::Done, from, Some(to)) => {
-            let before = from.as_ref().filter(|from| !from.is_like(to));
-            let before = before.map(|from| format!("; the previous version was {}", from.version));
+            let before = from
+                .as_ref()
+                .filter(|from| !from.is_like(to))
+                .map(|from| format!("; the previous version was {}", from.version));
             let what = format!("{} is deployed", to.version);
             Some(("Deployed", what, before.unwrap_or_default()))
         }

@@ -101,8 +101,8 @@ pub async fn delete(
             check_free(obstacles.clone(), &[])?;
         }
         let file = state.site.own_of(environment);
-        let deleted = DeletedEnvironment::of(change.cluster, environment, &spaces, file.as_ref());
-        let deleted = deleted.await?;
+        let deleted =
+            DeletedEnvironment::of(change.cluster, environment, &spaces, file.as_ref()).await?;
         // A dry run lists the resources in any case.
         if change.run == Run::Real && resources == Resources::Keep {
             obstacles.extend(deleted.refusal());
@@ -112,6 +112,7 @@ pub async fn delete(
     };
     let act = async |leased: &mut Leased<'_>, decided: &mut (Vec<_>, _, DeletedEnvironment)| {
         let (spaces, file, deleted) = decided;
+        // The rest of the change concerns only this environment, so other writers need not wait for it.
         if let Some(space) = spaces.first() {
             leased.leave_cluster(space).await?;
         }

@@ -140,8 +140,10 @@ impl Ready<'_> {
         self.remove_stale(leased).await?;
         self.remove_releases(deployment, leased).await?;
         // A generated pull secret of the previous version, which the new version no longer uses.
-        let former = deployment.standing.as_ref();
-        let former = former.and_then(|standing| standing.pull_secret.as_ref());
+        let former = deployment
+            .standing
+            .as_ref()
+            .and_then(|standing| standing.pull_secret.as_ref());
         if let Some(secret) = former
             && deployment.deployed.pull_secret.as_ref() != former
         {
@@ -216,6 +218,7 @@ impl Ready<'_> {
         (leased.tell)(Event::RollingBack {
             version: previous.clone(),
         });
+        // The failed version may have used up the time limit, so the rollback gets its own.
         self.deadline.begin();
         let restored = self.return_to(&inverse, deployment, leased);
         match restored.await {
@@ -241,6 +244,7 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
         let changes_form = !deployment.change.stopped().is_empty();
+        // Operators and packaged workloads of the two versions must not run at the same time.
         if changes_form {
             self.stop_successor(deployment, leased).await?;
         }

@@ -49,6 +49,7 @@ impl NamespaceRecord {
         let wanted = Object::new(space)?;
         let seen = self.uid.as_deref();
         let decide = |live: Option<&Object>| {
+            // The UID ensures that a namespace that was recreated by another user is not labelled.
             if live.and_then(Object::uid) == seen {
                 Ok(Some(wanted.clone()))
             } else {

@@ -76,6 +76,7 @@ impl Ready<'_> {
                 uid: uid.clone(),
             };
             stopping.push(leaving);
+            // A DaemonSet has no number of replicas that could be set to zero, so it is deleted.
             if reference.gvk.kind == "DaemonSet" {
                 self.remove_former(reference, uid.as_deref(), leased)
                     .await?;

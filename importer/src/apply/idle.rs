@@ -99,8 +99,11 @@ async fn works(deployment: &Deployment, cluster: &Cluster) -> Result<bool, Error
     // call.
     let stays =
         |entry: &&Entry| entry.part.is_some() && entry.is_awaited() && entry.inputs.is_none();
-    let awaited = entries.filter(stays).map(Entry::reference);
-    let awaited: Vec<ObjectRef> = awaited.filter(|object| !intercepts(object)).collect();
+    let awaited: Vec<ObjectRef> = entries
+        .filter(stays)
+        .map(Entry::reference)
+        .filter(|object| !intercepts(object))
+        .collect();
     let awaited: Vec<&ObjectRef> = awaited.iter().collect();
     let live = cluster.get_all(&awaited).await?;
     let is_ready = |live| settled(live) == Settled::Ready;

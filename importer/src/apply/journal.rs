@@ -85,6 +85,7 @@ impl<'a> Journal<'a> {
                 }
                 created => created?,
             };
+            // No writer holds the Leases of these changes any more, so they cannot end by themselves.
             for interrupted in earlier.interrupted() {
                 self.keep(interrupted.to_object(self.writer.seal.as_ref()), None)
                     .await?;
@@ -132,8 +133,9 @@ impl<'a> Journal<'a> {
         else {
             return Ok(None);
         };
-        let receipt = receipt.clone();
-        let receipt = receipt.ended(outcome(failed), &done.objects, &done.removed);
+        let receipt = receipt
+            .clone()
+            .ended(outcome(failed), &done.objects, &done.removed);
         self.keep(receipt.to_object(self.writer.seal.as_ref()), Some(live))
             .await?;
         for object in earlier.surplus() {
@@ -160,8 +162,10 @@ impl<'a> Journal<'a> {
         };
         for earlier in earlier.incomplete() {
             if earlier.is_settled_by(&self.subject) {
-                let settled = earlier.clone().interrupted();
-                let settled = settled.to_settled_object(self.writer.seal.as_ref());
+                let settled = earlier
+                    .clone()
+                    .interrupted()
+                    .to_settled_object(self.writer.seal.as_ref());
                 self.keep(settled, None).await?;
             }
         }

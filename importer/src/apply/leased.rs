@@ -43,8 +43,8 @@ pub(crate) struct Leased<'a> {
     /// The journal. `None` for a change by a namespace administrator, since receipts are stored with the cluster's
     /// records.
     journal: Option<Journal<'a>>,
-    /// The objects as they were when the change was decided under the Leases, or as this change has written them. A
-    /// later change by another writer makes the write fail, which is conditional on the known resource version.
+    /// The objects as they were when the change was decided under the Leases, or as this change has written them.
+    /// Writes are conditional on the known resource version, so a later change by another writer makes them fail.
     known: BTreeMap<ObjectRef, Option<Object>>,
     done: Done,
 }
@@ -68,9 +68,11 @@ impl Leased<'_> {
             ..
         } = candidate;
         let acting = async |lock: Lock| {
+            // Objects that the decision reads are remembered, so that the writes need not read them again.
             let once = cluster.once();
-            let decided = decide(&once).await;
-            let decided = decided.and_then(|decided| decided.within(&lock));
+            let decided = decide(&once)
+                .await
+                .and_then(|decided| decided.within(&lock));
             let LeasedDecision {
                 mut what, subject, ..
             } = match decided {
@@ -189,6 +191,7 @@ impl Leased<'_> {
         };
         let put = async |(object, live): (&Object, Option<Object>)| {
             let reference = object.reference();
+            // The decision is made even for an unchanged object, since it may refuse.
             if live.as_ref().is_some_and(|live| unchanged.has(live))
                 && decide(object, live.as_ref())?.as_ref() == Some(object)
             {
@@ -231,9 +234,12 @@ impl Leased<'_> {
             .iter()
             .map(|reference| self.known.get(*reference).cloned());
         let known: Vec<_> = known.collect();
-        let unknown = references.iter().zip(&known);
-        let unknown = unknown.filter(|(_, known)| known.is_none());
-        let unknown: Vec<&ObjectRef> = unknown.map(|(reference, _)| *reference).collect();
+        let unknown: Vec<&ObjectRef> = references
+            .iter()
+            .zip(&known)
+            .filter(|(_, known)| known.is_none())
+            .map(|(reference, _)| *reference)
+            .collect();
         let mut read = self.cluster.get_all(&unknown).await?.into_iter();
         let live = known
             .into_iter()
@@ -303,6 +309,7 @@ impl Leased<'_> {
         reference: &ObjectRef,
         may: impl Fn(&Object) -> Result<(), E>,
     ) -> Result<(), Error> {
+        // A deletion is always decided from the live object and never from the known state.
         let live = self.cluster.get(reference).await?;
         let removed = self.hand().remove(propagation, reference, live, may);
         if removed.await? == Deleted::Requested {
@@ -361,8 +368,10 @@ impl Leased<'_> {
         objects: impl IntoIterator<Item = T>,
         wait: Duration,
     ) -> Result<(), Error> {
-        let goals = objects.into_iter().map(|object| Goal::Gone(object.into()));
-        let goals: Vec<Goal> = goals.collect();
+        let goals: Vec<Goal> = objects
+            .into_iter()
+            .map(|object| Goal::Gone(object.into()))
+            .collect();
         Ok(self.cluster.wait(&goals, wait, &|_| ()).await?)
     }
 
@@ -455,6 +464,7 @@ impl Leased<'_> {
             .as_ref()
             .is_some_and(|journal| !journal.has_begun())
         {
+            // A change that deletes nothing needs no receipt.
             if self.cluster.stale(scope, keep).await?.is_empty() {
                 return Ok(());
             }

@@ -234,8 +234,9 @@ pub(crate) async fn leaving<'a>(
 async fn beside(place: Place<'_>, space: &NamespaceRecord) -> Result<Vec<ObjectRef>, Error> {
     let (solution, namespace) = (place.solution, &space.namespace);
     let deployed = space.solutions.get(solution);
-    let secret = deployed.and_then(|deployed| deployed.pull_secret.as_ref());
-    let secret = secret.filter(|secret| **secret == login::secret_name(solution));
+    let secret = deployed
+        .and_then(|deployed| deployed.pull_secret.as_ref())
+        .filter(|secret| **secret == login::secret_name(solution));
     let mut beside = Vec::new();
     if let Some(secret) = secret {
         let reference = login::reference(namespace, secret);

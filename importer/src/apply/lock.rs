@@ -167,6 +167,7 @@ impl Lock {
         writer: &Writer,
     ) -> Result<bool, Error> {
         let mut names: Vec<String> = environments.iter().map(environment_lease).collect();
+        // A change holds the Leases of all its environments, so holding one of them excludes that change.
         let is_ours = if names.is_empty() {
             names.push(WHOLE.to_owned());
             self.whole.is_some()
@@ -209,6 +210,7 @@ impl LeaseCandidate<'_> {
             };
             match turn {
                 Turn::Wait(longest) if began.elapsed() < longest => {
+                    // Each holder is reported once while waiting.
                     if told.as_ref() != Some(&held.holder) {
                         told = Some(held.holder.clone());
                         (self.tell)(Event::Waiting(held));
@@ -240,6 +242,7 @@ impl<C: AsyncFnOnce() -> Result<Vec<ObjectRef>, Error>> Clearing<C> {
         match self.clear.take() {
             Some(clear) if error.is_unanswered_webhook() => {
                 self.cleared = clear().await?;
+                // If nothing was removed, another attempt would fail in the same way.
                 if self.cleared.is_empty() {
                     return Err(error.into());
                 }

@@ -75,8 +75,11 @@ impl Ready<'_> {
         leased: &mut Leased<'_>,
     ) -> Result<Logins, Error> {
         let (mut account, mut before) = (None, Vec::new());
-        let own = deployment.change.changes().map(|change| &change.desired);
-        let own = own.filter(|desired| desired.part.is_none() && is_pulled_with(desired));
+        let own = deployment
+            .change
+            .changes()
+            .map(|change| &change.desired)
+            .filter(|desired| desired.part.is_none() && is_pulled_with(desired));
         for object in own.map(|desired| &desired.object) {
             let reference = object.reference();
             let live = leased.look(reference).await?;
@@ -86,6 +89,7 @@ impl Ready<'_> {
                     .as_ref()
                     .is_some_and(|live| has_secrets_of(live, object))
             {
+                // An account with the same pull secrets is used without a write.
                 account = live;
                 continue;
             }
@@ -156,11 +160,14 @@ impl Proving<'_> {
     }
 
     async fn pull(&self, leased: &mut Leased<'_>, pods: &mut Vec<Pulling>) -> Result<(), Error> {
+        // All pods are created before the first one is awaited, so that the nodes pull in parallel.
         for architecture in self.proof.places() {
             let architecture = architecture.map(str::to_owned);
             let pod = Object::new(self.pod(architecture.as_deref()))?;
-            let made = self.make(&pod, leased).await;
-            let made = made.map_err(|error| self.unpulled(architecture.as_ref(), error))?;
+            let made = self
+                .make(&pod, leased)
+                .await
+                .map_err(|error| self.unpulled(architecture.as_ref(), error))?;
             pods.push((architecture, made));
         }
         let mut outcomes = Vec::new();
@@ -172,17 +179,19 @@ impl Proving<'_> {
                     awaited,
                 });
             };
-            let pulled = pod.pulled(self.wait, &tell).await;
-            let pulled = pulled.map_err(|error| self.unpulled(architecture.as_ref(), error.into()));
+            let pulled = pod
+                .pulled(self.wait, &tell)
+                .await
+                .map_err(|error| self.unpulled(architecture.as_ref(), error.into()));
             let ends = pulled.as_ref().is_err_and(|error| !has_no_node(error));
             outcomes.push((architecture.clone(), pulled));
+            // Any failure other than a missing node decides the proof, so the other pods are not awaited.
             if ends {
                 break;
             }
         }
         for (architecture, error) in judge(outcomes)? {
-            let detail = error.source().map(ToString::to_string);
-            let detail = detail.unwrap_or_default();
+            let detail = error.source().map(ToString::to_string).unwrap_or_default();
             (leased.tell)(Event::Unproved {
                 architecture,
                 detail,
@@ -347,9 +356,11 @@ mod tests {
     fn judged(outcomes: Vec<(&str, Result<(), Error>)>) -> Result<String, String> {
         let place = |place: &str| Some(place.to_owned()).filter(|place| !place.is_empty());
         let outcomes = outcomes.into_iter();
-        let left = judge(outcomes.map(|(at, pulled)| (place(at), pulled)).collect());
-        let left = left.map_err(|error| error.source().unwrap().to_string())?;
-        let left: Vec<String> = left.into_iter().map(|(place, _)| place).collect();
+        let left: Vec<String> = judge(outcomes.map(|(at, pulled)| (place(at), pulled)).collect())
+            .map_err(|error| error.source().unwrap().to_string())?
+            .into_iter()
+            .map(|(place, _)| place)
+            .collect();
         Ok(left.join(" "))
     }
 

@@ -94,6 +94,7 @@ impl HelmHand {
         let mut release = release.clone();
         release.revisions.clone_from(&known);
         if !standing.is_known(&known) {
+            // Uninstalling a release that was changed since an import stored it needs consent.
             if !self.accepted.contains(&standing.id()) {
                 return Err(standing.unknown(&release).into());
             }
@@ -289,8 +290,11 @@ impl Ready<'_> {
             drop(kept);
             done
         };
-        let awaited = planned.objects.iter().map(Object::reference);
-        let awaited = awaited.filter(|object| AWAITED.contains(&object.gvk.kind.as_str()));
+        let awaited = planned
+            .objects
+            .iter()
+            .map(Object::reference)
+            .filter(|object| AWAITED.contains(&object.gvk.kind.as_str()));
         let mut watching = Watching::of(awaited.cloned().collect(), &self.deadline);
         let sending = Sending {
             objects: &planned.objects,
@@ -412,8 +416,9 @@ pub(crate) async fn interceptors(
         return Ok(Vec::new());
     };
     let sent = sent(cluster, &standing.newest, release).await?;
-    let asked = sent.iter().filter(|object| intercepts(object.reference()));
-    let asked = asked.filter(|object| !is_hook(object) && !is_kept(object));
+    let asked = sent
+        .iter()
+        .filter(|object| intercepts(object.reference()) && !is_hook(object) && !is_kept(object));
     let references: Vec<&ObjectRef> = asked.map(Object::reference).collect();
     let live = look_all(cluster, &references).await?.into_iter().flatten();
     let own = Holder::Release(namespace.as_str(), name.as_str());
@@ -556,8 +561,8 @@ impl<'a> Watching<'a> {
         leased.lock.check()?;
         self.behind.look(leased).await;
         let there = existing(leased, &self.objects).await;
-        let states = there.iter().map(ObservedState::of);
-        let states: BTreeMap<ObjectRef, ObservedState> = states.collect();
+        let states: BTreeMap<ObjectRef, ObservedState> =
+            there.iter().map(ObservedState::of).collect();
         let former = self.former.get_or_insert_with(|| states.clone()).clone();
         let is_hopeless = |one: &Unready| {
             let (now, former) = (states.get(&one.object), former.get(&one.object));

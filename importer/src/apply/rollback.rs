@@ -37,9 +37,12 @@ impl Ready<'_> {
         let mut brought = Withdrawal::of(leased.cluster, solution, brought, is_new).await?;
         // Webhooks of the new version must not refuse the following writes.
         brought.disarm(leased, solution).await?;
-        let webhooks = inverse.objects.iter().filter(|object| !asks_nobody(object));
-        let webhooks = webhooks.map(|webhooks| disarmed(webhooks, None));
-        let webhooks = webhooks.collect::<Result<Vec<_>, _>>()?;
+        let webhooks = inverse
+            .objects
+            .iter()
+            .filter(|object| !asks_nobody(object))
+            .map(|webhooks| disarmed(webhooks, None))
+            .collect::<Result<Vec<_>, _>>()?;
         for former in deployment.change.replaced() {
             remove_successor(leased, former, solution, wait).await?;
         }
@@ -54,8 +57,12 @@ impl Ready<'_> {
         inverse: &Inverse,
         leased: &mut Leased<'_>,
     ) -> Result<(), Error> {
-        let webhooks = inverse.objects.iter().filter(|object| !asks_nobody(object));
-        let webhooks: Vec<Object> = webhooks.cloned().collect();
+        let webhooks: Vec<Object> = inverse
+            .objects
+            .iter()
+            .filter(|object| !asks_nobody(object))
+            .cloned()
+            .collect();
         put_back(leased, self.asked.id.name(), &webhooks).await
     }
 }

@@ -22,6 +22,8 @@ pub(crate) async fn side_by_side<I, T>(
     let has_failed = AtomicBool::new(false);
     let (has_failed, act) = (&has_failed, &act);
     let acts = stream::iter(items).map(|item| async move {
+        // The flag only prevents further starts. The failure itself is returned through the stream, so a relaxed order
+        // suffices.
         if has_failed.load(Ordering::Relaxed) {
             return None;
         }

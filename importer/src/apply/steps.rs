@@ -412,8 +412,10 @@ async fn has_endpoint(namespace: &str, service: &str, leased: &Leased<'_>) -> Re
         .cluster
         .list(&slices, Some(namespace), Some(&of_service));
     let ready = |slice: &Object| {
-        let endpoints = slice.as_value()["endpoints"].as_array();
-        let mut endpoints = endpoints.into_iter().flatten();
+        let mut endpoints = slice.as_value()["endpoints"]
+            .as_array()
+            .into_iter()
+            .flatten();
         endpoints.any(|endpoint| endpoint["conditions"]["ready"] == true)
     };
     Ok(slices.await?.iter().any(ready))

@@ -73,6 +73,7 @@ pub(crate) async fn run(
         }
     };
     let gate = Gate::open(leased.cluster, passage, course).await?;
+    // The user may have cancelled while the permissions were computed, and Helm has not started yet.
     if let Err(cancelled) = leased.cancel.go_on() {
         return Ok(Err(cancelled.into()));
     }
@@ -94,6 +95,7 @@ pub(crate) async fn run(
         };
         let Note { revision, done } = note;
         let mut all: Vec<RevisionEntry> = gate.revisions();
+        // A revision that Helm stores again replaces its former entry.
         all.retain(|entry| entry.revision != revision.revision);
         all.push(revision);
         write_down(leased, release, all).await?;
@@ -180,8 +182,10 @@ async fn alone(
 
 /// Returns the current record of a release as far as this change has updated it.
 fn as_now(release: &ReleaseEntry, leased: &Leased<'_>) -> ReleaseEntry {
-    let mut changed = leased.releases().iter();
-    let changed = changed.find(|entry| entry.is(&release.namespace, &release.name));
+    let changed = leased
+        .releases()
+        .iter()
+        .find(|entry| entry.is(&release.namespace, &release.name));
     changed.unwrap_or(release).clone()
 }
 

@@ -116,9 +116,11 @@ impl Expected<'_> {
         let Self::Shown(shown) = self else {
             return None;
         };
-        let removed = spaces.iter().flat_map(|leave| &leave.objects);
-        let mut removed = removed.map(ToString::to_string);
-        let removed = removed.find(|object| !shown.removed.contains(object));
+        let removed = spaces
+            .iter()
+            .flat_map(|leave| &leave.objects)
+            .map(ToString::to_string)
+            .find(|object| !shown.removed.contains(object));
         let applied = || {
             let mut applied = applied(spaces).into_iter();
             applied.find(|object| !shown.applied.contains(object))
@@ -214,6 +216,7 @@ impl Undeployment<'_> {
         let act = async |leased: &mut Leased<'_>, stopping: &mut Stopping| {
             let (spaces, hand) = (&mut stopping.spaces, stopping.hand.as_ref());
             note_releases(leased, solution, spaces).await?;
+            // The rest of the change concerns only this environment, so other writers need not wait for it.
             if let Some(leave) = spaces.first() {
                 leased.leave_cluster(&leave.space).await?;
             }

@@ -131,8 +131,9 @@ async fn check(
             version: version.clone(),
         });
     }
-    let definitions = Definitions::of(cluster, solution).await?;
-    let definitions = definitions.written_by(version);
+    let definitions = Definitions::of(cluster, solution)
+        .await?
+        .written_by(version);
     let mut uses = definitions.uses(cluster, &mut obstacles).await?;
     let images = uses::Images::of(&state.records, |known| known.id() == record.id())?;
     uses.extend(workloads(cluster, &images, &BTreeSet::new(), &mut obstacles).await?);

@@ -173,8 +173,10 @@ impl Deletion {
             let (obstacles, uses) = going
                 .obstacles(cluster, solution, self.even_if_used)
                 .await?;
-            let carried = going.spaces.iter();
-            let carried = carried.flat_map(|leave| leave.carried.obstacles.clone());
+            let carried = going
+                .spaces
+                .iter()
+                .flat_map(|leave| leave.carried.obstacles.clone());
             let mut obstacles = added.into_iter().chain(obstacles).chain(carried);
             if let Some(obstacle) = obstacles.next() {
                 return Err(obstacle.into());
@@ -267,8 +269,12 @@ impl DepartingSolution {
     ) -> Result<Self, Error> {
         let spaces = state.deployments(solution).map(|(space, _)| space);
         let own = |record: &Record| record.name == *solution;
-        let records = state.records.iter();
-        let records: Vec<Record> = records.filter(|record| own(record)).cloned().collect();
+        let records: Vec<Record> = state
+            .records
+            .iter()
+            .filter(|record| own(record))
+            .cloned()
+            .collect();
         let spaces = leaving(cluster, &Authority::Cluster, solution, state, spaces, sets).await?;
         let going = Self {
             needed: still_needed(state, solution, &spaces),

@@ -79,6 +79,7 @@ impl Withdrawal {
             }
             self.objects.push(object);
         }
+        // The objects of the sets were appended, and removals follow the order of stages.
         self.objects.sort_by_key(Departure::of);
         Ok(())
     }
@@ -126,6 +127,7 @@ impl Withdrawal {
         solution: &SolutionName,
         wait: Duration,
     ) -> Result<(), Error> {
+        // The set is ordered: all objects of one stage are deleted before the next stage starts.
         let departures: BTreeSet<Departure> = self.objects.iter().map(Departure::of).collect();
         for departure in departures {
             let recorded = self.at(departure);
@@ -144,9 +146,11 @@ impl Withdrawal {
             let gone = objects.iter().map(|object| recorded[object].leaving());
             leased.wait_gone(gone, wait).await?;
         }
-        let there_before = self.released.iter();
-        let there_before = there_before.map(|entry| (entry.reference(), entry.clone()));
-        let there_before: BTreeMap<ObjectRef, Entry> = there_before.collect();
+        let there_before: BTreeMap<ObjectRef, Entry> = self
+            .released
+            .iter()
+            .map(|entry| (entry.reference(), entry.clone()))
+            .collect();
         release(there_before.keys(), &there_before, leased, solution).await?;
         // Workloads may have recreated webhooks before they were deleted.
         self.silence(leased).await
@@ -220,8 +224,7 @@ impl Withdrawal {
                 self.notes.push(note);
                 continue;
             }
-            let leaving = leaving.iter().map(of_object).map(Goal::Gone);
-            let leaving: Vec<Goal> = leaving.collect();
+            let leaving: Vec<Goal> = leaving.iter().map(of_object).map(Goal::Gone).collect();
             cluster.wait(&leaving, wait, &|_| ()).await?;
             unused.push(definition);
         }

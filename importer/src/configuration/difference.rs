@@ -60,8 +60,11 @@ impl Difference {
                 })
         };
         let versions = status.versions.iter();
-        let unlisted = versions.clone().filter(|found| !is_listed(found));
-        let unlisted = unlisted.map(Unlisted::of).collect();
+        let unlisted = versions
+            .clone()
+            .filter(|found| !is_listed(found))
+            .map(Unlisted::of)
+            .collect();
         let unwanted = versions
             .filter(|found| found.active && !configuration.active.contains_key(&found.record.name));
         Self {

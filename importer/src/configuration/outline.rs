@@ -123,10 +123,14 @@ impl Outline {
             .filter_map(|archive| archive.id.clone())
             .collect();
         let difference = Difference::of(configuration, &ids, status);
-        let activations = difference.active.into_iter();
-        let activations = activations.map(|wanted| activation(wanted, archives));
-        let deactivations = difference.deactivate.into_iter();
-        let deactivations = deactivations.map(|solution| deactivation(solution, prune));
+        let activations = difference
+            .active
+            .into_iter()
+            .map(|wanted| activation(wanted, archives));
+        let deactivations = difference
+            .deactivate
+            .into_iter()
+            .map(|solution| deactivation(solution, prune));
         let spared = spared(archives, prune);
         let unlisted = difference.unlisted.into_iter();
         let removals = unlisted.map(|unlisted| removal(unlisted, spared.clone()));

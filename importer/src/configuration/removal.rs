@@ -119,6 +119,7 @@ impl SolutionRemoval {
 fn removed(done: Result<Undone, Error>) -> Result<Removed, Error> {
     match done {
         Ok(undone) => Ok(Removed::Gone(undone)),
+        // An active version is not a failure here: the step that should have replaced it has failed and reports that.
         Err(Error::Hindered(by)) if by.obstacles.iter().any(Obstacle::is_active) => {
             Ok(Removed::Left(by.obstacles))
         }

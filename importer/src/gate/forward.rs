@@ -151,6 +151,7 @@ impl Desk {
             content_type: request.content_type.as_deref().unwrap_or_default(),
             body: &request.body,
         };
+        // The mutex is released at the end of this statement, before the request is awaited.
         let verdict = self.passage().decide(self.course.phase(), &asked);
         let answer = match verdict {
             Verdict::Pass => return self.pass(request, to).await,
@@ -209,13 +210,17 @@ impl Desk {
         request: WireRequest,
         to: &mut (impl AsyncWrite + Unpin),
     ) -> io::Result<()> {
-        let passed = self.cluster.pass(in_json(request)).await;
-        let mut passed = passed.map_err(io::Error::other)?;
+        let mut passed = self
+            .cluster
+            .pass(in_json(request))
+            .await
+            .map_err(io::Error::other)?;
         wire::begin(to, passed.status, &passed.headers).await?;
         let mut line = Vec::new();
         while let Some(piece) = passed.next().await.map_err(io::Error::other)? {
             line.extend_from_slice(&piece);
             while let Some(end) = line.iter().position(|byte| *byte == b'\n') {
+                // A watch is a stream of JSON documents, one in each line.
                 let behind = line.split_off(end + 1);
                 let change = std::mem::replace(&mut line, behind);
                 if self.shows_change(group, plural, &change) {
@@ -429,8 +434,8 @@ impl Desk {
         };
         let mut passed = self.cluster.pass(passing).await?;
         let bytes = all_of(&mut passed).await.map_err(&broken)?;
-        let body = serde_json::from_slice(&bytes);
-        let body = body.map_err(|_| broken("the answer is not JSON".to_owned()))?;
+        let body = serde_json::from_slice(&bytes)
+            .map_err(|_| broken("the answer is not JSON".to_owned()))?;
         Ok((passed.status, body))
     }
 }

@@ -414,6 +414,7 @@ impl GatePass {
     fn bare(&self, object: &Value) -> Value {
         let mut object = object.clone();
         if let Some(metadata) = object["metadata"].as_object_mut() {
+            // The path of the request decides about the namespace, and a body may omit it.
             metadata.remove("namespace");
             let marks = [
                 ("labels", MANAGED_BY.0, MANAGED_BY.1),

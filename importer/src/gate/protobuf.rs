@@ -123,6 +123,7 @@ fn fields(mut bytes: &[u8]) -> Option<Vec<Field<'_>>> {
 /// Reads a varint: seven bits in each byte, the lowest first.
 fn number(bytes: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
+    // Numbers of more than 63 bits are rejected, since no field of a Secret needs them.
     for shift in (0..63).step_by(7) {
         let (first, rest) = bytes.split_first()?;
         *bytes = rest;

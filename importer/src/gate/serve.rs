@@ -52,6 +52,7 @@ impl Gate {
     ) -> Result<Self, Error> {
         let mut password = [0; PASSWORD];
         getrandom::fill(&mut password).map_err(|error| Error::Gate(io::Error::other(error)))?;
+        // `Digest` serves only as the hexadecimal encoder of the random bytes here.
         let password = Digest::new(password).hex();
         let (home, listener) = async {
             let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
@@ -127,6 +128,7 @@ async fn serve(listener: TcpListener, authorization: String, desk: Arc<Desk>) {
     let authorization = Arc::new(authorization);
     let mut connections = JoinSet::new();
     loop {
+        // Finished connections are removed, so that they do not count towards the limit.
         while connections.try_join_next().is_some() {}
         if connections.len() >= limits::GATE_CONNECTIONS {
             connections.join_next().await;
@@ -148,6 +150,7 @@ async fn converse(mut stream: TcpStream, authorization: &str, desk: &Desk) -> io
     stream.set_nodelay(true)?;
     let mut rest = Vec::new();
     while let Some(request) = wire::read(&mut stream, &mut rest).await? {
+        // Every local process can connect to the port, but only Helm knows the password.
         if request.authorization.as_deref() != Some(authorization) {
             let Answer {
                 status,

@@ -62,8 +62,11 @@ impl RequestTarget {
     fn read(target: &str) -> Option<Self> {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let query = Query::of(query)?;
-        let segments = path.strip_prefix('/')?.split('/').map(segment);
-        let segments: Vec<String> = segments.collect::<Option<_>>()?;
+        let segments: Vec<String> = path
+            .strip_prefix('/')?
+            .split('/')
+            .map(segment)
+            .collect::<Option<_>>()?;
         let names: Vec<&str> = segments.iter().map(String::as_str).collect();
         Some(match names[..] {
             ["version" | "api" | "apis"]

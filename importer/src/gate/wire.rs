@@ -90,6 +90,7 @@ fn head(bytes: &[u8]) -> io::Result<Option<(WireRequest, usize)>> {
             request.content_type = Some(value()?);
         }
     }
+    // Several lengths would make the end of the request ambiguous (RFC 9112, section 6.3).
     if length > limits::GATE_HEAD || lengths > 1 || request.length > limits::GATE_BODY {
         return Err(bad(
             "the request is too large or has multiple content lengths",

@@ -61,9 +61,10 @@ mod tests {
         };
         assert_eq!(schema["type"], kind, "{at}");
         for (name, value) in value.as_object().into_iter().flatten() {
-            let known = schema["properties"].get(name);
-            let known = known.or(schema.get("additionalProperties"));
-            let known = known.unwrap_or_else(|| panic!("{at}/{name} is unknown"));
+            let known = schema["properties"]
+                .get(name)
+                .or(schema.get("additionalProperties"))
+                .unwrap_or_else(|| panic!("{at}/{name} is unknown"));
             check(value, known, &format!("{at}/{name}"));
         }
         for value in value.as_array().into_iter().flatten() {

@@ -148,6 +148,7 @@ impl HeldRollout {
         let spec = seen
             .as_ref()
             .map(|object| object.as_value()["spec"].clone());
+        // The size is checked before parsing, since any user with write access may have written the object.
         if spec
             .as_ref()
             .is_some_and(|spec| spec.to_string().len() > limits::HUB_JOURNAL)
@@ -177,8 +178,11 @@ impl HeldRollout {
     /// Returns the conditions in the object's status.
     #[must_use]
     pub fn conditions(&self) -> Vec<RolloutCondition> {
-        let conditions = self.field("/status/conditions").and_then(Value::as_array);
-        let conditions = conditions.into_iter().flatten();
+        let conditions = self
+            .field("/status/conditions")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let read = |condition: &Value| serde_json::from_value(condition.clone()).ok();
         conditions.filter_map(read).collect()
     }

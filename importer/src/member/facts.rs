@@ -88,6 +88,7 @@ impl<T> Seen<T> {
     fn of(found: Result<T, Error>) -> Result<Self, Error> {
         match found {
             Ok(found) => Ok(Self::Known(found)),
+            // Clusters differ in the APIs that they serve, so a missing kind is an absent fact and not an error.
             Err(Error::NoSuchKind(_) | Error::NotFound { .. }) => Ok(Self::Absent),
             Err(error) if error.is_about_the_server() => Err(error),
             // The failure concerns only this fact, which perhaps no expression needs.

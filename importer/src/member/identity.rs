@@ -59,9 +59,10 @@ pub async fn held_member(
     let secret = format!("{}-kubeconfig", name.name);
     let secret = ObjectRef::namespaced("v1", "Secret", namespace, &secret);
     let secret = found(management, &secret).await?;
-    let text = secret.as_value()["data"]["value"].as_str();
-    let text = text.and_then(|text| STANDARD.decode(text).ok());
-    let text = text.and_then(|bytes| String::from_utf8(bytes).ok());
+    let text = secret.as_value()["data"]["value"]
+        .as_str()
+        .and_then(|text| STANDARD.decode(text).ok())
+        .and_then(|bytes| String::from_utf8(bytes).ok());
     Ok(HeldMember {
         account: text.map(Account::Held).ok_or_else(|| {
             let name = format!("{namespace}/{}-kubeconfig", name.name);

@@ -136,6 +136,7 @@ async fn is_carried(
     let (Some(place), Some(solution)) = (place, solution) else {
         return Ok(false);
     };
+    // Any user may set the labels, so the inventory decides.
     let carried = inventory::look_up(cluster, &solution, place).await?;
     Ok(carried.find(space.reference()).is_some())
 }

@@ -263,12 +263,15 @@ async fn unreached(
     for (solution, from, rule) in file.naming() {
         let spaces = state.namespaces.iter().filter(|space| is_for(file, space));
         for space in spaces.filter(|space| space.solutions.contains_key(solution)) {
+            // Several entries may name the same Solution, whose workloads are read once for each namespace.
             if let MapEntry::Vacant(place) = known.entry((solution, &space.namespace)) {
                 place.insert(deployed(cluster, space, solution).await?);
             }
         }
-        let here = known.iter().filter(|((known, _), _)| *known == solution);
-        let here = here.flat_map(|(_, parts)| parts.iter().map(part_objects));
+        let here = known
+            .iter()
+            .filter(|((known, _), _)| *known == solution)
+            .flat_map(|(_, parts)| parts.iter().map(part_objects));
         let parts: Vec<PartObjects<'_>> = here.collect();
         let mut names = parts.iter().map(|part| part.name);
         let is_known = match &rule.part {
@@ -412,8 +415,11 @@ async fn no_secret(
         Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => Ok(None),
         Ok(None) => {
             let spec = file.spec();
-            let host = spec.pull_registry.as_ref().or(spec.registry.as_ref());
-            let host = host.and_then(|address| address.split('/').next());
+            let host = spec
+                .pull_registry
+                .as_ref()
+                .or(spec.registry.as_ref())
+                .and_then(|address| address.split('/').next());
             Ok(Some(Obstacle::NoPullSecret {
                 secret: secret.clone(),
                 namespace: space.namespace.clone(),

@@ -118,8 +118,10 @@ impl SupportFiles {
             Ok(secrets) => self.add_secrets(&secrets, &path),
             Err(error) => {
                 let pod = Gvk::new("v1", "Pod");
-                let pods = cluster.list(&pod, Some(namespace), None).await;
-                let pods = pods.unwrap_or_default();
+                let pods = cluster
+                    .list(&pod, Some(namespace), None)
+                    .await
+                    .unwrap_or_default();
                 let mut unread = BTreeSet::new();
                 for name in named_secrets(space, &pods) {
                     let secret = ObjectRef::namespaced("v1", "Secret", namespace, &name);
@@ -146,6 +148,7 @@ impl SupportFiles {
 
     fn add_secrets(&mut self, secrets: &[Object], path: &str) {
         let mut secrets = secrets.iter();
+        // The limit is reported once, however many namespaces exceed it.
         if !secrets.all(|secret| self.redactions.add(secret)) && !self.lacks_redactions {
             self.lacks_redactions = true;
             let max = limits::SUPPORT_SECRETS;
@@ -368,8 +371,9 @@ async fn logs(cluster: &Cluster, pods: &[Object], files: &mut SupportFiles) {
 fn runs(pod: &Object) -> Vec<(String, bool)> {
     let is_name = |name: &str| name.parse::<KubernetesName>().is_ok();
     let status = &pod.as_value()["status"];
-    let statuses = ["initContainerStatuses", "containerStatuses"];
-    let statuses = statuses.iter().filter_map(|field| status[field].as_array());
+    let statuses = ["initContainerStatuses", "containerStatuses"]
+        .iter()
+        .filter_map(|field| status[field].as_array());
     let mut runs = Vec::new();
     for container in statuses.flatten() {
         let name = container["name"].as_str().unwrap_or_default();

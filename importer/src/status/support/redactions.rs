@@ -89,6 +89,7 @@ impl Redactions {
     /// Builds the search automaton.
     pub(super) fn ready(&mut self) -> Result<(), String> {
         let search = AhoCorasick::builder()
+            // A value that contains another one is masked as a whole.
             .match_kind(MatchKind::LeftmostLongest)
             .build(&self.texts);
         self.search = Some(search.map_err(|error| error.to_string())?);
@@ -156,8 +157,10 @@ impl Redactions {
             Value::String(text) => {
                 self.forms(text, SHORTEST);
                 // A registry login is a user and a password in base64.
-                let pair = STANDARD.decode(text).ok();
-                let pair = pair.and_then(|pair| String::from_utf8(pair).ok());
+                let pair = STANDARD
+                    .decode(text)
+                    .ok()
+                    .and_then(|pair| String::from_utf8(pair).ok());
                 if let Some((_, password)) = pair.as_deref().and_then(|pair| pair.split_once(':')) {
                     self.forms(password, SHORTEST);
                 }
@@ -190,6 +193,7 @@ impl Redactions {
     }
 
     fn text(&mut self, text: &str, shortest: usize) {
+        // These words occur in most files, so masking them would hide harmless texts.
         let is_plain = matches!(text, "true" | "false" | "null" | "none");
         let has_room = self.size <= limits::SUPPORT_SECRETS;
         if text.len() >= shortest && !is_plain && has_room && self.texts.insert(text.to_owned()) {
