@@ -1,4 +1,5 @@
-//! The imported versions of a cluster, read from its records.
+//! The imported versions of a cluster, read from its records. [`imported`] finds one version, and [`mirrors`] returns
+//! the names in other registries that versions map to the site's registry.
 
 use deployer::Cluster;
 use schemas::{SolutionId, SolutionName, Version};

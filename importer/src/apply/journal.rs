@@ -1,5 +1,6 @@
 //! The receipt of a change in progress: [`Journal::begin`] creates it before the first write, and [`Journal::end`] adds
-//! the outcome.
+//! the outcome. A change that does not reach its end is marked as interrupted by the next one. The mark is removed once
+//! a later change completes it.
 
 use std::time::SystemTime;
 

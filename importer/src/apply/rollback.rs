@@ -1,5 +1,6 @@
-//! The rollback of a failed upgrade to the former version: [`Ready::restore`] writes the changed objects as they were
-//! before, and [`Ready::arm_former`] restores the webhooks.
+//! The rollback of a failed upgrade to the former version. [`Ready::restore`] writes the changed objects in their
+//! former state and removes new ones, with all webhooks disarmed. [`Ready::arm_former`] restores the webhooks at the
+//! end.
 
 use std::time::Duration;
 

@@ -1,4 +1,6 @@
-//! The removal of an imported version from a site: [`unimport`] deletes its record once nothing uses the version.
+//! The removal of an imported version from a site. [`unimport`] refuses it while the version is in use. The images are
+//! kept in the registry or deleted from it, and the record is deleted last, so that a repeated command completes an
+//! interrupted removal.
 
 use std::collections::BTreeSet;
 use std::iter;

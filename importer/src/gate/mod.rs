@@ -1,8 +1,8 @@
 //! The gate between Helm and a cluster, a proxy to the API server. Helm has no credentials: its kubeconfig names a
 //! server on loopback that is part of this process, with a user name and password for this run alone.
 //! [`GatePass::decide`] evaluates each request, and permitted ones are sent with the credentials of this process. The
-//! gate closes when its value is dropped. Therefore, a Helm process that outlives this one, or the Lease, cannot write
-//! anything.
+//! gate closes when its value is dropped, and refuses writes once the Lease is lost. Therefore, a Helm process that
+//! outlives this one cannot write anything.
 
 mod discovery;
 mod forward;

@@ -1,4 +1,5 @@
-//! The proxy's server on loopback, and the kubeconfig with which Helm connects to it. [`Gate::open`] starts it.
+//! The proxy's server on loopback, and the kubeconfig with which Helm connects to it. [`Gate::open`] starts the server
+//! for one run. Requests with the password of this run are answered by [`Desk`], and all others end the connection.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -1,5 +1,5 @@
 //! The subset of HTTP/1.1 that Helm uses: [`read`] reads complete requests within limits, and [`begin`], [`piece`] and
-//! [`end`] write a response in chunks.
+//! [`end`] write a response in chunks. A request that is ambiguous or exceeds a limit ends the connection.
 
 use tokio::io::{self, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 

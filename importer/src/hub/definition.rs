@@ -1,4 +1,5 @@
-//! The CRD of `SolutionRollout`, which makes a cluster a hub. [`prepare_hub`] installs it.
+//! The CRD of `SolutionRollout`, which makes a cluster a hub. [`prepare_hub`] installs it. Its schema accepts the same
+//! decisions as the parser of this program, which a test compares.
 
 use std::sync::LazyLock;
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! The declared networks of a cluster, read from an object of Cluster API or from the configuration of `kubeadm`
-//! ([`ClusterNetwork`]).
+//! The declared networks of a cluster ([`ClusterNetwork`]), read from an object of Cluster API or from the
+//! configuration of `kubeadm`. A declaration that is empty or exceeds a limit counts as absent.
 
 use deployer::Object;
 use serde_json::Value;

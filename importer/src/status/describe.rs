@@ -1,5 +1,6 @@
 //! The detailed description of one environment ([`describe`]): the recorded and the actual state of its namespaces, and
-//! its operators with the consent to their external effects.
+//! its operators with the consent to their external effects. [`Identity`] distinguishes a recorded namespace from
+//! another one of the same name.
 
 use deployer::{Cluster, Gvk, Object};
 use schemars::JsonSchema;
