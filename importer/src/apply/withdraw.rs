@@ -278,8 +278,8 @@ pub(crate) async fn clear(cluster: &Cluster, seen: &[Object]) -> Result<Vec<Obje
     Ok(cleared)
 }
 
-/// Removes the project's labels from objects that are kept, if they are the ones that were applied. Such objects are
-/// namespaces in use and objects that existed before the deployment.
+/// Removes the project's labels from namespaces that are kept, if they are the ones that were applied. Namespaces are
+/// kept while they are in use, or if they existed before the deployment.
 async fn release<'o>(
     spaces: impl Iterator<Item = &'o ObjectRef>,
     recorded: &BTreeMap<ObjectRef, Entry>,
