@@ -1,4 +1,4 @@
-//! The difference between a SolutionsConfiguration and a cluster: the versions to activate, and the imported versions
+//! The difference between a `SolutionsConfiguration` and a cluster: the versions to activate, and the imported versions
 //! that are not listed. [`Difference::of`] computes it without reading or writing anything.
 
 use schemas::{ActiveVersion, SolutionId, SolutionName, SolutionsConfiguration, Version};

@@ -1,7 +1,7 @@
-//! The steps that a SolutionsConfiguration requires in a cluster. `difference` compares the two. `outline` derives the
-//! steps, and says for each what must be found out, given the outcome of the earlier ones. `removal` removes Solutions
-//! and versions that are not configured, and `again` repeats a plan when its turn comes. The caller opens archives,
-//! makes the plans and formats the results.
+//! The steps that a `SolutionsConfiguration` requires in a cluster. `difference` compares the two. `outline` derives
+//! the steps, and says for each what must be found out, given the outcome of the earlier ones. `removal` removes
+//! Solutions and versions that are not configured, and `again` repeats a plan when its turn comes. The caller opens
+//! archives, makes the plans and formats the results.
 
 mod again;
 mod difference;

@@ -1,6 +1,6 @@
-//! The sequence of steps that a SolutionsConfiguration requires: listed archives are imported, then named versions are
-//! activated, and others are removed last. [`Outline::next`] returns the next step with the question that decides about
-//! it, which depends on the outcome of the earlier steps. Nothing is read or written here.
+//! The sequence of steps that a `SolutionsConfiguration` requires: listed archives are imported, then named versions
+//! are activated, and others are removed last. [`Outline::next`] returns the next step with the question that decides
+//! about it, which depends on the outcome of the earlier steps. Nothing is read or written here.
 
 use schemas::{SolutionId, SolutionName, SolutionsConfiguration, Version};
 
