@@ -1,4 +1,6 @@
-//! The part of an imported version that an administrator of only one namespace has to know before a plan is made.
+//! The data that the administrator of a single namespace needs to deploy an imported version: its record, the
+//! environment of the namespace, and the site configuration that applies to it. The entry point is [`imported_for`];
+//! see docs/decisions/0012-least-privilege.md.
 
 use deployer::Cluster;
 use schemas::{EnvironmentName, Namespace, SolutionName, Version};
@@ -12,8 +14,10 @@ use crate::model::site::HeldSite;
 use crate::model::uses::check_free;
 use crate::plan::rights::missing_alone;
 
-/// A version that is to run in a namespace, for who administers only it: its record, the environment of the namespace, and
-/// what of the site counts there. What is missing to read it is named with all else that is missing there.
+/// Reads a version that the administrator of `namespace` wants to deploy: its record, the environment of the namespace,
+/// and the site configuration that applies there. The error lists all blockers if the namespace has no environment or
+/// the version is not imported. If the version's record cannot be read, the error also lists the other missing rights,
+/// so that they can be granted together.
 pub async fn imported_for(
     cluster: &Cluster,
     namespace: &Namespace,

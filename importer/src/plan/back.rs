@@ -1,5 +1,6 @@
-//! The way back to the CRDs of an older version: only where a person asks for it, and nothing needs those of the newer
-//! one. That no object loses anything is asked of every CRD that takes the place of another one.
+//! The check for activating the CRDs of an older version than the active one. Only a user's explicit request leads
+//! here. The check finds operators and CRDs that need the newer definitions; `crd` and `losses` check each replaced CRD
+//! for lost objects.
 
 use change::vocabulary as v;
 use deployer::{Cluster, Selector};
@@ -13,8 +14,8 @@ use crate::model::request::Asked;
 use crate::model::state::ClusterState;
 use crate::plan::crd::written_by;
 
-/// Adds obstacles for whatever needs the CRDs of newer versions: operators of such versions; and CRDs that this version
-/// does not have. Adds none where no CRD in the cluster is newer.
+/// Adds blockers for operators of newer versions that are still running, and for CRDs that this version does not have.
+/// Adds none if no CRD in the cluster is newer.
 pub(crate) async fn check(
     asked: &Asked<'_>,
     cluster: &Cluster,
@@ -41,12 +42,13 @@ pub(crate) async fn check(
             environment: space.environment.clone(),
         })
         .collect();
-    // An environment may have several namespaces; they are sorted by it.
+    // An environment may have multiple namespaces. The deployments are sorted by environment, so equal blockers are
+    // adjacent.
     running.dedup();
     obstacles.append(&mut running);
     let definitions = asked.accepted.crds().iter();
     let known: Vec<&Value> = definitions
-        .map(|it| &it.document["metadata"]["name"])
+        .map(|definition| &definition.document["metadata"]["name"])
         .collect();
     let gone = newer
         .into_iter()

@@ -1,5 +1,7 @@
-//! The objects that a deployment carries as they are: the sets that are installed, their objects as rendered here, and
-//! the owners of the objects that are there already.
+//! The plan for the objects of a deployment that Helm does not install: the sets of manifests, and the objects that
+//! charts need before their installation. The module selects the sets for this environment, renders their objects,
+//! reads the live ones and hands both to `change::plan`. The entry point is [`Carrying::plan`].
+//! docs/decisions/0016-manifests.md and 0033-changes-as-data.md give the reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -40,16 +42,16 @@ use crate::plan::sets::{
     of_release, parts,
 };
 
-/// The part of a deployment that Helm does not bring.
+/// The planned objects of a deployment, without those that Helm installs.
 #[derive(Debug, Default)]
 pub(crate) struct Planned {
-    /// The change to its objects.
+    /// The change to the objects.
     pub(crate) change: Plan,
-    /// The labels that it gives the environment's namespace.
+    /// The labels for the environment's namespace.
     pub(crate) labels: Labels,
-    /// The objects that are applied before it is removed.
+    /// The objects that are applied before the deployment is removed.
     pub(crate) cleanup: Cleanup,
-    /// Whether the site keeps another one.
+    /// True if the recorded cleanup differs from `cleanup`.
     pub(crate) changes_cleanup: bool,
     /// The site's patches, each with an object that it was applied to.
     pub(crate) patched: Vec<Patched>,
@@ -57,21 +59,21 @@ pub(crate) struct Planned {
     pub(crate) unmet: Vec<SitePatch>,
 }
 
-/// The objects that sets want, and those that charts have besides the ones that Helm brings.
+/// The desired objects of sets, and those of charts that Helm does not install.
 #[derive(Debug, Default)]
 struct OfSets {
     objects: Vec<DesiredObject>,
     labels: Labels,
     cleanup: Cleanup,
-    /// The sets of which that is made.
+    /// The names of the sets behind `cleanup`.
     last: Vec<SetName>,
     patched: Vec<Patched>,
     unmet: Vec<SitePatch>,
-    /// The entries that stay as they are: their sets were installed once, and are left alone.
+    /// The entries that do not change, because their sets are only installed once.
     kept: Vec<Entry>,
 }
 
-/// Everything that it is planned from.
+/// The inputs of the plan.
 #[derive(Debug)]
 pub(crate) struct Carrying<'a> {
     pub(crate) asked: &'a Asked<'a>,
@@ -81,19 +83,20 @@ pub(crate) struct Carrying<'a> {
     pub(crate) pull_secret: Option<&'a KubernetesName>,
     pub(crate) parameters: &'a Parameters,
     pub(crate) site: &'a HeldSite,
-    /// The patches of the site's files.
+    /// The patches from the site's files.
     pub(crate) patches: &'a [SitePatch],
-    /// The login that the Secret is made of, if it is made.
+    /// The login in the pull secret, if the plan creates the Secret.
     pub(crate) made: Option<&'a Login>,
-    /// The further namespaces in which charts have pods, as they were rendered.
+    /// The additional namespaces in which charts have pods, taken from their rendered manifests.
     pub(crate) pods_of_charts: PodsElsewhere,
 }
 
-/// Namespaces in which releases have pods, and which neither they nor sets bring.
+/// The namespaces in which releases have pods, and which neither the releases nor sets create.
 pub(crate) type PodsElsewhere = BTreeMap<ReleaseName, BTreeSet<Namespace>>;
 
 impl Carrying<'_> {
-    /// Returns what becomes of what the deployment has, these objects of its operator among them, and what is in its way.
+    /// Returns the change to the deployment's objects, including the given objects of its operator, and adds the
+    /// blockers.
     pub(crate) async fn plan(
         &self,
         operator: &[DesiredObject],
@@ -101,13 +104,13 @@ impl Carrying<'_> {
     ) -> Result<Planned, Error> {
         let mut before = self.before().await?;
         let parameters = self.parameters.values();
-        // Without a value nothing can be expanded, and that it is missing is in the way already.
+        // Manifests cannot be expanded without all values. The missing values are blockers already.
         let mut sets = if self.may_carry(obstacles)
             && self.parameters.are_all_of(self.asked.accepted.manifest())
         {
             self.of_sets(&before, parameters, obstacles).await?
         } else {
-            before.entries.retain(|it| it.part.is_none());
+            before.entries.retain(|entry| entry.part.is_none());
             OfSets::default()
         };
         sets.objects.splice(0..0, operator.iter().cloned());
@@ -122,7 +125,7 @@ impl Carrying<'_> {
         })
     }
 
-    /// Looks at all that is there, and returns what becomes of what is wanted and of what was recorded.
+    /// Reads the live objects and plans the change from the recorded and live objects to the desired ones.
     async fn change(
         &self,
         mut sets: OfSets,
@@ -138,15 +141,18 @@ impl Carrying<'_> {
         let unmade = unmade(&request.recreate, &sets.objects);
         let unmade = unmade.cloned();
         obstacles.extend(unmade.map(|recreate| Unfit::NotRecreated { recreate }.into()));
-        let own = sets.objects.iter().filter(|it| it.tenure != Tenure::Shared);
-        let desired = own.map(|it| it.object.reference().clone());
+        let own = sets
+            .objects
+            .iter()
+            .filter(|desired| desired.tenure != Tenure::Shared);
+        let desired = own.map(|desired| desired.object.reference().clone());
         let recorded = before.entries.iter().map(Entry::reference);
         let references: Vec<ObjectRef> = desired.chain(recorded).collect();
         let live = live(self.cluster, &references).await?;
         self.keep_conversions(&mut sets.objects, &live);
         let newer = self.newer(&sets.objects, &live, obstacles).await?;
         let releases = accepted.charts().iter();
-        let releases: Vec<&str> = releases.map(|it| it.release.name.as_str()).collect();
+        let releases: Vec<&str> = releases.map(|chart| chart.release.name.as_str()).collect();
         let desired = DesiredState {
             objects: sets.objects,
             releases: &releases,
@@ -171,7 +177,7 @@ impl Carrying<'_> {
         Ok(plan)
     }
 
-    /// Returns what the site has recorded before.
+    /// Returns the recorded inventory of the deployment.
     async fn before(&self) -> Result<Inventory, Error> {
         let (solution, space) = (self.asked.id.name(), self.place);
         let place = Place {
@@ -191,13 +197,14 @@ impl Carrying<'_> {
         place.inventory(is_deployed).await
     }
 
-    /// Whether the administrator of the namespace has deployed the Solution there, by their record: then its place is taken.
+    /// Checks whether the namespace administrator has deployed the Solution there, by the record in the namespace. If
+    /// so, that inventory is the one to continue.
     async fn is_deployed_alone(&self) -> Result<bool, Error> {
         let record = own::reference(&self.place.namespace, self.asked.id.name());
         Ok(self.place.uid.is_some() && look(self.cluster, &record).await?.is_some())
     }
 
-    /// Whether sets may be carried; that only the administrator of the cluster brings them is in the way.
+    /// Checks whether the user may apply sets. Only the cluster administrator may; otherwise a blocker is added.
     fn may_carry(&self, obstacles: &mut Vec<Obstacle>) -> bool {
         if let Authority::Cluster = self.asked.request.authority {
             return true;
@@ -209,7 +216,8 @@ impl Carrying<'_> {
         false
     }
 
-    /// Returns what the sets come to here, with what charts have in namespaces of their own.
+    /// Returns the desired objects of the sets in this environment, and those that charts need in namespaces outside
+    /// it.
     async fn of_sets(
         &self,
         before: &Inventory,
@@ -226,10 +234,14 @@ impl Carrying<'_> {
             mut standing,
             mut kept,
         } = self.fates(before, &parameters).await?;
-        installed.extend(spaces.iter().map(|it| &it.set));
+        installed.extend(spaces.iter().map(|space| &space.set));
         let order = parts(self.asked.accepted).in_order();
         for sets in [&mut installed, &mut last] {
-            sets.sort_by_key(|it| order.iter().position(|name| *name == it.set.name.as_str()));
+            sets.sort_by_key(|carried| {
+                order
+                    .iter()
+                    .position(|name| *name == carried.set.name.as_str())
+            });
         }
         let all = [&installed[..], &last, &standing].concat();
         Self::check_namespaces(&all, &spaces, obstacles);
@@ -245,37 +257,43 @@ impl Carrying<'_> {
         let mut patches = Patches::new(self.patches);
         rendering.sets = &installed;
         let mut objects = rendering.objects(&mut patches)?;
-        let is_there = |it: &DesiredObject| {
-            let part = it.part.as_ref();
-            part.is_some_and(|part| is_there(&spaces, part, it.object.name()))
+        let is_there = |desired: &DesiredObject| {
+            let part = desired.part.as_ref();
+            part.is_some_and(|part| is_there(&spaces, part, desired.object.name()))
         };
-        objects.retain(|it| it.stage != Stage::Space || !is_there(it));
+        objects.retain(|desired| desired.stage != Stage::Space || !is_there(desired));
         standing.extend(&installed);
         let labels = rendering.space_labels(&standing, &mut patches)?;
         rendering.sets = &last;
         rendering.sensitive = None;
         let mut cleanup = rendering.objects(&mut patches)?;
-        // A namespace that is there already, for example.
+        // The installed sets may already have an object of a cleanup set, such as a namespace.
         let standing: BTreeSet<_> = objects.iter().map(identity).collect();
-        cleanup.retain(|it| !standing.contains(&identity(it)));
+        cleanup.retain(|desired| !standing.contains(&identity(desired)));
         let unmet = patches.unmet(sets);
         let (changed, unfit) = patches.end();
         obstacles.extend(unfit.into_iter().map(Obstacle::from));
-        let placed = objects.iter().chain(&cleanup).map(|it| &it.object);
+        let placed = objects
+            .iter()
+            .chain(&cleanup)
+            .map(|desired| &desired.object);
         self.check_places(placed, obstacles);
         Ok(OfSets {
             objects,
             labels,
             cleanup: cleanup_of(cleanup),
-            last: last.iter().map(|it| it.set.name.clone()).collect(),
+            last: last
+                .iter()
+                .map(|carried| carried.set.name.clone())
+                .collect(),
             patched: changed,
             unmet,
             kept,
         })
     }
 
-    /// Returns what these charts have before they are installed: namespaces of their own, the login of their pods there, and
-    /// these definitions.
+    /// Returns the objects that these charts need before they are installed: their own namespaces, the pull secret for
+    /// their pods there, and their definitions.
     async fn spaces_of_charts(
         &self,
         charts: &[&CarriedChart],
@@ -283,7 +301,7 @@ impl Carrying<'_> {
         before: &Inventory,
     ) -> Result<Vec<ChartSpace>, Error> {
         let sets = self.asked.accepted.sets().iter();
-        let of_sets = sets.flat_map(|it| &it.set.namespaces);
+        let of_sets = sets.flat_map(|carried| &carried.set.namespaces);
         let of_sets: BTreeSet<&Namespace> = of_sets.map(|own| &own.name).collect();
         let mut spaces = Vec::new();
         for CarriedChart { release, .. } in charts {
@@ -307,7 +325,8 @@ impl Carrying<'_> {
                     there.insert(namespace.clone());
                 }
             }
-            // What is sensitive is kept before anything uses it, and that may be a chart.
+            // The Secret of sensitive parameters must exist before a chart uses it. An empty set of the release creates
+            // it.
             let set = of_release(release, namespaces);
             let own = &set.set;
             if !own.namespaces.is_empty()
@@ -322,7 +341,7 @@ impl Carrying<'_> {
         Ok(spaces)
     }
 
-    /// Whether what the site keeps to be applied before a removal is not what these sets want.
+    /// Checks whether the recorded cleanup differs from that of these sets.
     async fn changes(&self, sets: &OfSets, before: &Inventory) -> Result<bool, Error> {
         let cleanup = &sets.cleanup;
         if cleanup.steps.is_empty() || before.cleanup.is_empty() {
@@ -330,7 +349,7 @@ impl Carrying<'_> {
         }
         let (solution, namespace) = (self.asked.id.name(), &self.place.namespace);
         match Cleanup::look(self.cluster, solution, namespace).await {
-            // One that cannot be read is written anew.
+            // An unreadable record is replaced.
             Err(Error::Record { .. }) => Ok(true),
             kept => Ok(kept?.as_ref() != Some(cleanup)),
         }
@@ -371,9 +390,10 @@ impl Carrying<'_> {
         if set.phase == Phase::Remove {
             return Ok(Fate::Last);
         }
-        // What a Secret of parameters is there for is not the set alone.
-        let standing = before.entries.iter().filter(|it| {
-            it.part.as_ref() == Some(&set.name) && self.secret_number(&it.reference()).is_none()
+        // Other sets also use the Secret of sensitive parameters. It does not show that this set was installed.
+        let standing = before.entries.iter().filter(|entry| {
+            entry.part.as_ref() == Some(&set.name)
+                && self.secret_number(&entry.reference()).is_none()
         });
         let standing: Vec<Entry> = standing.cloned().collect();
         let is_there = !standing.is_empty() && standing.iter().all(Entry::was_applied);
@@ -383,13 +403,13 @@ impl Carrying<'_> {
         })
     }
 
-    /// The charts whose releases are installed here.
+    /// Returns the charts whose releases are installed in this environment.
     async fn charts(&self) -> Result<Vec<&CarriedChart>, Error> {
         let charts = self.asked.accepted.charts();
         installed(self.cluster, charts, self.parameters).await
     }
 
-    /// Namespaces that have their name at every site are not Kubernetes' own.
+    /// Adds blockers for namespaces with a fixed name that is reserved for Kubernetes.
     fn check_namespaces(
         sets: &[&CarriedSet],
         spaces: &[ChartSpace],
@@ -402,7 +422,7 @@ impl Carrying<'_> {
         }
     }
 
-    /// Adds an obstacle for each object that lies in a namespace of another environment.
+    /// Adds a blocker for each object in a namespace of another environment.
     fn check_places<'o>(
         &self,
         placed: impl Iterator<Item = &'o Object>,
@@ -437,7 +457,7 @@ impl Carrying<'_> {
         })
     }
 
-    /// The Secret of the sensitive parameters, if there are values for it.
+    /// Returns the Secret of the sensitive parameters, if they have values.
     fn sensitive(&self) -> Option<Value> {
         let (values, solution) = (&self.parameters.secret, self.asked.id.name());
         let number = self.parameters.number.filter(|_| !values.is_empty())?;
@@ -445,8 +465,7 @@ impl Carrying<'_> {
         Some(parameters::secret(solution, number, namespace, values))
     }
 
-    /// Returns the Secret that nodes log in with: the one that is made, else the one that the environment's namespace
-    /// has.
+    /// Returns the pull secret: the one that the plan creates, or the existing one in the environment's namespace.
     async fn login(&self) -> Result<Option<PullSecret>, Error> {
         let Some(name) = self.pull_secret else {
             return Ok(None);
@@ -470,8 +489,8 @@ impl Carrying<'_> {
         }))
     }
 
-    /// Returns the definitions that stay as newer versions wrote them, and these versions; and what is in the way of the
-    /// others.
+    /// Returns the definitions that keep the form of a newer version, with that version. Adds blockers for definitions
+    /// that cannot be replaced.
     async fn newer(
         &self,
         objects: &[DesiredObject],
@@ -479,7 +498,10 @@ impl Carrying<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<BTreeMap<ObjectRef, Version>, Error> {
         let mut newer = BTreeMap::new();
-        for desired in objects.iter().filter(|it| it.stage == Stage::Definition) {
+        for desired in objects
+            .iter()
+            .filter(|desired| desired.stage == Stage::Definition)
+        {
             let reference = desired.object.reference();
             if let Some(live) = live.get(reference)
                 && let Some(version) = self.judge(&desired.object, live, obstacles).await?
@@ -490,13 +512,13 @@ impl Carrying<'_> {
         Ok(newer)
     }
 
-    /// Leaves the Services that convert objects where programs of charts have entered them.
+    /// Keeps the namespace of conversion Services in CRDs of charts, if a program of the chart has entered it.
     fn keep_conversions(&self, objects: &mut [DesiredObject], live: &Live) {
         let charts = self.asked.accepted.charts().iter();
-        let releases: BTreeSet<&str> = charts.map(|it| it.release.name.as_str()).collect();
-        let of_charts = objects.iter_mut().filter(|it| {
-            let part = it.part.as_ref().map(SetName::as_str);
-            it.stage == Stage::Definition && part.is_some_and(|part| releases.contains(part))
+        let releases: BTreeSet<&str> = charts.map(|chart| chart.release.name.as_str()).collect();
+        let of_charts = objects.iter_mut().filter(|desired| {
+            let part = desired.part.as_ref().map(SetName::as_str);
+            desired.stage == Stage::Definition && part.is_some_and(|part| releases.contains(part))
         });
         for desired in of_charts {
             let live = live.get(desired.object.reference());
@@ -507,10 +529,11 @@ impl Carrying<'_> {
         }
     }
 
-    /// Returns the fate of an entry that nothing wants any more.
+    /// Returns the fate of a recorded entry that is no longer desired.
     fn fate_of(&self, entry: &Entry) -> change::Fate {
         let secret = self.secret_number(&entry.reference());
-        let is_kept = secret.is_some_and(|it| self.parameters.keeps(it)) && entry.was_applied();
+        let is_kept =
+            secret.is_some_and(|number| self.parameters.keeps(number)) && entry.was_applied();
         if self.becomes_the_clusters(entry) {
             change::Fate::HandedOver
         } else if entry.keeps_data() || entry.stage == Stage::Definition || is_kept {
@@ -520,8 +543,7 @@ impl Carrying<'_> {
         }
     }
 
-    /// Judges whether a definition takes the place of the one that is there. Returns the newer version that wrote that one, if
-    /// it stays.
+    /// Decides whether a definition replaces the live one. If not, returns the newer version that wrote the live one.
     async fn judge(
         &self,
         definition: &Object,
@@ -541,7 +563,7 @@ impl Carrying<'_> {
         Ok(None)
     }
 
-    /// Whether a definition belonged to the environment before, and is the whole cluster's in this version.
+    /// Checks whether a definition of the environment becomes one of the whole cluster in this version.
     fn becomes_the_clusters(&self, old: &Entry) -> bool {
         let mut crds = self.asked.accepted.crds().iter();
         old.stage == Stage::Definition
@@ -553,7 +575,7 @@ impl Carrying<'_> {
     }
 }
 
-/// Returns those of these charts whose releases are installed in an environment with these values.
+/// Returns the charts whose releases are installed in an environment with these parameters.
 pub(crate) async fn installed<'c>(
     cluster: &Cluster,
     charts: &'c [CarriedChart],
@@ -569,7 +591,7 @@ pub(crate) async fn installed<'c>(
     Ok(installed)
 }
 
-/// Whether what a part depends on is so.
+/// Checks whether the condition of a part holds.
 async fn holds(
     cluster: &Cluster,
     when: Option<&Condition>,
@@ -587,34 +609,34 @@ async fn holds(
     })
 }
 
-/// The objects that a release has in a namespace of its own besides those that Helm brings.
+/// The objects that a release needs in its own namespaces, in addition to those that Helm installs.
 struct ChartSpace {
-    /// The set, by the release's name.
+    /// The objects as a set with the release's name.
     set: CarriedSet,
-    /// The namespaces that are there already, and not made by this deployment: they stay as they are.
+    /// The namespaces that existed before this deployment. They are not changed.
     there: BTreeSet<Namespace>,
 }
 
-/// Whether a set stands for a chart, and this namespace of it is there already.
+/// Checks whether a set belongs to a chart and this namespace of it existed before the deployment.
 fn is_there(spaces: &[ChartSpace], set: &SetName, namespace: &str) -> bool {
-    let mut spaces = spaces.iter().filter(|it| it.set.set.name == *set);
-    spaces.any(|it| it.there.iter().any(|own| own.as_str() == namespace))
+    let mut spaces = spaces.iter().filter(|space| space.set.set.name == *set);
+    spaces.any(|space| space.there.iter().any(|own| own.as_str() == namespace))
 }
 
 fn identity(carried: &DesiredObject) -> ObjectIdentity<'_> {
     carried.object.reference().identity()
 }
 
-/// Returns the objects to be made anew that are not in `desired`.
+/// Returns the objects to be recreated that are not in `desired`.
 fn unmade<'a>(
     recreate: &'a BTreeSet<Recreate>,
     desired: &[DesiredObject],
 ) -> impl Iterator<Item = &'a Recreate> {
-    let is_wanted = |it: &Recreate| {
+    let is_wanted = |recreate: &Recreate| {
         let mut desired = desired.iter();
-        desired.any(|desired| it.is(desired.object.reference()))
+        desired.any(|desired| recreate.is(desired.object.reference()))
     };
-    recreate.iter().filter(move |it| !is_wanted(it))
+    recreate.iter().filter(move |recreate| !is_wanted(recreate))
 }
 
 /// Returns the record of the objects that are applied before a removal.
@@ -632,20 +654,20 @@ struct Fates<'a> {
     installed: Vec<&'a CarriedSet>,
     /// The sets that are applied before the Solution is removed.
     last: Vec<&'a CarriedSet>,
-    /// The sets that are left alone.
+    /// The sets that were installed once and do not change.
     standing: Vec<&'a CarriedSet>,
-    /// The objects of these.
+    /// The objects of `standing`.
     kept: Vec<Entry>,
 }
 
 /// The fate of a set in an environment.
 enum Fate {
     Installed,
-    /// It was installed before, and is left alone.
+    /// The set was installed once and does not change.
     Kept(Vec<Entry>),
-    /// It is applied before the Solution is removed.
+    /// The set is applied before the Solution is removed.
     Last,
-    /// It is not for this environment.
+    /// The set's condition does not hold in this environment.
     LeftOut,
 }
 
@@ -661,7 +683,7 @@ mod tests {
         let job = json!({ "apiVersion": "batch/v1", "kind": "Job", "metadata": metadata });
         let job = Object::new(job).unwrap();
         let job = DesiredObject::of_part("main".parse().unwrap(), job, &ObjectKinds::default());
-        let asked = ["Job/setup", "StatefulSet/db"].map(|it| it.parse().unwrap());
+        let asked = ["Job/setup", "StatefulSet/db"].map(|text| text.parse().unwrap());
         let asked: BTreeSet<Recreate> = asked.into();
         let unmade: Vec<String> = unmade(&asked, &[job]).map(ToString::to_string).collect();
         assert_eq!(unmade, ["StatefulSet/db"]);

@@ -1,5 +1,6 @@
-//! The choices of a site for workloads, in the objects that are applied: one engine for operators, sets and charts, and for
-//! every kind that has pods. Pure functions.
+//! The site configuration for workloads, applied to the objects of operators, sets and charts: replicas, resources,
+//! variables, scheduling, labels. It covers every kind that has pods. [`lay`] changes an object, [`reached`] explains
+//! the values and their sources. Pure functions; docs/decisions/0014-site-file.md describes the configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,23 +11,24 @@ use serde_json::{Value, json};
 use crate::model::site::{PartChoices, SiteValue, SourcedRule, fields, together};
 use crate::plan::operator::promise;
 
-/// The address of the API server, which is never asked through a proxy; Kubernetes replaces it.
+/// The address of the API server, which must not be reached through a proxy. Kubernetes expands the variable in `env`.
 const API_SERVER: &str = "$(KUBERNETES_SERVICE_HOST)";
-/// The kinds that say how many pods run.
+/// The kinds with a number of replicas.
 const SCALED: [&str; 4] = [
     "Deployment",
     "ReplicaSet",
     "ReplicationController",
     "StatefulSet",
 ];
-/// Where the containers of a pod stand.
+/// The fields with the containers of a pod.
 const CONTAINERS: [&str; 2] = ["containers", "initContainers"];
 
-/// Lays what is chosen on the pods of an object, if it has any. Its selector is not touched, nor is a label that it has.
+/// Applies the site's choices to the pods of an object, if it has any. The object's selector and existing labels do not
+/// change.
 pub(crate) fn lay(chosen: &PartChoices, object: &mut Value) {
     let pods = pod_specs(object);
     let rules = chosen.of(text(object, "/kind"), text(object, "/metadata/name"));
-    let rules: Vec<&ReachedRule> = rules.map(|it| &it.rule).collect();
+    let rules: Vec<&ReachedRule> = rules.map(|sourced| &sourced.rule).collect();
     if pods.is_empty() || rules.is_empty() {
         return;
     }
@@ -37,7 +39,7 @@ pub(crate) fn lay(chosen: &PartChoices, object: &mut Value) {
     let selected = selected(object);
     mark(&choices, &selected, object);
     for pod in pods {
-        // A pod's own metadata are those of the object.
+        // The metadata of a Pod are those of the object, which are marked already.
         let above = pod.strip_suffix("/spec").filter(|above| !above.is_empty());
         if let Some(template) = above.and_then(|above| object.pointer_mut(above)) {
             mark(&choices, &selected, template);
@@ -49,11 +51,11 @@ pub(crate) fn lay(chosen: &PartChoices, object: &mut Value) {
     }
 }
 
-/// Adds labels and annotations. Services and selectors know pods by the labels that they have.
+/// Adds labels and annotations. Existing labels are kept, since Services and selectors find pods by them.
 fn mark(choices: &Choices, selected: &BTreeSet<String>, marked: &mut Value) {
     for (label, value) in &choices.labels {
         let labels = marked.pointer("/metadata/labels");
-        let is_new = labels.is_none_or(|it| it.get(label.as_str()).is_none());
+        let is_new = labels.is_none_or(|labels| labels.get(label.as_str()).is_none());
         if is_new && !selected.contains(label.as_str()) {
             marked["metadata"]["labels"][label.as_str()] = json!(value);
         }
@@ -63,21 +65,23 @@ fn mark(choices: &Choices, selected: &BTreeSet<String>, marked: &mut Value) {
     }
 }
 
-/// The labels by which an object knows its pods, or that they must not have.
+/// Returns the labels in an object's selector. A label that the selector excludes is one of them.
 fn selected(object: &Value) -> BTreeSet<String> {
     let selector = object.pointer("/spec/selector");
     let selector = selector.and_then(Value::as_object);
-    let own = selector.into_iter().flat_map(|it| it.keys());
+    let own = selector.into_iter().flat_map(|selector| selector.keys());
     let exact = object.pointer("/spec/selector/matchLabels");
     let exact = exact.and_then(Value::as_object);
-    let exact = exact.into_iter().flat_map(|it| it.keys());
+    let exact = exact.into_iter().flat_map(|labels| labels.keys());
     let others = list(object, "/spec/selector/matchExpressions");
-    let others = others.iter().filter_map(|it| it["key"].as_str());
+    let others = others
+        .iter()
+        .filter_map(|expression| expression["key"].as_str());
     let all = own.chain(exact).map(String::as_str).chain(others);
     all.map(str::to_owned).collect()
 }
 
-/// Says where pods run, and before which others.
+/// Sets where pods are scheduled, and their priority.
 fn place(choices: &Choices, pod: &mut Value) {
     extend(pod, "nodeSelector", &json!(choices.node_selector));
     for toleration in choices.tolerations.iter().flatten() {
@@ -96,7 +100,7 @@ fn place(choices: &Choices, pod: &mut Value) {
     }
 }
 
-/// Gives each container what is chosen for it.
+/// Applies the choices to each container of a pod.
 fn fill(is_operator: bool, rules: &[&ReachedRule], pod: &mut Value) {
     for kind in CONTAINERS {
         let containers = pod.get_mut(kind).and_then(Value::as_array_mut);
@@ -105,25 +109,26 @@ fn fill(is_operator: bool, rules: &[&ReachedRule], pod: &mut Value) {
             let name = text(container, "/name").to_owned();
             let named = |rule: &&&ReachedRule| {
                 let named = rule.container.as_ref();
-                named.is_some_and(|it| it.as_str() == name)
+                named.is_some_and(|own| own.as_str() == name)
             };
             let of_pod = together(rules.iter().copied());
             if is_operator {
                 promise(of_pod.security_context, &mut container["securityContext"]);
             }
-            // The first is the operator's. What stands beside it has other needs, but does without the same.
+            // Choices for an operator without a container name are for its first container only, as sidecars have other
+            // needs. Restrictions of its security context apply to all containers.
             let is_meant = if is_operator {
                 index == 0 && kind == CONTAINERS[0]
             } else {
                 true
             };
             let unnamed = |rule: &&&ReachedRule| rule.container.is_none() && is_meant;
-            let all = rules.iter().filter(|it| unnamed(it) || named(it));
+            let all = rules.iter().filter(|rule| unnamed(rule) || named(rule));
             let all: Vec<&ReachedRule> = all.copied().collect();
             let own = all
                 .iter()
                 .copied()
-                .filter(|it| is_operator || it.container.is_some());
+                .filter(|rule| is_operator || rule.container.is_some());
             give(
                 &together(own),
                 &together(all.iter().copied()).proxy,
@@ -133,7 +138,8 @@ fn fill(is_operator: bool, rules: &[&ReachedRule], pod: &mut Value) {
     }
 }
 
-/// Gives a container its resources and variables. One that it has keeps its place: others may refer to it.
+/// Sets the resources and variables of a container. An existing variable keeps its position, because later variables
+/// may refer to it.
 fn give(choices: &Choices, proxy: &Proxy, container: &mut Value) {
     if let Some(resources) = &choices.resources {
         container["resources"] = json!(resources);
@@ -146,14 +152,17 @@ fn give(choices: &Choices, proxy: &Proxy, container: &mut Value) {
             container["env"] = json!([variable]);
             continue;
         };
-        match variables.iter_mut().find(|it| it["name"] == name.as_str()) {
+        match variables
+            .iter_mut()
+            .find(|variable| variable["name"] == name.as_str())
+        {
             Some(known) => *known = variable,
             None => variables.push(variable),
         }
     }
 }
 
-/// What reaches an object of what is chosen: each value with its source, as it counts.
+/// Returns the site's values that apply to an object, each with its source. Later rules override earlier ones.
 pub(crate) fn reached(chosen: &PartChoices, object: &Value) -> Vec<SiteValue> {
     let pods = pod_specs(object);
     if pods.is_empty() {
@@ -165,7 +174,7 @@ pub(crate) fn reached(chosen: &PartChoices, object: &Value) -> Vec<SiteValue> {
         let container = rule.container.as_ref().map(ToString::to_string);
         if container
             .as_ref()
-            .is_some_and(|it| !has_container(object, it))
+            .is_some_and(|name| !has_container(object, name))
         {
             continue;
         }
@@ -179,25 +188,25 @@ pub(crate) fn reached(chosen: &PartChoices, object: &Value) -> Vec<SiteValue> {
     values.into_iter().map(value).collect()
 }
 
-/// Whether a pod of an object has a container of this name.
+/// Checks whether a pod of an object has a container with this name.
 fn has_container(object: &Value, name: &str) -> bool {
     containers(object).contains(&name)
 }
 
-/// Returns the names of the containers that the pods of an object have.
+/// Returns the names of the containers in the pods of an object.
 pub(crate) fn containers(object: &Value) -> Vec<&str> {
     let pods = pod_specs(object).into_iter();
     let lists = pods.flat_map(|pod| CONTAINERS.map(|kind| format!("{pod}/{kind}")));
     let all = lists.flat_map(|containers| list(object, &containers));
-    all.map(|it| text(it, "/name")).collect()
+    all.map(|container| text(container, "/name")).collect()
 }
 
-/// Whether an object says how many pods run.
+/// Checks whether an object has a number of replicas.
 pub(crate) fn is_scaled(object: &Value) -> bool {
     SCALED.contains(&text(object, "/kind"))
 }
 
-/// The variables of proxies: programs differ in whether they read them in upper or lower case.
+/// Returns the variables for proxies, in upper and lower case, because programs differ in which they read.
 fn proxies(proxy: &Proxy) -> Vec<(String, String)> {
     if proxy.is_empty() {
         return Vec::new();
@@ -221,7 +230,7 @@ fn proxies(proxy: &Proxy) -> Vec<(String, String)> {
     .collect()
 }
 
-/// Adds to a map of an object what is chosen, if anything is.
+/// Adds the chosen keys to a map of an object, if there are any.
 fn extend(object: &mut Value, field: &str, chosen: &Value) {
     let Some(chosen) = chosen.as_object().filter(|chosen| !chosen.is_empty()) else {
         return;
@@ -258,7 +267,7 @@ mod tests {
         })
     }
 
-    /// The operator's Deployment with these choices.
+    /// Returns the operator's Deployment with these choices.
     fn applied(choices: &Value) -> Value {
         let entry = json!({ "workload": "operator", "set": choices });
         let mut deployment = deployment();
@@ -266,7 +275,7 @@ mod tests {
         deployment
     }
 
-    /// What these entries choose for a part of `shop`.
+    /// Returns the choices of these entries for a part of `shop`.
     fn chosen(entries: &[Value], part: PartName<'_>) -> PartChoices {
         let file = json!({ "workloads": entries }).to_string();
         held(&file, "{}").reaching(&"shop".parse().unwrap(), part)
@@ -346,7 +355,7 @@ mod tests {
         assert_eq!(*env, expected);
     }
 
-    /// A workload of the part `web`, whose template is at this pointer.
+    /// Returns a workload of the part `web` with its pod template at this pointer.
     fn workload(api_version: &str, kind: &str, template: &str) -> Value {
         let pod = json!({
             "metadata": { "labels": { "app": "web", "track": "stable" } },
@@ -420,7 +429,7 @@ mod tests {
                 "{kind}"
             );
             assert!(object.pointer("/spec/replicas").is_none(), "{kind}");
-            // Once more, it is the same.
+            // Applying the choices again changes nothing.
             let before = object.clone();
             lay(&chosen, &mut object);
             assert_eq!(object, before, "{kind}");
@@ -462,7 +471,7 @@ mod tests {
         assert_eq!(containers[1], expected);
         let fields = |object: &Value| {
             let values = reached(&chosen, object).into_iter();
-            values.map(|it| it.field).collect::<Vec<_>>()
+            values.map(|value| value.field).collect::<Vec<_>>()
         };
         assert_eq!(fields(&object), ["replicas", "env.A", "resources"]);
         let agents = workload("apps/v1", "DaemonSet", "/spec/template");

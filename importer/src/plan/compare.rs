@@ -1,5 +1,6 @@
-//! The changes that a deployment would make in a namespace, or that others have made since one was made: every object
-//! that would be another one, as the API server would store it. Reads only, and asks no registry.
+//! The comparison of a request with a namespace: every object that an import would change, or that other writers have
+//! changed since the deployment. The API server dry-runs the objects, so that the comparison contains its defaults. It
+//! only reads, and needs no registry. The entry points are [`running`] and [`Comparison::make`].
 
 use deployer::{Cluster, ObjectRef};
 use schemas::{EnvironmentName, Namespace, SolutionId, SolutionName, Version, yaml};
@@ -30,7 +31,8 @@ pub struct Running {
     pub version: Version,
 }
 
-/// Returns the Solutions that run in the namespaces of an environment, or in one of them.
+/// Returns the Solutions that run in the namespaces of an environment, or in one of them. Fails if the cluster has no
+/// such environment, or if the namespace belongs to another one.
 pub async fn running(
     cluster: &Cluster,
     environment: &EnvironmentName,
@@ -53,7 +55,8 @@ pub async fn running(
         }
         .into());
     }
-    let meant = |space: &&NamespaceRecord| namespace.is_none_or(|it| *it == space.namespace);
+    let meant =
+        |space: &&NamespaceRecord| namespace.is_none_or(|namespace| *namespace == space.namespace);
     let deployed = spaces.into_iter().filter(meant).flat_map(|space| {
         let solutions = space.solutions.iter();
         solutions.map(|(solution, deployed)| Running {
@@ -68,9 +71,9 @@ pub async fn running(
 /// The state that a request is compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// The cluster as it is: what the request would change.
+    /// The live cluster: the comparison shows the changes of the request.
     Now,
-    /// The deployment that was made in this namespace: what others have changed.
+    /// The deployment in this namespace: the comparison shows later changes by other writers.
     Deployed(Namespace),
 }
 
@@ -79,18 +82,18 @@ pub enum Since {
 pub struct Comparison {
     /// The Solution id.
     pub solution: String,
-    /// The namespace; none if it is not known which one is meant.
+    /// The namespace; none if the request does not determine it.
     pub namespace: Option<Namespace>,
     /// The version that runs there.
     pub running: Option<Version>,
-    /// Every object that would be made, changed or removed, in order.
+    /// Every object that would be created, changed or removed, in order.
     pub objects: Vec<PlannedObject>,
-    /// The obstacles that keep other differences from being known.
+    /// The blockers that prevent a complete comparison.
     pub obstacles: Vec<Obstacle>,
 }
 
 impl Comparison {
-    /// Compares what a request asks for with a cluster.
+    /// Compares a request with a cluster. Blockers of the request are part of the comparison, not errors.
     pub async fn make(
         accepted: &Accepted,
         cluster: &Cluster,
@@ -130,8 +133,8 @@ impl Comparison {
         cluster: &Cluster,
     ) -> Result<(), Error> {
         let deployment = decision.deployment.as_ref();
-        self.namespace = deployment.map(|it| it.namespace().clone());
-        let standing = deployment.and_then(|it| it.standing.as_ref());
+        self.namespace = deployment.map(|deployment| deployment.namespace().clone());
+        let standing = deployment.and_then(|deployment| deployment.standing.as_ref());
         self.running = standing.map(|standing| standing.version.clone());
         self.obstacles.clone_from(&decision.obstacles);
         if !self.obstacles.is_empty() {
@@ -139,21 +142,23 @@ impl Comparison {
         }
         let tried = Tried::make(asked, &decision, cluster).await?;
         self.obstacles = tried.obstacles;
-        let hidden = deployment.map(|it| it.parameters.hidden.clone());
+        let hidden = deployment.map(|deployment| deployment.parameters.hidden.clone());
         let hidden = hidden.unwrap_or_default();
         let stale = deployment.into_iter().flat_map(Deployment::stale);
         let written = tried.crds.into_iter().chain(tried.objects);
         let all = written.chain(stale.map(|object| removed(object, &hidden)));
-        let releases = deployment.into_iter().flat_map(|it| &it.releases.all);
-        let releases = releases.filter(|it| it.changes());
-        let all = all.chain(releases.flat_map(|it| it.changed(&hidden)));
+        let releases = deployment
+            .into_iter()
+            .flat_map(|deployment| &deployment.releases.all);
+        let releases = releases.filter(|release| release.changes());
+        let all = all.chain(releases.flat_map(|release| release.changed(&hidden)));
         self.objects = all.filter(PlannedObject::differs).collect();
         Ok(())
     }
 }
 
-/// Leaves out the versions of which the operator in a namespace was not told: they were imported after it was deployed,
-/// and nobody wrote them there.
+/// Removes the versions that the operator's configuration in a namespace does not list. They were imported after the
+/// deployment, so no other writer has removed them from the configuration.
 async fn as_told(
     state: &mut ClusterState,
     cluster: &Cluster,
@@ -166,7 +171,7 @@ async fn as_told(
     let text = live
         .as_ref()
         .and_then(|live| live.as_value()["data"][CONFIG].as_str());
-    // One that cannot be read is another one whatever is left out.
+    // An unreadable configuration differs in any case.
     let Some(Ok(told)) = text.map(|text| yaml::from_slice::<Value>(text.as_bytes())) else {
         return Ok(());
     };

@@ -1,8 +1,10 @@
-//! The rights and effects of a deployment, and a person's consent to those that reach beyond the environment.
+//! The rights and effects of a deployment, and the user's consent to those outside the environment's namespaces.
+//! [`lines`] lists the effects of all objects, and [`Beyond::judge`] compares them with the recorded consent.
+//! docs/decisions/0007-consent.md describes the rules.
 //!
-//! Rights are compared with those of the version that runs, read from the cluster: that is for people to see. Consent
-//! is judged by our own record of what was accepted, since roles in a cluster may have been changed by others. It is to
-//! content: to who gets which right where, and to what of an object acts.
+//! The comparison of rights in a plan ([`compare`]) reads the roles of the running version from the cluster. Consent
+//! does not: it relies on the record of accepted effects, because other writers may have changed roles in the cluster.
+//! Consent covers content: the subject, right and place of each permission, and the effective fields of each object.
 
 use std::collections::BTreeSet;
 
@@ -24,34 +26,35 @@ use crate::model::obstacle::Obstacle;
 use crate::model::request::Request;
 use crate::plan::hidden::HiddenTexts;
 
-/// Hex digits of an id: 96 bits, so that nobody makes another block with the same one.
+/// Hex digits of an id: 96 bits, so that other lines with the same id cannot be constructed.
 const ID_LENGTH: usize = 24;
-/// Hex digits of the digest of a content, within a line.
+/// Hex digits of the content digest in a line.
 const CONTENT_LENGTH: usize = 32;
 const RBAC: &str = "rbac.authorization.k8s.io";
 const RBAC_V1: &str = "rbac.authorization.k8s.io/v1";
 
-/// The roles and bindings of the cluster that objects lean on: read before they are judged.
+/// The roles and bindings in the cluster that the objects of a deployment refer to. They are read in advance, so that
+/// the checks are pure functions.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterView {
-    /// The roles that they bind and do not bring, as far as they are there and may be read.
+    /// The bound roles that the objects do not include, if they exist and can be read.
     roles: Vec<Object>,
-    /// The bindings of the accounts that their pods run as and that they do not bring.
+    /// The bindings of the accounts that the pods run as and that the objects do not include.
     bindings: Vec<Object>,
 }
 
-/// The home of objects, and further knowledge of them.
+/// The environment of objects, and its hidden values and kept entries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Home<'a> {
     pub(crate) namespace: &'a Namespace,
-    /// The values that nobody may find out. Some are others with each plan.
+    /// The values that must not be shown. Generated ones differ in each plan.
     pub(crate) hidden: &'a HiddenTexts,
-    /// The entries that were brought before, and are left alone.
+    /// The entries of earlier deployments that do not change.
     pub(crate) kept: &'a [Entry],
 }
 
 impl ClusterView {
-    /// Reads what these objects lean on, and what ran before.
+    /// Reads the roles and bindings that these objects and those of the running version refer to.
     pub(crate) async fn read(
         cluster: &Cluster,
         home: Home<'_>,
@@ -59,15 +62,18 @@ impl ClusterView {
         before: &[Object],
     ) -> Result<Self, Error> {
         let mut view = Self::default();
+        // The bindings come first, because the roles that they bind are read below.
         let accounts = foreign_accounts(objects, home);
         if !accounts.is_empty() {
             view.bindings = bindings_of(cluster, &accounts).await?;
         }
-        let brought = objects.iter().filter_map(|it| RoleName::of(it.as_value()));
+        let brought = objects
+            .iter()
+            .filter_map(|object| RoleName::of(object.as_value()));
         let brought: BTreeSet<RoleName> = brought.collect();
         let binding = objects.iter().chain(before).chain(&view.bindings);
-        let bound = binding.filter_map(|it| RoleName::bound_by(it.as_value()));
-        let bound: BTreeSet<RoleName> = bound.filter(|it| !brought.contains(it)).collect();
+        let bound = binding.filter_map(|object| RoleName::bound_by(object.as_value()));
+        let bound: BTreeSet<RoleName> = bound.filter(|role| !brought.contains(role)).collect();
         let bound: Vec<ObjectRef> = bound.iter().map(reference).collect();
         let roles = look_all(cluster, &bound.iter().collect::<Vec<_>>()).await?;
         view.roles = roles.into_iter().flatten().collect();
@@ -75,7 +81,7 @@ impl ClusterView {
     }
 }
 
-/// The bindings that name one of these accounts, as far as this user may look.
+/// Returns the bindings that name one of these accounts, as far as the user may list them.
 async fn bindings_of(
     cluster: &Cluster,
     accounts: &BTreeSet<RightsSubject>,
@@ -83,7 +89,7 @@ async fn bindings_of(
     let mut bindings = Vec::new();
     for kind in ["ClusterRoleBinding", "RoleBinding"] {
         let names_one = |binding: Object| {
-            if rules::subjects(binding.as_value()).any(|it| accounts.contains(&it)) {
+            if rules::subjects(binding.as_value()).any(|subject| accounts.contains(&subject)) {
                 bindings.push(binding);
             }
         };
@@ -103,19 +109,19 @@ fn reference(role: &RoleName) -> ObjectRef {
     }
 }
 
-/// Compares the roles that would be applied with those that are there, and returns the changes to rights.
+/// Compares the desired roles with the live ones, and returns the changes to rights.
 pub(crate) fn compare(
     live: &[Object],
     objects: &[Object],
     view: &ClusterView,
 ) -> Result<RightsDifference, Error> {
-    // What is there may be anybody's by now; what of it cannot be read gives nothing.
+    // Other writers may have changed the live roles. An unreadable one grants nothing.
     let before = granted(live, &view.roles).unwrap_or_default();
     let after = granted(objects, &view.roles)?;
     Ok(rules::compare(&before.bound(), &after.bound()))
 }
 
-/// The rights that roles give, each as far as it is bound.
+/// Returns the rights that roles grant, within the reach of their bindings.
 pub(crate) fn held(objects: &[Object]) -> Result<Vec<Right>, Error> {
     Ok(granted(objects, &[])?.bound())
 }
@@ -131,21 +137,21 @@ fn granted(objects: &[Object], roles: &[Object]) -> Result<Granted, Error> {
     })
 }
 
-/// An effect that reaches beyond the namespaces of an environment.
+/// An effect outside the namespaces of an environment.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Line {
     pub(crate) text: String,
-    /// Whether it makes more possible than a reader would think.
+    /// True if the effect is dangerous in a way that a reader could underestimate.
     pub(crate) danger: bool,
-    /// The right that it is; another line is what its text says.
+    /// The right, if the effect is one. All other effects are identified by their text.
     pub(crate) grant: Option<Grant>,
-    /// Whether the request accepts it by another id than that of all lines.
+    /// True if the request accepts it by its own id instead of the id of all lines.
     #[serde(skip)]
     pub(crate) is_accepted: bool,
 }
 
 impl Line {
-    /// A line that is what its text says.
+    /// Returns a line that is identified by its text.
     pub(crate) fn new(text: String) -> Self {
         Self {
             text,
@@ -165,7 +171,7 @@ impl Line {
     fn of_right(subject: &RightsSubject, right: &Right) -> Self {
         let danger = right.danger();
         let lets = danger.map(|danger| format!(" (lets them {})", danger.words));
-        // The holders of a role have it in the whole cluster, or where they are bound to it.
+        // Holders of a ClusterRole have its rights where they are bound, so "in the whole cluster" would be wrong.
         let right_words = match (subject, right.reach()) {
             (RightsSubject::Holders(_), Reach::Cluster) => right.what(),
             _ => right.to_string(),
@@ -181,22 +187,22 @@ impl Line {
         }
     }
 
-    /// Whether it was accepted: a right may be less than what was.
+    /// Checks whether the consent covers the line. An accepted right also covers a smaller one.
     fn is_in(&self, accepted: &Consent) -> bool {
         let Some(grants) = &accepted.grants else {
-            // That was to words alone.
+            // A consent without grants is older and only covers the words of its lines.
             return false;
         };
         let Some(Grant { subject, right }) = &self.grant else {
             return accepted.lines.contains(&self.text);
         };
-        let held = grants.iter().filter(|it| it.subject == *subject);
-        let held: Vec<Right> = held.map(|it| it.right.clone()).collect();
+        let held = grants.iter().filter(|grant| grant.subject == *subject);
+        let held: Vec<Right> = held.map(|grant| grant.right.clone()).collect();
         rules::covers(&held, right)
     }
 }
 
-/// Returns everything of objects that reaches beyond their home: the one rule for operators, sets and charts.
+/// Returns all effects of objects outside their environment. The same rule applies to operators, sets and charts.
 pub(crate) fn lines(
     objects: &[Object],
     home: Home<'_>,
@@ -207,10 +213,10 @@ pub(crate) fn lines(
     let borrowed = of_objects.borrowed.iter().map(borrowed_role);
     let own = of_objects.rights.iter();
     let own = own.filter(|(who, _)| !foreign.contains(who));
-    // Whoever binds them has never asked us: what cannot be read gives nothing.
+    // Other users created these bindings, so they are no error of this plan. An unreadable one grants nothing.
     let others = granted(&view.bindings, &view.roles).unwrap_or_default();
     let both = foreign.iter().flat_map(|who| {
-        let rights = [&of_objects, &others].map(|it| it.rights.get(who));
+        let rights = [&of_objects, &others].map(|granted| granted.rights.get(who));
         rights
             .into_iter()
             .flatten()
@@ -220,10 +226,12 @@ pub(crate) fn lines(
         let inside = !foreign.contains(who) && is_at_home(who, home.namespace);
         let rights = rights
             .iter()
-            .filter(move |it| !(inside && is_within(it, home.namespace)));
+            .filter(move |right| !(inside && is_within(right, home.namespace)));
         rights.map(move |right| Line::of_right(who, right))
     });
-    let of_each = objects.iter().flat_map(|it| of_object(it, home, &foreign));
+    let of_each = objects
+        .iter()
+        .flat_map(|object| of_object(object, home, &foreign));
     Ok(borrowed.chain(rights).chain(of_each).collect())
 }
 
@@ -231,7 +239,7 @@ fn is_within(right: &Right, namespace: &Namespace) -> bool {
     *right.reach() == Reach::Namespace(namespace.to_string())
 }
 
-/// Whether somebody is one of the environment's own, or has rights there only by being let in there.
+/// Checks whether a subject belongs to the environment, or has its rights there only by a binding in the environment.
 fn is_at_home(who: &RightsSubject, home: &Namespace) -> bool {
     match who {
         RightsSubject::Account { namespace, .. } => namespace == home.as_str(),
@@ -240,7 +248,8 @@ fn is_at_home(who: &RightsSubject, home: &Namespace) -> bool {
     }
 }
 
-/// A role that is not the archive's may come to be another one.
+/// Returns the line of a binding to a role that the archive does not include, and whose rules may therefore change
+/// later.
 fn borrowed_role(
     Borrowed {
         subject,
@@ -257,41 +266,47 @@ fn borrowed_role(
     Line::dangerous(format!("{subject} is given {role} {reach}, {what}"))
 }
 
-/// The accounts that pods run as and that objects do not bring. That of every namespace belongs to whoever has the namespace.
+/// Returns the accounts that pods run as and that the objects do not include. The `default` account of a namespace
+/// belongs to the owner of the namespace.
 fn foreign_accounts(objects: &[Object], home: Home<'_>) -> BTreeSet<RightsSubject> {
-    let is_account = |it: &ObjectRef| it.gvk.group.is_empty() && it.gvk.kind == "ServiceAccount";
+    let is_account =
+        |object: &ObjectRef| object.gvk.group.is_empty() && object.gvk.kind == "ServiceAccount";
     let account = |namespace: &str, name: &str| RightsSubject::Account {
         namespace: namespace.to_owned(),
         name: name.to_owned(),
     };
-    let references = objects.iter().map(|it| it.reference().clone());
+    let references = objects.iter().map(|object| object.reference().clone());
     let kept = home.kept.iter().map(Entry::reference);
     let known: Vec<ObjectRef> = references.chain(kept).collect();
-    let accounts = known.iter().filter(|it| is_account(it));
+    let accounts = known.iter().filter(|object| is_account(object));
     let mut brought: BTreeSet<RightsSubject> = accounts
-        .filter_map(|it| Some(account(it.namespace.as_deref()?, &it.name)))
+        .filter_map(|object| Some(account(object.namespace.as_deref()?, &object.name)))
         .collect();
-    let spaces = known.iter().filter(|it| is_namespace(it));
-    let spaces = spaces.map(|it| it.name.as_str());
+    let spaces = known.iter().filter(|object| is_namespace(object));
+    let spaces = spaces.map(|object| object.name.as_str());
     let spaces = spaces.chain([home.namespace.as_str()]);
     brought.extend(spaces.map(|space| account(space, "default")));
     let run_as = objects.iter().flat_map(|object| {
         let names = rules::accounts(object.as_value()).into_iter();
         names.map(move |name| account(object.namespace().unwrap_or_default(), name))
     });
-    run_as.filter(|it| !brought.contains(it)).collect()
+    run_as
+        .filter(|account| !brought.contains(account))
+        .collect()
 }
 
 fn is_namespace(object: &ObjectRef) -> bool {
     object.gvk.group.is_empty() && object.gvk.kind == "Namespace"
 }
 
-/// Returns the lines of an object's own reach beyond its home.
+/// Returns the effects of one object outside its environment.
 fn of_object(object: &Object, home: Home<'_>, foreign: &BTreeSet<RightsSubject>) -> Vec<Line> {
     let (what, value) = (object.reference(), object.as_value());
     let hazards = rules::hazards(value).into_iter();
-    let hazards = hazards.filter(|it| it.needs_consent(home.namespace.as_str()));
-    let mut lines: Vec<Line> = hazards.map(|it| Line::dangerous(it.words)).collect();
+    let hazards = hazards.filter(|hazard| hazard.needs_consent(home.namespace.as_str()));
+    let mut lines: Vec<Line> = hazards
+        .map(|hazard| Line::dangerous(hazard.words))
+        .collect();
     for name in rules::accounts(value) {
         let account = RightsSubject::Account {
             namespace: object.namespace().unwrap_or_default().to_owned(),
@@ -304,7 +319,7 @@ fn of_object(object: &Object, home: Home<'_>, foreign: &BTreeSet<RightsSubject>)
     }
     let is_outside = match what.namespace.as_deref() {
         _ if is_namespace(what) => what.name != home.namespace.as_str(),
-        // Roles and bindings are told by the rights that they give.
+        // Roles and bindings have lines for the rights that they grant.
         _ if what.gvk.group == RBAC => false,
         namespace => namespace != Some(home.namespace.as_str()),
     };
@@ -319,7 +334,7 @@ fn of_object(object: &Object, home: Home<'_>, foreign: &BTreeSet<RightsSubject>)
     lines
 }
 
-/// The digest of what of an object acts, if anything does beyond its name.
+/// Returns the digest of an object's effective fields, if it has effects besides its existence.
 fn content(object: &Value, hidden: &HiddenTexts) -> Option<String> {
     let mut acts = rules::acts(object)?;
     hidden.mask(&mut acts, None);
@@ -328,7 +343,7 @@ fn content(object: &Value, hidden: &HiddenTexts) -> Option<String> {
     Some(digest)
 }
 
-/// The effects of a deployment that reach beyond the namespaces of its environment, line by line, under one id.
+/// The effects of a deployment outside the namespaces of its environment, with one id for all of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Beyond {
     pub(crate) id: String,
@@ -336,7 +351,7 @@ pub(crate) struct Beyond {
 }
 
 impl Beyond {
-    /// Puts lines under the id that accepts them, here and nowhere else.
+    /// Computes the id from the lines, the Solution and the place, so that consent is only valid there.
     pub(crate) fn new(
         id: &SolutionId,
         environment: &EnvironmentName,
@@ -350,14 +365,14 @@ impl Beyond {
         Self { id, lines }
     }
 
-    /// The lines that are not among those accepted before.
+    /// Returns the lines that the earlier consent does not cover.
     pub(crate) fn new_lines(&self, before: Option<&Consent>) -> BTreeSet<&Line> {
         let known =
             |line: &&Line| line.is_accepted || before.is_some_and(|before| line.is_in(before));
         self.lines.iter().filter(|line| !known(line)).collect()
     }
 
-    /// Whether all of it is accepted, now or before; what to record of that.
+    /// Checks whether all lines are accepted, by the request or earlier, and returns the consent to record.
     pub(crate) fn judge(
         &self,
         before: Option<&Consent>,
@@ -388,7 +403,7 @@ impl Beyond {
             grants: Some(
                 self.lines
                     .iter()
-                    .filter_map(|it| it.grant.clone())
+                    .filter_map(|line| line.grant.clone())
                     .collect(),
             ),
         }))
@@ -459,7 +474,7 @@ mod tests {
         Beyond::new(&id, &environment, &namespace, lines)
     }
 
-    /// The texts, those of dangerous ones behind a mark, and contents without their digests.
+    /// Returns the texts of all lines. Dangerous ones start with `!`; digests of contents are left out.
     fn told(objects: &[Object], view: &ClusterView) -> Vec<String> {
         let lines = judged(objects, view).into_iter();
         let told = lines.map(|line| {
@@ -479,24 +494,24 @@ mod tests {
         told(objects, &ClusterView::default())
     }
 
-    /// Returns the consent that is recorded once all of it was accepted.
+    /// Returns the recorded consent to all of these effects.
     fn accepted(beyond: &Beyond) -> Consent {
         Consent {
             id: beyond.id.clone(),
             by: "me@here".to_owned(),
             at: StatementTime::DEFAULT,
-            lines: beyond.lines.iter().map(|it| it.text.clone()).collect(),
+            lines: beyond.lines.iter().map(|line| line.text.clone()).collect(),
             grants: Some(
                 beyond
                     .lines
                     .iter()
-                    .filter_map(|it| it.grant.clone())
+                    .filter_map(|line| line.grant.clone())
                     .collect(),
             ),
         }
     }
 
-    /// The texts of what a next version has to be accepted for.
+    /// Returns the texts of the lines of a next version that need a new consent.
     fn asked(before: &[Object], after: &[Object]) -> Vec<String> {
         let before = accepted(&beyond("prod", before));
         let after = beyond("prod", after);
@@ -514,7 +529,7 @@ mod tests {
         assert_eq!(outside, [words]);
     }
 
-    /// Whoever is let in from elsewhere is told, also where he is let into the environment alone.
+    /// Subjects from outside the environment are listed, even if their rights are limited to it.
     #[test]
     fn who_is_not_of_the_environment_is_told() {
         let group = |name: &str| json!({ "kind": "Group", "name": name });
@@ -543,7 +558,7 @@ mod tests {
         );
     }
 
-    /// A harmless role of the same name, or a custom kind called so, stands for none that is bound.
+    /// A harmless role with the same name, or a custom kind with the same kind name, does not hide a bound role.
     #[test]
     fn another_role_of_the_name_hides_nothing() {
         let bound = binding("ClusterRoleBinding");
@@ -556,7 +571,7 @@ mod tests {
         let plain = judged(&[secrets.clone(), bound.clone()], &ClusterView::default());
         let all = [&[secrets.clone(), bound.clone()][..], &decoys[..]].concat();
         assert!(judged(&all, &ClusterView::default()).is_superset(&plain));
-        // Of the cluster's roles, the one that is bound is told.
+        // The bound role is the one that the lines show, read from the cluster.
         let view = ClusterView {
             roles: vec![secrets],
             bindings: Vec::new(),
@@ -564,7 +579,7 @@ mod tests {
         let borrowed = told(&[&decoys[..], std::slice::from_ref(&bound)].concat(), &view);
         let given = "! ServiceAccount ns/a is given ClusterRole r in the whole cluster";
         assert!(borrowed.contains(&format!("{given}, which is the cluster's own")));
-        let reads = |it: &String| it.contains("ServiceAccount ns/a may read all Secrets");
+        let reads = |line: &String| line.contains("ServiceAccount ns/a may read all Secrets");
         assert!(borrowed.iter().any(reads), "{borrowed:?}");
         let absent = texts(&[bound]);
         let words = "which is not there or cannot be read: whatever it will allow";
@@ -594,7 +609,7 @@ mod tests {
             "! the pods of Deployment ns/d run as ServiceAccount ns/a, which is another's",
         ];
         assert_eq!(told(&[deployment("a")], &view), expected);
-        // Its account of the same kind in another group is none.
+        // An account of the same kind name in another group is not a ServiceAccount.
         let false_account = object(json!({
             "apiVersion": "evil.test/v1", "kind": "ServiceAccount",
             "metadata": { "name": "a", "namespace": "ns" },
@@ -623,7 +638,7 @@ mod tests {
         assert_ne!(of("prod", "secrets"), of("test", "secrets"));
         assert_ne!(of("prod", "secrets"), of("prod", "pods"));
         assert_eq!(of("prod", "pods").len(), ID_LENGTH);
-        // A verb that nobody knows reads like the three that it is called after.
+        // An unknown verb may have the name that the text uses for three known ones. Its id differs nevertheless.
         let mut false_verb = role("ClusterRole", &json!({}), "secrets").into_value();
         false_verb["rules"][0]["verbs"] = json!(["read"]);
         let false_verb = beyond("prod", &[object(false_verb), binding("ClusterRoleBinding")]);
@@ -676,13 +691,13 @@ mod tests {
             "everyone with the role r may read all Pods",
         ];
         let mut found = texts(&[service("kube-system"), gathering, unbound]);
-        found.sort_by_key(|it| it.trim_start_matches("! ").to_owned());
+        found.sort_by_key(|line| line.trim_start_matches("! ").to_owned());
         let mut sorted = expected.map(str::to_owned);
-        sorted.sort_by_key(|it| it.trim_start_matches("! ").to_owned());
+        sorted.sort_by_key(|line| line.trim_start_matches("! ").to_owned());
         assert_eq!(found, sorted);
     }
 
-    /// Content that a next version swaps below accepted names is asked for again.
+    /// A new version cannot exchange the content behind an accepted name without a new consent.
     #[test]
     fn what_was_accepted_is_its_content() {
         let subject = |kind: &str, name: &str| json!({ "kind": kind, "name": name });
@@ -747,7 +762,7 @@ mod tests {
         ] {
             assert_eq!(asked(&before, &before), [""; 0], "{name}");
             assert_eq!(asked(&before, &after).len(), 1, "{name}");
-            let ids = [&before, &after].map(|it| beyond("prod", it).id);
+            let ids = [&before, &after].map(|objects| beyond("prod", objects).id);
             assert_ne!(ids[0], ids[1], "{name}");
         }
     }
@@ -785,7 +800,7 @@ mod tests {
         };
         let consent = all(&[&read]).judge(None, &request).unwrap().unwrap();
         assert_eq!(consent.lines, BTreeSet::from([read.text.clone()]));
-        // It is known after that, and the other lines have their own id.
+        // The line is known after that. The other lines keep their own id.
         let known = Line::new(read.text.clone());
         let again = all(&[&known]).judge(Some(&consent), &request).unwrap();
         assert_eq!(again.as_ref(), Some(&consent));

@@ -1,5 +1,6 @@
-//! The changes to the cluster's CRDs when a version is activated. CRDs are shared by all environments, so a version
-//! never takes away what another one that runs may need.
+//! The changes to the CRDs of a cluster when a version is activated or deployed: [`decide`] for CRDs that all
+//! environments share, [`judge`] for every CRD including those of one deployment. All environments use shared CRDs, so
+//! a version must keep every API version that another running version may need.
 
 use std::collections::BTreeSet;
 
@@ -14,38 +15,39 @@ use crate::model::obstacle::Obstacle;
 use crate::model::request::Asked;
 use crate::plan::narrowing::Narrowing;
 
-/// The API versions that a CRD gives up.
+/// The migration of a CRD that removes API versions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Migration {
-    /// The API versions that go.
+    /// The removed API versions.
     pub(crate) gone: BTreeSet<String>,
-    /// The one that objects are stored in then.
+    /// The storage version after the migration.
     pub(crate) storage: String,
 }
 
-/// A CRD, and what becomes of it.
+/// A CRD and its change.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct PlannedCrd {
-    /// The CRD as it stands in the archive.
+    /// The CRD in the archive.
     pub(crate) definition: Value,
-    /// The CRD as it is applied.
+    /// The applied form of the CRD.
     pub(crate) object: Object,
     pub(crate) change: CrdChange,
-    /// The narrowings that it brings compared with the active CRD.
+    /// The narrowings compared with the active CRD.
     pub(crate) narrowings: Vec<Narrowing>,
-    /// The CRD as it was asked for in the cluster, where it is migrated.
+    /// The active CRD without server fields, if it is migrated.
     pub(crate) active: Option<Object>,
-    /// The CRD as it is applied while it is migrated, if it must be.
+    /// The CRD that is applied during the migration, if the migration needs one.
     pub(crate) between: Option<Object>,
 }
 
 impl PlannedCrd {
-    /// Returns the object that is written; nothing where a newer version's stays.
+    /// Returns the object to write; none if the CRD of a newer version is kept.
     pub(crate) fn written(&self) -> Option<&Object> {
         (!matches!(self.change, CrdChange::KeepNewer(_))).then_some(&self.object)
     }
 
-    /// Returns the treatment of its fields that others own. Whoever has it taken over has said so of all of it.
+    /// Returns the policy for fields that other field managers own. If the user adopts the CRD, all of its fields are
+    /// taken over.
     pub(crate) fn conflicts(&self, asked: &Asked<'_>) -> Conflicts {
         match self.change {
             CrdChange::Adopt => Conflicts::Force,
@@ -56,8 +58,8 @@ impl PlannedCrd {
         }
     }
 
-    /// Returns the object that the server can try: a CRD that is migrated can only take its first step before its
-    /// objects have moved.
+    /// Returns the object that the API server can dry-run. The server accepts the final form of a migrated CRD only
+    /// after its objects have been stored again, so the first step is used there.
     pub(crate) fn tried(&self) -> Option<&Object> {
         match self.change {
             CrdChange::Migrate(_) => self.between.as_ref(),
@@ -65,7 +67,8 @@ impl PlannedCrd {
         }
     }
 
-    /// Whether this is what is left to do of it: what was migrated may no longer be a matter of what is stored.
+    /// Checks whether `next` is the rest of this change. Once a CRD is migrated, its stored versions no longer require
+    /// a migration.
     pub(crate) fn is_followed_by(&self, next: &Self) -> bool {
         match self.migration() {
             Some(_) => self.change == next.change || next.change == CrdChange::Update,
@@ -73,7 +76,7 @@ impl PlannedCrd {
         }
     }
 
-    /// Returns the migration, if its objects must be stored anew.
+    /// Returns the migration, if the objects of the CRD must be stored in another version.
     pub(crate) fn migration(&self) -> Option<&Migration> {
         match &self.change {
             CrdChange::Migrate(migration) => Some(migration),
@@ -85,67 +88,70 @@ impl PlannedCrd {
 /// The change to one CRD.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CrdChange {
-    /// It is not there yet.
+    /// The CRD does not exist.
     Create,
-    /// It is ours and is written anew: of the same or an older version, or of a newer one to go back from.
+    /// The CRD belongs to this Solution and is replaced. The same or an older version wrote it, or a newer one if an
+    /// older version is being activated.
     Update,
-    /// It was there before any Solution, and becomes this one's.
+    /// The CRD existed before any Solution, and this Solution takes it over.
     Adopt,
-    /// It is ours and gives up API versions: its objects are stored in another one first, and then it is written anew.
+    /// The CRD belongs to this Solution and loses API versions. Its objects are stored in another version before it is
+    /// replaced.
     Migrate(Migration),
-    /// A newer version of the Solution wrote it, and it serves all that this one needs.
+    /// A newer version of the Solution wrote the CRD, and it serves everything that this version needs.
     KeepNewer(Version),
 }
 
 impl CrdChange {
-    /// Whether it takes the place of one that is there.
+    /// Checks whether the change replaces an existing CRD.
     pub(crate) fn replaces(&self) -> bool {
         matches!(self, Self::Update | Self::Adopt | Self::Migrate(_))
     }
 }
 
-/// The treatment of a CRD that a newer version wrote.
+/// The policy for a CRD that a newer version wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Newer {
-    /// It stays, if it serves what this version needs.
+    /// The CRD is kept, if it serves everything that this version needs.
     Keep,
-    /// This version's takes its place. That nothing needs the newer one is found out elsewhere.
+    /// The CRD is replaced by that of this version. `back` checks that nothing needs the newer one.
     Replace,
 }
 
-/// The operators that may need the API versions that a CRD serves.
+/// The operators that may need the API versions of a CRD.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Users {
-    /// The operators of every environment.
+    /// The operators of all environments.
     Everywhere,
-    /// The operators of the deployment that brings it, which it stands or falls with.
+    /// The operators of the deployment that includes the CRD.
     Here,
 }
 
-/// The verdict on a CRD that is there, by what both say of its objects.
+/// The result of comparing a CRD with the live one, by their fields alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
-    /// The other one takes its place.
+    /// The live CRD is replaced.
     Replaced,
-    /// A newer version of the Solution wrote it, and it serves all that the other one does.
+    /// A newer version of the Solution wrote the live CRD, and it serves everything that the other one does.
     Kept(Version),
 }
 
-/// The fields of a CRD that the API server never changes: its objects are stored under them.
+/// The fields of a CRD that the API server treats as immutable, since the keys of stored objects depend on them.
 const FIXED: [&str; 4] = ["scope", "group", "names/kind", "names/plural"];
 
-/// The version of the Solution that wrote a CRD.
+/// Returns the version of the Solution that wrote a CRD.
 pub(crate) fn written_by(crd: &Object) -> Option<Version> {
     crd.labels().get(v::VERSION)?.parse().ok()
 }
 
-/// A CRD as it is found in the cluster. Those of releases may name a namespace, which API servers pass over.
+/// Returns the reference of a CRD in the cluster. API servers ignore a namespace in its metadata, which some releases
+/// set.
 pub(crate) fn reference(definition: &Value) -> ObjectRef {
     let name = definition["metadata"]["name"].as_str().unwrap_or_default();
     ObjectRef::cluster_scoped("apiextensions.k8s.io/v1", "CustomResourceDefinition", name)
 }
 
-/// Decides about one CRD.
+/// Decides the change of one CRD.
 pub(crate) fn decide(
     solution: &SolutionName,
     version: &Version,
@@ -168,14 +174,14 @@ pub(crate) fn decide(
     )
 }
 
-/// The version of the Solution that wrote a CRD which belongs to one deployment.
+/// Returns the version of the Solution that wrote a CRD of a single deployment.
 pub(crate) fn defined_by(crd: &Object) -> Option<Version> {
     crd.annotations().get(v::DEFINED_BY)?.parse().ok()
 }
 
-/// Judges whether the CRD of this `version` takes the place of the one that is there, wherever either lies: among those of
-/// an operator, in a set, or in the templates of a chart. `written` is the version that wrote the other one, if that one
-/// stays where it is newer. That no object loses anything is asked of every CRD that is replaced, by looking at the objects.
+/// Decides whether the CRD of this `version` replaces the live one. It applies to CRDs of operators, of sets and of
+/// chart templates. `written` is the version that wrote the live CRD, if a newer one should be kept. The check covers
+/// the CRDs alone: `losses` reads the objects to ensure that none of them loses data.
 pub(crate) fn judge(
     version: &Version,
     wanted: &Value,
@@ -210,6 +216,8 @@ pub(crate) fn judge(
             }),
         };
     }
+    // The operator of a single deployment is updated together with its CRD, so no other operator needs the old
+    // versions.
     if users == Users::Everywhere
         && let Some(api) = missing(active.as_value(), wanted)
     {
@@ -243,7 +251,7 @@ fn check_owner(solution: &SolutionName, active: &Object, adopt: Adopt) -> Result
     }
 }
 
-/// Returns the first field that differs and cannot be changed.
+/// Returns the first immutable field that differs.
 fn changed(active: &Value, wanted: &Value) -> Option<String> {
     let differs = |field: &&str| {
         let [is, would] = [active, wanted].map(|crd| crd["spec"].pointer(&format!("/{field}")));
@@ -253,7 +261,7 @@ fn changed(active: &Value, wanted: &Value) -> Option<String> {
     Some(field.replace('/', "."))
 }
 
-/// A version that the first CRD serves and the second does not.
+/// Returns a version that the first CRD serves and the second does not.
 fn missing(needed: &Value, serving: &Value) -> Option<String> {
     let serving = served(serving);
     served(needed)
@@ -261,13 +269,13 @@ fn missing(needed: &Value, serving: &Value) -> Option<String> {
         .find(|version| !serving.contains(version))
 }
 
-/// A version of the first CRD that a webhook converts, and that the other one does not list: the webhook that comes with
-/// that one cannot know it.
+/// Returns a version that the active CRD lists with webhook conversion and the other CRD does not list. The webhook of
+/// the other CRD's version cannot convert it.
 fn unconverted(active: &Value, wanted: &Value) -> Option<String> {
-    let names = |crd| versions(crd).filter_map(|it| it["name"].as_str());
+    let names = |crd| versions(crd).filter_map(|version| version["name"].as_str());
     let is_converted = rules::converts_by_webhook(active);
     let mut listed = names(active).filter(|_| is_converted);
-    let unknown = listed.find(|name| !names(wanted).any(|it| it == *name))?;
+    let unknown = listed.find(|name| !names(wanted).any(|known| known == *name))?;
     Some(unknown.to_owned())
 }
 
@@ -288,20 +296,21 @@ pub(crate) fn served(crd: &Value) -> Vec<String> {
     Definition(crd).served().map(str::to_owned).collect()
 }
 
-/// The versions that a CRD lists.
+/// Returns the versions that a CRD lists.
 pub(crate) fn versions(crd: &Value) -> impl Iterator<Item = &Value> {
     Definition(crd).versions().iter()
 }
 
-/// Whether a CRD was there before any Solution: it is being taken over, or was earlier.
+/// Checks whether a CRD existed before any Solution: it is being taken over now, or was earlier.
 pub(crate) fn was_there_before(active: Option<&Object>) -> bool {
     active.is_some_and(|active| {
         !active.labels().contains_key(v::SOLUTION) || active.annotations().contains_key(v::ADOPTED)
     })
 }
 
-/// The CRD with what may pass of it: its specification, its name, labels and annotations. What the archive says besides
-/// would be acted on by the garbage collector and by whoever finds his marks.
+/// Returns the CRD with the permitted fields only: its name, labels, annotations and specification. Other metadata
+/// could make the garbage collector or other programs act on the CRD, such as owner references or another tool's
+/// labels.
 pub(crate) fn published(crd: &Value) -> Value {
     let SortedMetadata {
         labels,
@@ -320,8 +329,8 @@ pub(crate) fn published(crd: &Value) -> Value {
     published
 }
 
-/// Leaves the Service that converts the objects of a definition in the namespace in which it is: programs of charts enter
-/// their own where the chart cannot know it, and taking that back would leave the objects unreadable.
+/// Returns the definition with the live namespace of its conversion Service, if the two differ. Programs of some charts
+/// enter this namespace, because the chart does not know it. Resetting it would make the stored objects unreadable.
 pub(crate) fn keep_conversion_namespace(desired: &Object, live: &Object) -> Option<Object> {
     const NAMESPACE: &str = "/spec/conversion/webhook/clientConfig/service/namespace";
     let entered = live.as_value().pointer(NAMESPACE)?;
@@ -334,7 +343,7 @@ pub(crate) fn keep_conversion_namespace(desired: &Object, live: &Object) -> Opti
     Object::new(kept).ok()
 }
 
-/// The CRD as it is applied for all environments, with labels of ours.
+/// Returns the applied form of a CRD that all environments share, with labels of this Solution.
 pub(crate) fn labelled(
     solution: &SolutionName,
     version: &Version,
@@ -418,7 +427,7 @@ mod tests {
         assert_eq!(applied.reference(), &found);
     }
 
-    /// As dapr's chart, whose program enters the namespace that it was installed in.
+    /// The dapr chart is an example: its program enters the namespace of its installation.
     #[test]
     fn a_service_that_converts_objects_stays_in_the_namespace_that_was_entered() {
         let crd = |client: Value| {
@@ -568,9 +577,9 @@ mod tests {
         assert!(stored.contains("stored as `v2`, but version 1.1.0 does not list it"));
     }
 
-    /// A definition of a set, whose versions a webhook converts.
+    /// Returns a definition of a set with webhook conversion.
     fn converted(versions: &[&str], stored: &[&str]) -> Object {
-        let versions: Vec<(&str, bool)> = versions.iter().map(|it| (*it, true)).collect();
+        let versions: Vec<(&str, bool)> = versions.iter().map(|version| (*version, true)).collect();
         let mut crd = crd(&versions, &json!({}), stored);
         crd["spec"]["conversion"] = json!({ "strategy": "Webhook" });
         Object::new(crd).unwrap()
@@ -580,7 +589,7 @@ mod tests {
     fn a_newer_definition_of_a_set_stays_where_the_older_webhook_can_convert_all_of_it() {
         let judged = |wanted: &[&str], active: &[&str], written: Option<&str>| {
             let wanted = converted(wanted, &[]);
-            let written = written.map(|it| it.parse().unwrap());
+            let written = written.map(|version| version.parse().unwrap());
             let active = converted(active, &active[..1]);
             let version = "1.1.0".parse().unwrap();
             let judged = judge(&version, wanted.as_value(), &active, written, Users::Here);
@@ -602,7 +611,7 @@ mod tests {
         );
         let lacking = judged(&["v1", "v2"], &["v1"], Some("1.2.0")).unwrap_err();
         assert!(lacking.contains("no longer serves `v2`"), "{lacking}");
-        // What only its own deployment needs may go, but not what objects are stored as.
+        // API versions that only this deployment needs may be removed, but not stored ones.
         assert_eq!(judged(&["v1"], &["v1", "v2"], None), Ok(Judged::Replaced));
         let stored = judged(&["v1"], &["v2", "v1"], None).unwrap_err();
         assert!(stored.contains("stored as `v2`"), "{stored}");

@@ -1,5 +1,6 @@
-//! The decision of an import about the cluster as it is: which CRDs, which objects, which rights. A plan shows it.
-//! Pushing takes time, so it is decided again under the Leases, and carried out only if it comes out the same.
+//! The decision of an import for the current state of the cluster: its CRDs, objects, rights and blockers.
+//! [`Decision::make`] computes it. A plan shows it to the user. Pushing images takes time, so the import decides again
+//! while it holds the Leases, and continues only if the result is the same ([`Decision::is_same`]).
 
 use change::{vocabulary as v, without_server_fields};
 use deployer::{Cluster, Conflicts, Gvk, Object};
@@ -22,10 +23,10 @@ use crate::plan::migration;
 use crate::plan::schema;
 use crate::plan::setting::Planner;
 
-/// Bytes that a ConfigMap may hold, with room for its metadata.
+/// The maximum size of a record in bytes. A ConfigMap holds 1 MiB; the rest is for its metadata.
 const RECORD_SIZE: usize = 1_000_000;
 
-/// The decision, and the obstacles to it.
+/// A decision with its blockers.
 #[derive(Debug)]
 pub(crate) struct Decision {
     pub(crate) state: ClusterState,
@@ -35,7 +36,7 @@ pub(crate) struct Decision {
 }
 
 impl Decision {
-    /// Decides from the cluster's state, and what else is read of it. Nothing is written.
+    /// Decides from the state of the cluster. It reads further objects, and writes none.
     pub(crate) async fn make(
         asked: &Asked<'_>,
         state: ClusterState,
@@ -57,7 +58,7 @@ impl Decision {
             obstacles.extend(state.signers.check(record, request.allowed));
         }
         match &request.goal {
-            // Importing alone changes nothing that runs.
+            // An import without deployment changes nothing that runs.
             Goal::Available => {}
             Goal::Activated => {
                 if asked.accepted.crds().is_empty() {
@@ -99,7 +100,8 @@ impl Decision {
         Ok(decision)
     }
 
-    /// Returns everything that the server can try, CRDs first, with the treatment of fields in it that others own.
+    /// Returns all objects for the API server's dry run, CRDs first, each with its policy for fields of other field
+    /// managers.
     pub(crate) fn tried(&self, asked: &Asked<'_>) -> Result<Vec<(Object, Conflicts)>, Error> {
         let crds = self.crds.iter();
         let crds = crds.filter_map(|crd| Some((crd.tried()?.clone(), crd.conflicts(asked))));
@@ -110,9 +112,10 @@ impl Decision {
                 Authority::Namespace(_) => None,
             };
             let changes = deployment.change.changes();
-            // The server would compare it with the one that goes.
-            let changes = changes.filter(|it| it.replaced().is_none());
-            let objects = changes.map(|it| it.applied().clone());
+            // A recreated object must not be dry-run: the server would compare it with the object that is deleted
+            // first.
+            let changes = changes.filter(|change| change.replaced().is_none());
+            let objects = changes.map(|change| change.applied().clone());
             let objects = space.into_iter().chain(objects);
             tried.extend(objects.map(|object| {
                 let conflicts = asked.conflicts(&object);
@@ -122,7 +125,7 @@ impl Decision {
         Ok(tried)
     }
 
-    /// Whether another decision about the same request would do the same.
+    /// Checks whether another decision for the same request would make the same changes.
     pub(crate) fn is_same(&self, other: &Self, asked: &Asked<'_>) -> bool {
         let solution = asked.id.name();
         let namespace = self.deployment.as_ref().map(Deployment::namespace);
@@ -133,7 +136,7 @@ impl Decision {
                 == other.state.concerning(solution, namespace)
     }
 
-    /// Returns the parts in which a later decision about the same request differs, for a message.
+    /// Returns the parts that differ in a later decision for the same request, for a message.
     pub(crate) fn differences(&self, later: &Self, asked: &Asked<'_>) -> Vec<String> {
         let solution = asked.id.name();
         let obstacles = later.obstacles.iter();
@@ -154,8 +157,8 @@ impl Decision {
 }
 
 impl Asked<'_> {
-    /// Returns the treatment of fields that others own in one of an operator's objects. A namespace and its default
-    /// account are shared: a deployment writes only its own additions there.
+    /// Returns the policy for fields of an object that other field managers own. A namespace and its default account
+    /// are shared, and a deployment only writes its own additions there. These are therefore forced.
     pub(crate) fn conflicts(&self, object: &Object) -> Conflicts {
         if object.labels().contains_key(v::SOLUTION) {
             self.request.allowed.conflicts
@@ -164,8 +167,8 @@ impl Asked<'_> {
         }
     }
 
-    /// Whether the cluster serves what the CRDs of the archive define. Everybody may ask that; their schemas are seen by
-    /// the cluster's administrators alone.
+    /// Adds blockers for CRDs of the archive that the cluster does not serve. Every user may read the served APIs, but
+    /// only cluster administrators may read the schemas.
     async fn check_served(
         &self,
         cluster: &Cluster,
@@ -214,7 +217,7 @@ impl Asked<'_> {
         Ok(crds)
     }
 
-    /// A CRD of the archive as it would be applied to what is there.
+    /// Returns a CRD of the archive as it would be applied over the live one.
     pub(crate) fn crd(
         &self,
         definition: &Value,

@@ -1,6 +1,6 @@
-//! The pull secret on a namespace's default ServiceAccount, under which an operator's own pods mostly run. The list of
-//! secrets there is one field for server-side apply: whoever sets it sets all of it. So what others put there is kept,
-//! and a mark tells what was added.
+//! The pull secrets of a namespace's `default` ServiceAccount, which most of an operator's pods use. Server-side apply
+//! treats the list of pull secrets as one field, so that an applier owns either all or none of it. Secrets of other
+//! writers are therefore kept in the applied list, and an annotation records the added ones.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +13,10 @@ use crate::model::error::Error;
 use crate::model::look::look;
 use crate::model::namespace_record::NamespaceRecord;
 
-/// The separator of the names in the mark.
+/// The separator of names in the annotation.
 const BETWEEN: &str = ",";
 
-/// The pull secrets of a namespace's default ServiceAccount.
+/// The pull secrets of a namespace's `default` ServiceAccount.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DefaultAccount {
     secrets: Vec<String>,
@@ -25,7 +25,7 @@ pub(crate) struct DefaultAccount {
 }
 
 impl DefaultAccount {
-    /// Reads it; one that is not there has nothing.
+    /// Reads the account. A missing one has no secrets.
     pub(crate) async fn read(cluster: &Cluster, namespace: &Namespace) -> Result<Self, Error> {
         Ok(look(cluster, &Self::reference(namespace))
             .await?
@@ -34,7 +34,7 @@ impl DefaultAccount {
             .unwrap_or_default())
     }
 
-    /// The account of a namespace.
+    /// Returns the reference of the account in a namespace.
     pub(crate) fn reference(namespace: &Namespace) -> ObjectRef {
         ObjectRef::namespaced("v1", "ServiceAccount", namespace.as_str(), "default")
     }
@@ -51,14 +51,14 @@ impl DefaultAccount {
         Self {
             secrets: names.map(str::to_owned).collect(),
             added: added
-                .filter(|it| !it.is_empty())
+                .filter(|secret| !secret.is_empty())
                 .map(str::to_owned)
                 .collect(),
         }
     }
 
-    /// Returns the account as a deployment leaves it: with its secret, and with those that were added for the
-    /// namespace's other Solutions. Secrets that none of them pulls with go.
+    /// Returns the account after a deployment, with its secret and those of the namespace's other Solutions. Added
+    /// secrets that no Solution uses any more are removed.
     pub(crate) fn deployed(
         mut self,
         solution: &SolutionName,
@@ -71,17 +71,19 @@ impl DefaultAccount {
         let added = std::mem::take(&mut self.added);
         let (stays, goes): (BTreeSet<String>, BTreeSet<String>) = added
             .into_iter()
-            .partition(|it| needed.contains(it.as_str()));
-        self.secrets.retain(|it| !goes.contains(it));
+            .partition(|secret| needed.contains(secret.as_str()));
+        self.secrets.retain(|secret| !goes.contains(secret));
         self.added = stays;
-        if let Some(secret) = secret.filter(|it| !self.secrets.iter().any(|known| known == it)) {
+        if let Some(secret) =
+            secret.filter(|secret| !self.secrets.iter().any(|known| known == secret))
+        {
             self.secrets.push(secret.to_owned());
             self.added.insert(secret.to_owned());
         }
         self
     }
 
-    /// Returns the account as it is applied. A field that is left out is given back to whoever else sets it.
+    /// Returns the applied form of the account. A field that is left out keeps the values of its other owners.
     pub(crate) fn object(&self, namespace: &Namespace) -> Value {
         let mut object = json!({
             "apiVersion": "v1",
@@ -118,7 +120,7 @@ mod tests {
         }
     }
 
-    /// A namespace where these Solutions pull with these secrets.
+    /// Returns a namespace whose Solutions use these pull secrets.
     fn place(solutions: &[(&str, &str)]) -> NamespaceRecord {
         let mut place = namespace_record("prod", "prod");
         for (name, secret) in solutions {
@@ -149,7 +151,7 @@ mod tests {
         let other = account(&["corp", "other"], &["other"]);
         assert_eq!(deployed(&ours, Some("other"), &nobody), other);
         assert_eq!(deployed(&ours, None, &nobody), theirs);
-        // One that was there before is nobody's to take away.
+        // A secret that existed before is not ours to remove.
         assert_eq!(deployed(&theirs, Some("corp"), &nobody), theirs);
     }
 
@@ -161,7 +163,7 @@ mod tests {
         assert_eq!(deployed(&live, None, &both), live);
         let alone = place(&[("shop", "login")]);
         assert_eq!(deployed(&live, None, &alone), account(&["corp"], &[]));
-        // What others put there is theirs.
+        // A secret that other writers added is kept.
         let theirs = account(&["login"], &[]);
         assert_eq!(deployed(&theirs, None, &alone), theirs);
     }
@@ -173,7 +175,7 @@ mod tests {
         let both = deployed(&live, Some("shop-login"), &cart);
         let secrets = ["cart-login", "shop-login"];
         assert_eq!(both, account(&secrets, &secrets));
-        // Nobody writes it anew in turn.
+        // The Solutions do not replace each other's entries in turn.
         let places = place(&[("cart", "cart-login"), ("shop", "shop-login")]);
         assert_eq!(deployed(&both, Some("shop-login"), &places), both);
         let by_cart = both

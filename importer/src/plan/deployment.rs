@@ -1,4 +1,5 @@
-//! The part of an import that is about one environment: its namespace, the operator's objects, and what runs there now.
+//! The part of an import for one environment: its namespace, the objects of operator, sets and charts, and the running
+//! version. `setting::Planner` creates a [`Deployment`], and `apply` applies it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,7 @@ use crate::plan::releases::Releases;
 use crate::plan::review::Reviewed;
 use crate::plan::withdrawal::Withdrawal;
 
-/// The deployment of a Solution in an environment's namespace.
+/// The deployment of a Solution in the namespace of an environment.
 #[derive(Debug)]
 pub(crate) struct Deployment {
     /// The record of the namespace, without this version.
@@ -31,34 +32,34 @@ pub(crate) struct Deployment {
     pub(crate) deployed: Reviewed<Deployed>,
     /// The change to its objects.
     pub(crate) change: Reviewed<Plan>,
-    /// The objects that go once all else is ready, and their callers, as they are taken back.
+    /// The objects that are removed once everything else is ready, and the webhooks that call them.
     pub(crate) going: Withdrawal,
-    /// Its releases of charts.
+    /// The releases of its charts.
     pub(crate) releases: Reviewed<Releases>,
-    /// The patches of the site's files, each with an object that it was applied to.
+    /// The site's patches, each with an object that it was applied to.
     pub(crate) patched: Vec<Patched>,
     /// The objects that are applied before it is removed.
     pub(crate) cleanup: Reviewed<Cleanup>,
-    /// Whether the site keeps another one.
+    /// True if the recorded cleanup differs.
     pub(crate) changes_cleanup: bool,
     pub(crate) solution: SolutionName,
-    /// Whether another Solution runs in the namespace, or will once the earlier deployments of the same run are made.
+    /// True if another Solution runs in the namespace, or will run there after earlier deployments of the same run.
     pub(crate) is_shared: bool,
-    /// The choices of the site for the environment.
+    /// The site configuration of the environment.
     pub(crate) site: HeldSite,
     pub(crate) parameters: Parameters,
     /// The record of the Solution before the change.
     pub(crate) standing: Option<Deployed>,
     pub(crate) rights: RightsDifference,
     pub(crate) beyond: Beyond,
-    /// The dangerous effects that are shown and need no consent.
+    /// The dangerous effects that are shown without needing consent.
     pub(crate) dangers: BTreeSet<String>,
-    /// The obstacle that a part of it is not accepted.
+    /// The blocker for a part that is not accepted.
     pub(crate) refused: Option<Obstacle>,
 }
 
-/// Whether another Solution runs in a namespace, or will once these were deployed `before`. In a run, all deployments of an
-/// environment go to one namespace.
+/// Checks whether another Solution runs in a namespace, or will run there once the versions in `before` are deployed.
+/// Within one run, all deployments of an environment use the same namespace.
 pub(crate) fn is_shared(
     place: &NamespaceRecord,
     solution: &SolutionName,
@@ -71,8 +72,8 @@ pub(crate) fn is_shared(
     all.any(|name| name != solution)
 }
 
-/// Equal deployments would write the same over the same objects. The default account's content is not compared: whoever
-/// may change it in his namespace would keep imports away, and it is read again when it is written.
+/// Equal deployments would write the same objects over the same ones. The content of the default account is not
+/// compared: otherwise anyone who may change it could block imports permanently. It is read again when it is written.
 impl PartialEq for Deployment {
     fn eq(&self, other: &Self) -> bool {
         self.place == other.place
@@ -92,7 +93,7 @@ impl PartialEq for Deployment {
 }
 
 impl Deployment {
-    /// Returns the parts in which a later deployment of the same differs, for a message.
+    /// Returns the parts that differ in a later decision about the same deployment, for a message.
     pub(crate) fn differences(&self, later: &Self) -> Vec<String> {
         let [before, now] = [self, later].map(|deployment| {
             let changes = deployment.change.changes();
@@ -149,36 +150,37 @@ impl Deployment {
         Some(self.of_kind("Deployment")?.name())
     }
 
-    /// Returns what goes once all else is ready, as it was seen, and what calls it.
+    /// Returns the objects that are removed once everything else is ready, and the webhooks that call them, as last
+    /// read.
     pub(crate) fn stale(&self) -> impl Iterator<Item = &Object> {
         self.going.callers.iter().chain(&self.change.stale)
     }
 
-    /// Returns the images that its workloads have now.
+    /// Returns the images of the current workloads.
     pub(crate) fn images_before(&self) -> BTreeSet<String> {
         let run_before = self.change.live().chain(self.releases.objects_before());
         run_before.flat_map(images_run_by).collect()
     }
 
-    /// Whether the site has recorded what it chooses, its releases, and what is applied before it is removed.
+    /// Checks whether the recorded choices, releases and cleanup are already those of this deployment.
     pub(crate) fn is_recorded(&self) -> bool {
         self.standing.as_ref() == Some(&*self.deployed)
             && self.change.inventory.releases == self.change.before.releases
             && !self.changes_cleanup
     }
 
-    /// Whether its objects are recorded as they are to be, and none is made anew, removed or left to Helm.
+    /// Checks whether the recorded objects do not change, and none is recreated, removed or handed over to Helm.
     pub(crate) fn changes_nothing(&self) -> bool {
         self.coming().is_none() && self.change.keeps_all()
     }
 
-    /// The labels of the namespace that this version needs, and what stands there before.
+    /// Returns the namespace labels that this version and the running one need.
     pub(crate) fn labels(&self) -> Labels {
-        let standing = self.standing.iter().map(|it| &it.labels);
+        let standing = self.standing.iter().map(|deployed| &deployed.labels);
         space::joined(standing.chain([&self.deployed.labels]))
     }
 
-    /// The namespace while this version comes: what it needs, and what stands there before.
+    /// Returns the namespace during the change, with the labels that this version and the running one need.
     pub(crate) fn space(&self) -> Value {
         let mut place = self.place.clone();
         let coming = Deployed {
@@ -189,23 +191,23 @@ impl Deployment {
         place.space()
     }
 
-    /// The version that an earlier change began to bring and neither completed nor took back.
+    /// Returns the version of an earlier change that was neither completed nor rolled back.
     pub(crate) fn coming(&self) -> Option<&Version> {
         self.place.coming.get(&self.solution)
     }
 
-    /// The first of the operator's objects of a kind.
+    /// Returns the operator's first object of a kind.
     pub(crate) fn of_kind(&self, kind: &str) -> Option<&Object> {
         let mut objects = self.change.of_operator();
         objects.find(|object| object.gvk().kind == kind)
     }
 
-    /// Returns the consent to it that was given before.
+    /// Returns the consent of the running version.
     pub(crate) fn accepted_before(&self) -> Option<&Consent> {
         self.standing.as_ref()?.accepted.as_ref()
     }
 
-    /// Judges whether what reaches beyond the environment is accepted.
+    /// Records the consent to the effects outside the environment, or the blocker if consent is missing.
     pub(crate) fn judge(&mut self, request: &Request) {
         let judged = self.beyond.judge(self.accepted_before(), request);
         let (accepted, refused) = match judged {
@@ -217,20 +219,20 @@ impl Deployment {
     }
 }
 
-/// The image of a Deployment's pods.
+/// Returns the image of a Deployment's first container.
 pub(crate) fn image_of(deployment: &Object) -> Option<&str> {
     let image = "/spec/template/spec/containers/0/image";
     deployment.as_value().pointer(image)?.as_str()
 }
 
-/// The images of the pods of an object.
+/// Returns the images of an object's pods.
 fn images_run_by(object: &Object) -> Vec<String> {
     let pods = pod_specs(object.as_value()).into_iter();
     let pods = pods.filter_map(|pod| object.as_value().pointer(&pod));
     pods.flat_map(images_of).map(str::to_owned).collect()
 }
 
-/// The images of a pod's containers, in the order in which they start.
+/// Returns the images of a pod's containers, in the order in which they start.
 pub(crate) fn images_of(pod: &Value) -> impl Iterator<Item = &str> {
     let containers = |kind: &str| pod[kind].as_array().into_iter().flatten();
     let all = containers("initContainers").chain(containers("containers"));

@@ -1,5 +1,5 @@
-//! The difference between two states of an object, as a unified diff of their YAML; and the digest by which a state is
-//! known again.
+//! The difference between two states of an object as a unified diff of their YAML ([`unified`]), and digests that
+//! identify a state ([`live_digest`], [`digest`]). Sensitive values are masked in both.
 
 use std::time::Duration;
 
@@ -14,22 +14,22 @@ use crate::plan::hidden::HiddenTexts;
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
-/// The time for which the smallest difference is looked for; after that, any will do.
+/// The time limit for finding a minimal diff. After it, the diff may be larger than necessary.
 const PATIENCE: Duration = Duration::from_millis(200);
-/// The fields in which a Service has its addresses.
+/// The fields with the addresses of a Service.
 const ADDRESSES: [&str; 2] = ["clusterIP", "clusterIPs"];
-/// The fields in which Secrets keep what nobody may see.
+/// The fields with the values of a Secret.
 const MASKED: [&str; 2] = ["data", "stringData"];
 
-/// The difference between what is there and what is to be there; empty when there is none. Values of Secrets are not
-/// shown, nor is what is hidden: of one that changes, only that it does.
+/// Returns the difference between the live and the desired state; empty if there is none. Values of Secrets and hidden
+/// texts are masked: a changed one is only marked as changed.
 pub(crate) fn unified(
     before: Option<&Object>,
     after: Option<&Object>,
     hidden: &HiddenTexts,
 ) -> String {
-    let [mut old, mut new] =
-        [before, after].map(|it| it.map(|it| without_server_fields(it.as_value().clone())));
+    let [mut old, mut new] = [before, after]
+        .map(|state| state.map(|object| without_server_fields(object.as_value().clone())));
     if [before, after].into_iter().flatten().any(Object::is_secret) {
         let known = old.clone();
         mask(old.as_mut(), None);
@@ -48,17 +48,18 @@ pub(crate) fn unified(
     of_documents(old.as_ref(), new.as_ref())
 }
 
-/// The difference between two documents of which all may be seen; empty when there is none.
+/// Returns the difference between two documents without sensitive values; empty if there is none.
 pub(crate) fn of_documents(before: Option<&Value>, after: Option<&Value>) -> String {
-    let [old, new] = [before, after].map(|it| it.map_or(String::new(), yaml::to_string));
+    let [old, new] =
+        [before, after].map(|document| document.map_or(String::new(), yaml::to_string));
     let diff = TextDiff::configure()
         .timeout(PATIENCE)
         .diff_lines(&old, &new);
     diff.unified_diff().context_radius(CONTEXT).to_string()
 }
 
-/// The digest of an object as it is, without what the server and its controllers keep in it, and without the number of pods,
-/// which others may change at any time.
+/// Returns the digest of a live object, without the fields that the server and its controllers maintain, and without
+/// the number of pods, which other writers may change at any time.
 pub(crate) fn live_digest(object: &Object, hidden: &HiddenTexts) -> Digest {
     let mut object = without_server_fields(object.as_value().clone());
     hidden.mask(&mut object, None);
@@ -68,8 +69,9 @@ pub(crate) fn live_digest(object: &Object, hidden: &HiddenTexts) -> Digest {
     digest(&object)
 }
 
-/// Returns the object without secrets: who knows all else that a digest is of would find a short one out. A generated
-/// value is another one whenever it is planned, and so is the digest of a Job that has it.
+/// Returns the object without sensitive values. If a digest covered a short secret, a reader who knows the other fields
+/// could find it by trying all values. The annotations with digests of inputs are removed, because generated values
+/// differ in each plan, and so do the digests of Jobs with them.
 pub(crate) fn masked(object: &Object, hidden: &HiddenTexts) -> Value {
     let mut value = object.as_value().clone();
     if object.is_secret() {
@@ -84,12 +86,12 @@ pub(crate) fn masked(object: &Object, hidden: &HiddenTexts) -> Value {
     value
 }
 
-/// Returns the digest of canonical JSON: in `serde_json`'s values, keys are sorted.
+/// Returns the digest of canonical JSON. The keys of `serde_json` objects are sorted.
 pub(crate) fn digest(value: &Value) -> Digest {
     Digest::new(Sha256::digest(value.to_string()).into())
 }
 
-/// Removes what the server gives a new object by chance: at the next try it is something else.
+/// Removes the addresses that the server assigns to a new Service. They differ in each dry run.
 fn without_chance(created: Option<&mut Value>) {
     let service = created.filter(|created| created["kind"] == "Service");
     let spec = service.and_then(|service| service["spec"].as_object_mut());
@@ -98,12 +100,13 @@ fn without_chance(created: Option<&mut Value>) {
     }
 }
 
-/// Replaces the values of a Secret by words, which differ from those of another one where the values do.
+/// Replaces the values of a Secret by a placeholder. Values that differ from those of `other` get a different
+/// placeholder.
 pub(crate) fn mask(secret: Option<&mut Value>, other: Option<&Value>) {
     let Some(secret) = secret else { return };
     let annotations = secret.pointer_mut("/metadata/annotations");
     if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
-        // kubectl notes the values there.
+        // kubectl stores a copy of the values in this annotation.
         annotations.remove("kubectl.kubernetes.io/last-applied-configuration");
     }
     for field in MASKED {

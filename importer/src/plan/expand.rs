@@ -1,4 +1,5 @@
-//! `$(image:NAME)` in an operator's command, arguments and environment: the address by digest that nodes pull from.
+//! The expansion of `$(image:NAME)` in an operator's command, arguments and environment to the address by digest that
+//! nodes pull from. The entry point is [`Addresses::expand`].
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ pub(crate) struct Addresses<'a> {
 }
 
 impl<'a> Addresses<'a> {
-    /// Addresses below `endpoint` for images with these digests.
+    /// Returns the addresses below `endpoint` of images with these digests.
     pub(crate) fn new(
         endpoint: &str,
         images: impl IntoIterator<Item = (&'a ImagePlace, Digest)>,
@@ -28,13 +29,13 @@ impl<'a> Addresses<'a> {
         Self { of, named }
     }
 
-    /// The address of an image.
+    /// Returns the address of an image.
     pub(crate) fn address(&self, place: &ImagePlace) -> Result<&str, ExpandError> {
         let address = self.of.get(place).map(String::as_str);
         address.ok_or_else(|| ExpandError::Unknown(place.to_string()))
     }
 
-    /// The text with every `$(image:…)` replaced. Kubernetes' own `$(VARIABLE)` is left alone.
+    /// Returns the text with every `$(image:…)` replaced. Kubernetes' own `$(VARIABLE)` is kept.
     pub(crate) fn expand(&self, text: &str) -> Result<String, ExpandError> {
         let mut expanded = String::with_capacity(text.len());
         for piece in split_expansions(text)? {

@@ -1,6 +1,7 @@
-//! The finishing of a chart's object between its rendering and the cluster: the site's choices and patches are laid on it;
-//! images get the address that nodes pull from, with tag and digest; pods log in; definitions stay when the release goes.
-//! A pure function.
+//! The changes to a chart's object between its rendering and the cluster. [`Finish::finish`] applies the site's choices
+//! and patches, replaces image references with the addresses that nodes pull from, adds pull secrets to pods, and marks
+//! CRDs to be kept when the release is removed. Pure functions; docs/decisions/0022-charts-at-the-site.md gives the
+//! reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,21 +20,21 @@ use crate::model::record::addresses;
 use crate::model::site::{PartChoices, SitePatch};
 use crate::plan::{choices, login, patches};
 
-/// The annotation of an object with the events at which Helm makes it.
+/// The annotation with the events at which Helm creates an object.
 pub(crate) const HOOK: &str = "helm.sh/hook";
-/// The annotation of objects that Helm keeps when a release goes.
+/// The annotation of objects that Helm keeps when a release is removed.
 pub(crate) const POLICY: &str = "helm.sh/resource-policy";
 
-/// The inputs by which the objects of a release are finished.
+/// The data for finishing the objects of a release.
 #[derive(Debug)]
 pub(crate) struct Finish {
     known: KnownImages,
     expansion: Expansion,
     logins: BTreeMap<Namespace, KubernetesName>,
     release: ReleaseName,
-    /// The Secret that pods log in with in other namespaces, where there is a login at all.
+    /// The pull secret of pods in other namespaces, if there is a login.
     elsewhere: Option<KubernetesName>,
-    /// The release's own namespace.
+    /// The namespace of the release.
     namespace: Namespace,
     wide: BTreeSet<(String, String)>,
     replicas: BTreeMap<String, u64>,
@@ -42,39 +43,40 @@ pub(crate) struct Finish {
     jobs: BTreeMap<String, Value>,
 }
 
-/// What is wrong with finished objects.
+/// The problems with finished objects.
 #[derive(Debug, Default)]
 pub(crate) struct FinishProblems {
-    /// The images of containers that are not carried.
+    /// The images of containers that the archive does not include.
     pub(crate) missing: BTreeSet<ImageReference>,
-    /// The patches that do not fit.
+    /// The patches that do not apply.
     pub(crate) unfit: Vec<Unfit>,
 }
 
-/// The inputs that a [`Finish`] is made of.
+/// The inputs of a [`Finish`].
 #[derive(Clone, Debug)]
 pub(crate) struct FinishInputs {
     pub(crate) record: Record,
-    /// The Secrets that pods log in to the registry with, by namespace.
+    /// The pull secrets for the registry, by namespace.
     pub(crate) logins: BTreeMap<Namespace, KubernetesName>,
     pub(crate) release: ReleaseName,
     pub(crate) namespace: Namespace,
-    /// The kinds of the chart's objects that belong to the whole cluster, group and kind each, as the cluster says.
+    /// The cluster-scoped kinds of the chart's objects (group and kind), as the cluster serves them.
     pub(crate) wide: BTreeSet<(String, String)>,
-    /// The numbers of pods that somebody else has set, by what is scaled.
+    /// The numbers of pods that another field manager has set, by object.
     pub(crate) replicas: BTreeMap<String, u64>,
-    /// What the site chooses for the release's workloads.
+    /// The site's choices for the release's workloads.
     pub(crate) choices: PartChoices,
     /// The site's patches for the Solution.
     pub(crate) patches: Vec<SitePatch>,
-    /// The Jobs of the release that stand, as they were sent, by what each is called.
+    /// The live Jobs of the release, as Helm applied them, by object.
     pub(crate) jobs: BTreeMap<String, Value>,
 }
 
 impl FinishInputs {
-    /// Returns what decides of the site's choices and patches how these objects are finished; nothing where none reaches any.
+    /// Returns the site's choices and patches that apply to these objects; null if none applies. They determine how the
+    /// objects are finished.
     pub(crate) fn of_site(&self, objects: &[&Value]) -> Value {
-        let rules = self.choices.rules.iter().map(|it| &it.rule);
+        let rules = self.choices.rules.iter().map(|sourced| &sourced.rule);
         let reached = rules.filter(|rule| {
             objects.iter().any(|object| {
                 let text = |pointer| manifests::text(object, pointer);
@@ -84,8 +86,9 @@ impl FinishInputs {
         });
         let reached: Vec<_> = reached.collect();
         let patches = self.patches.iter();
-        let patches = patches.filter(|it| objects.iter().any(|object| it.patch.is_for(object)));
-        let patches: Vec<_> = patches.map(|it| &it.said).collect();
+        let patches =
+            patches.filter(|patch| objects.iter().any(|object| patch.patch.is_for(object)));
+        let patches: Vec<_> = patches.map(|patch| &patch.said).collect();
         if reached.is_empty() && patches.is_empty() {
             return Value::Null;
         }
@@ -101,10 +104,15 @@ impl Finish {
             forms.into_iter().map(|form| (place.clone(), form))
         });
         let recorded = inputs.record.images.iter();
-        let published = recorded.filter_map(|it| Some((it.image.clone(), it.reference.clone()?)));
+        let published =
+            recorded.filter_map(|image| Some((image.image.clone(), image.reference.clone()?)));
         let known: Vec<(ImagePlace, ImageReference)> = published.chain(of_site).collect();
         Ok(Self {
-            known: KnownImages::new(known.iter().map(|(place, it)| (place.clone(), it))),
+            known: KnownImages::new(
+                known
+                    .iter()
+                    .map(|(place, reference)| (place.clone(), reference)),
+            ),
             expansion: Expansion {
                 images,
                 ..Expansion::default()
@@ -121,13 +129,14 @@ impl Finish {
         })
     }
 
-    /// Finishes an object, and adds what is wrong with it to `problems`.
+    /// Finishes an object, and adds its problems to `problems`.
     pub(crate) fn finish(
         &self,
         mut object: Value,
         problems: &mut FinishProblems,
     ) -> Result<Value, Error> {
         self.place(&mut object);
+        // The form without the site's choices determines whether a live Job is kept.
         let published = is_lasting_job(&object).then(|| object.clone());
         self.choose(&mut object, problems);
         let mut finished = self.finish_chosen(object, problems)?;
@@ -138,7 +147,8 @@ impl Finish {
         Ok(finished)
     }
 
-    /// Lays the site's choices and patches on an object. What stands of a Pod can hardly be changed; hooks are made anew.
+    /// Applies the site's choices and patches to an object. Most fields of an existing Pod are immutable, so choices do
+    /// not apply to Pods. Hooks are recreated.
     fn choose(&self, object: &mut Value, problems: &mut FinishProblems) {
         if object["kind"] != "Pod" || is_hook(object) {
             choices::lay(&self.choices, object);
@@ -150,8 +160,8 @@ impl Finish {
         }
     }
 
-    /// Leaves the template of a Job that stands and is published as before: the API server refuses another one. A Job that
-    /// is made says of what.
+    /// Keeps the template of a live Job whose published form has not changed, since the API server rejects a change to
+    /// it. A Job with site choices gets an annotation with the digest of its published form.
     fn leave(&self, published: &Value, job: &mut Value) {
         let made = Digest::new(Sha256::digest(published["spec"].to_string()).into()).hex();
         let text = |pointer| manifests::text(job, pointer);
@@ -167,7 +177,7 @@ impl Finish {
         }
     }
 
-    /// Finishes an object on which the site's choices and patches lie already.
+    /// Finishes an object that already has the site's choices and patches.
     pub(crate) fn finish_chosen(
         &self,
         mut object: Value,
@@ -194,7 +204,10 @@ impl Finish {
         self.scale(&mut object);
         for pod in pod_specs(&object) {
             let namespace = manifests::text(&object, "/metadata/namespace");
-            let secret = self.logins.iter().find(|(it, _)| it.as_str() == namespace);
+            let secret = self
+                .logins
+                .iter()
+                .find(|(space, _)| space.as_str() == namespace);
             let secret = secret.map(|(_, secret)| secret);
             let secret = secret.or(self.elsewhere.as_ref());
             if let (Some(secret), Some(pod)) = (secret, object.pointer_mut(&pod)) {
@@ -204,7 +217,7 @@ impl Finish {
         Ok(object)
     }
 
-    /// Says where an object lies, as Helm will.
+    /// Sets the namespace of an object, as Helm does.
     fn place(&self, object: &mut Value) {
         let text = |pointer| manifests::text(object, pointer).to_owned();
         let (api_version, kind) = (text("/apiVersion"), text("/kind"));
@@ -220,11 +233,13 @@ impl Finish {
         }
     }
 
-    /// Says of a hook whose it is, as Helm says it of all other objects: Helm would delete whatever has its name.
+    /// Marks a hook as the release's own, as Helm does for all other objects. Without the mark, Helm would delete any
+    /// object of the same name.
     fn mark_hook(&self, object: &mut Value) {
         let annotations = object.pointer_mut("/metadata/annotations");
         let annotations = annotations.and_then(Value::as_object_mut);
-        if let Some(annotations) = annotations.filter(|it| it.contains_key(HOOK)) {
+        if let Some(annotations) = annotations.filter(|annotations| annotations.contains_key(HOOK))
+        {
             let marks = [
                 (RELEASE.0, json!(self.release)),
                 (RELEASE.1, json!(self.namespace)),
@@ -233,7 +248,7 @@ impl Finish {
         }
     }
 
-    /// Asks for as many pods as somebody else does: any other number would be in conflict with theirs.
+    /// Sets the number of pods that another field manager has set. Any other number would be a conflict.
     fn scale(&self, object: &mut Value) {
         let text = |pointer| manifests::text(object, pointer);
         let (kind, namespace) = (text("/kind"), text("/metadata/namespace"));
@@ -245,17 +260,17 @@ impl Finish {
     }
 }
 
-/// Whether Helm makes an object when something happens.
+/// Checks whether an object is a hook of Helm.
 fn is_hook(object: &Value) -> bool {
     object["metadata"]["annotations"].get(HOOK).is_some()
 }
 
-/// Whether an object is a Job that stays as long as the release.
+/// Checks whether an object is a Job that exists as long as the release.
 fn is_lasting_job(object: &Value) -> bool {
     object["apiVersion"] == "batch/v1" && object["kind"] == "Job" && !is_hook(object)
 }
 
-/// The ways in which a chart can write an address that it was given in parts.
+/// Returns the forms in which a chart can write an address that it received in parts.
 fn forms(address: &Address) -> Vec<ImageReference> {
     let Address {
         registry,
@@ -272,12 +287,12 @@ fn forms(address: &Address) -> Vec<ImageReference> {
     forms.iter().filter_map(|form| form.parse().ok()).collect()
 }
 
-/// A definition goes with everything that was made by it: Helm is told to leave it.
+/// Marks a CRD to be kept by Helm. Deleting a CRD would delete all of its objects.
 fn keep(definition: &mut Value) {
     definition["metadata"]["annotations"][POLICY] = json!("keep");
 }
 
-/// Our labels say whose an object is, which is Helm's here.
+/// Removes our labels and annotations. They mark the owner of an object, which is Helm here.
 fn forget_our_marks(object: &mut Value) {
     for field in ["labels", "annotations"] {
         let marks = object.pointer_mut(&format!("/metadata/{field}"));
@@ -287,7 +302,7 @@ fn forget_our_marks(object: &mut Value) {
     }
 }
 
-/// The kinds of these objects, by group and kind.
+/// Returns the kinds of these objects: the API version by group and kind.
 pub(crate) fn kinds_of<'a>(
     objects: impl IntoIterator<Item = &'a Value>,
 ) -> BTreeMap<(String, String), String> {
@@ -314,7 +329,7 @@ mod tests {
         (finished, missing.collect())
     }
 
-    /// Finishes an object with other inputs.
+    /// Finishes an object with changed inputs.
     fn finish_with(
         object: Value,
         change: impl FnOnce(&mut FinishInputs),
@@ -355,7 +370,7 @@ mod tests {
         }
     }
 
-    /// What the site's file chooses for the workloads of this release.
+    /// Returns the choices of the site file for the workloads of this release.
     fn choices(spec: &str) -> PartChoices {
         held(spec, "{}").reaching(&"shop".parse().unwrap(), PartName::Carried("web"))
     }
@@ -381,7 +396,7 @@ mod tests {
         });
         let template = &finished["spec"]["template"];
         assert_eq!(template["metadata"]["labels"]["team"], "shop");
-        // Somebody has set another number.
+        // Another field manager has set this number.
         assert_eq!(finished["spec"]["replicas"], 4);
         let image = template["spec"]["containers"][0]["image"].as_str().unwrap();
         assert!(
@@ -405,7 +420,7 @@ mod tests {
         let made = |job: Value, spec: &str, standing: Option<&Value>| {
             let (finished, _) = finish_with(job, |inputs| {
                 inputs.choices = choices(spec);
-                let standing = standing.map(|it| ("Job prod/j".to_owned(), it.clone()));
+                let standing = standing.map(|job| ("Job prod/j".to_owned(), job.clone()));
                 inputs.jobs = standing.into_iter().collect();
             });
             finished
@@ -416,15 +431,15 @@ mod tests {
             (label(&plain), label(&chosen)),
             (Value::Null, json!("shop"))
         );
-        // What is chosen or taken back changes no Job that stands.
+        // Changes to the choices do not affect a live Job.
         let others = "{workloads: [{set: {labels: {team: other}}}]}";
         assert_eq!(made(job("a"), LABELS, Some(&plain))["spec"], plain["spec"]);
         for spec in ["{}", others, LABELS] {
             let left = made(job("a"), spec, Some(&chosen));
-            let of = |it: &Value| json!([it["spec"], it["metadata"]["annotations"]]);
+            let of = |job: &Value| json!([job["spec"], job["metadata"]["annotations"]]);
             assert_eq!(of(&left), of(&chosen), "{spec}");
         }
-        // Another Job of the publisher is for the API server to judge.
+        // The API server decides about another Job of the publisher.
         let next = made(job("b"), LABELS, Some(&chosen));
         assert_eq!(
             next["spec"]["template"]["spec"]["containers"][0]["command"],
@@ -569,7 +584,7 @@ mod tests {
             "name": "d", "labels": { "a": "b" }, "annotations": { POLICY: "keep" },
         });
         assert_eq!(finished["metadata"], expected);
-        // What is called the same in a group of its own is no definition.
+        // A kind with the same name in another group is not a CRD.
         let (own, _) = finish(json!({
             "apiVersion": "shop.test/v1", "kind": "CustomResourceDefinition", "metadata": { "name": "d" },
         }));

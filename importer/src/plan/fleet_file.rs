@@ -1,6 +1,7 @@
-//! The file of a fleet's plan: the plans of all its deployments, for somebody else to read, to sign and to have carried out.
-//! As with the plan of one deployment, whoever applies it plans anew, and what comes out must be what the file shows; but for
-//! deployments that are in place by then.
+//! The plan file of a fleet: the plans of all its deployments, to be reviewed, signed and applied by other people.
+//! [`FleetPlanFile::from_slice`] reads one. Applying it creates a new plan for each cluster, which must match the file
+//! ([`FleetPlanFile::moved`]); deployments that are already in place are skipped. docs/decisions/0011-plan-files.md and
+//! 0039-fleet-rollout.md describe the approach.
 
 use std::fmt;
 
@@ -14,80 +15,80 @@ use sha2::{Digest as _, Sha256};
 
 use crate::plan::file::{Moved, PlanFile, PlanFileError, canonical};
 
-/// The form of these files.
+/// The version of the file format.
 const VERSION: u64 = 1;
 
-/// The plan of a fleet as it lies in a file.
+/// The plan of a fleet, as stored in a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FleetPlanFile {
     fleet_plan_version: u64,
-    /// The user and host that planned, as that machine says.
+    /// The user and host that planned, as reported by that machine.
     pub planned_by: String,
     /// The time of planning.
     pub planned_at: StatementTime,
     /// The name of the fleet.
     pub fleet: KubernetesName,
-    /// What its clusters are to become.
+    /// The direction of the change for its clusters.
     pub change: FleetChange,
-    /// The waves that its clusters are changed in, in their order.
+    /// The waves of the rollout, in order.
     pub waves: Vec<FleetWave>,
-    /// The clusters that were planned.
+    /// The planned clusters.
     pub clusters: Vec<FiledCluster>,
 }
 
-/// What is planned for a cluster of a fleet.
+/// The planned deployments of a cluster.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FiledCluster {
     /// The name in the fleet's file.
     pub name: ClusterName,
-    /// The UID by which that file pins it.
+    /// The UID in the fleet's file.
     pub uid: ClusterUid,
-    /// The wave in which it is changed.
+    /// The wave of the cluster.
     pub wave: WaveName,
-    /// The deployments of which something was left to do, in their order.
+    /// The deployments with changes left to apply, in order.
     pub deployments: Vec<FiledDeployment>,
 }
 
-/// What is planned for a deployment.
+/// The plan of a deployment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FiledDeployment {
-    /// Which one it is, as the fleet's file has it.
+    /// The deployment, as the fleet's file identifies it.
     pub deployment: PlacedVersion,
     /// The plan.
     pub plan: PlanFile,
 }
 
-/// A part of a fleet that is not as its plan's file says.
+/// A difference between a fleet and its plan file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FleetMoved {
-    /// The plan is of this fleet, and another one was planned.
+    /// The plan is for this fleet, not for the given one.
     #[error("the plan is for the fleet {0}")]
     Fleet(KubernetesName),
-    /// The plan is of another change.
+    /// The plan is for another change.
     #[error("the plan is for another change: {0}")]
     Change(FleetChange),
-    /// The waves are others.
+    /// The waves differ.
     #[error("the waves in the fleet's file differ from those in the plan")]
     Waves,
-    /// The plan has nothing for this cluster.
+    /// None of the plan's clusters has this name.
     #[error("{0}: the plan is for other clusters")]
     Cluster(ClusterName),
-    /// The plan was made for a cluster with another UID.
+    /// The plan was created for a cluster with another UID.
     #[error("{0}: the plan was created for another cluster with this name")]
     Uid(ClusterName),
-    /// It is in another wave than in the plan.
+    /// The cluster is in another wave of the plan.
     #[error("{0}: the cluster is in wave {1} of the plan")]
     Wave(ClusterName, WaveName),
-    /// Something would be done to a deployment of which the plan says nothing.
+    /// A deployment needs changes, but the plan does not include it.
     #[error("{0}: the cluster is not in the plan")]
     Added(MemberDeployment),
-    /// The plan says something of a deployment that the fleet's file has no more.
+    /// The plan includes a deployment that the fleet's file no longer has.
     #[error("{0}: the cluster is no longer in the fleet's file")]
     Left(MemberDeployment),
-    /// The plan of a deployment does not hold any more.
+    /// The plan of a deployment does not match any more.
     #[error("{0}: {1}")]
     Deployment(MemberDeployment, Moved),
 }
@@ -105,17 +106,17 @@ impl fmt::Display for MemberDeployment {
     }
 }
 
-/// A cluster that was planned anew.
+/// A cluster with its new plan.
 #[derive(Debug)]
 pub struct AnewCluster {
-    /// What is left to do there.
+    /// The deployments with changes left to apply.
     pub open: FiledCluster,
-    /// The deployments of which nothing is.
+    /// The deployments that are in place.
     pub done: Vec<PlacedVersion>,
 }
 
 impl FleetPlanFile {
-    /// The plan of these clusters of a fleet.
+    /// Returns the plan of these clusters of a fleet.
     #[must_use]
     pub fn new(
         planned_by: String,
@@ -136,7 +137,8 @@ impl FleetPlanFile {
         }
     }
 
-    /// Reads a plan. What this program does not know, it could not show, and refuses.
+    /// Reads a plan file. Unknown fields are rejected, since they could not be shown to the user. Fails if the file is
+    /// not canonical JSON or has another format version.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, PlanFileError> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -151,7 +153,7 @@ impl FleetPlanFile {
         }
     }
 
-    /// The bytes to be signed.
+    /// Returns the bytes to be signed.
     ///
     /// # Panics
     ///
@@ -161,13 +163,13 @@ impl FleetPlanFile {
         serde_json::to_vec(self).expect("a plan has a JSON form")
     }
 
-    /// SHA-256 of the bytes to be signed.
+    /// Returns the SHA-256 digest of the bytes to be signed.
     #[must_use]
     pub fn id(&self) -> Digest {
         Digest::new(Sha256::digest(self.to_bytes()).into())
     }
 
-    /// Returns what is not as the file says in this change of a fleet of this name with these waves.
+    /// Returns the differences between the file and a change of the fleet with this name and these waves.
     #[must_use]
     pub fn moved_as_a_whole(
         &self,
@@ -188,12 +190,13 @@ impl FleetPlanFile {
         moved
     }
 
-    /// Returns what is no longer as the file shows it in a cluster that was planned anew. What is in place already, is as
-    /// somebody wanted it; a deployment that is neither planned nor in place has left the fleet.
+    /// Returns the differences between the file and the new plan of a cluster. Deployments that are in place are no
+    /// difference, since they have the desired state. A deployment that is neither planned nor in place has left the
+    /// fleet.
     #[must_use]
     pub fn moved(&self, anew: &AnewCluster) -> Vec<FleetMoved> {
         let name = &anew.open.name;
-        let Some(filed) = self.clusters.iter().find(|it| it.name == *name) else {
+        let Some(filed) = self.clusters.iter().find(|cluster| cluster.name == *name) else {
             return vec![FleetMoved::Cluster(name.clone())];
         };
         if filed.uid != anew.open.uid {
@@ -206,9 +209,9 @@ impl FleetPlanFile {
             cluster: name.clone(),
             deployment: deployment.clone(),
         };
-        let added = anew.open.deployments.iter().map(|it| &it.deployment);
-        let added = added.filter(|it| filed.plan_of(it).is_none());
-        let added = added.map(|it| FleetMoved::Added(in_cluster(it)));
+        let added = anew.open.deployments.iter().map(|added| &added.deployment);
+        let added = added.filter(|added| filed.plan_of(added).is_none());
+        let added = added.map(|added| FleetMoved::Added(in_cluster(added)));
         let mut moved: Vec<FleetMoved> = added.collect();
         let mut earlier = Vec::new();
         for FiledDeployment { deployment, plan } in &filed.deployments {
@@ -216,8 +219,9 @@ impl FleetPlanFile {
             match anew.open.plan_of(deployment) {
                 Some(now) => {
                     let parts = plan.moved_after(now, &earlier).into_iter();
-                    moved.extend(parts.map(|it| FleetMoved::Deployment(of.clone(), it)));
+                    moved.extend(parts.map(|part| FleetMoved::Deployment(of.clone(), part)));
                 }
+                // Deployments that are in place have changed records that later plans of the cluster are compared with.
                 None if anew.done.contains(deployment) => earlier.push(plan),
                 None => moved.push(FleetMoved::Left(of)),
             }
@@ -227,11 +231,11 @@ impl FleetPlanFile {
 }
 
 impl FiledCluster {
-    /// The plan of a deployment.
+    /// Returns the plan of a deployment.
     fn plan_of(&self, deployment: &PlacedVersion) -> Option<&PlanFile> {
         let mut all = self.deployments.iter();
-        let filed = all.find(|it| it.deployment == *deployment);
-        filed.map(|it| &it.plan)
+        let filed = all.find(|filed| filed.deployment == *deployment);
+        filed.map(|filed| &filed.plan)
     }
 }
 
@@ -288,7 +292,7 @@ mod tests {
     fn anew(open: FiledCluster, done: &[&str]) -> AnewCluster {
         AnewCluster {
             open,
-            done: done.iter().map(|it| placed(it)).collect(),
+            done: done.iter().map(|solution| placed(solution)).collect(),
         }
     }
 
@@ -348,7 +352,7 @@ mod tests {
         assert_eq!(moved(cluster("rome", vec![changed]), &[]), told);
     }
 
-    /// The plan of a Solution in the namespace `prod`, with what the namespace's record says then.
+    /// Returns the plan of a Solution in the namespace `prod` with this namespace record.
     fn in_prod(solution: &str, summary: PlanSummary, space: &Value) -> FiledDeployment {
         let digest = |byte| Digest::new([byte; 32]);
         let created =
@@ -357,7 +361,7 @@ mod tests {
         for (field, value) in space.as_object().unwrap() {
             whole[field] = value.clone();
         }
-        // The digests of the whole decision have the record of the namespace in them.
+        // The digests of the whole decision cover the namespace record.
         let all = Digest::new(Sha256::digest(whole.to_string()).into());
         let apart = json!({"records": digest(2), "objects": digest(3), "space": whole});
         let decided = json!({"records": all, "objects": all, "apart": apart});
@@ -398,7 +402,7 @@ mod tests {
         let after = with("1.0.0", json!({}));
         assert_eq!(moved(&plan, &after, &["cart"]), [""; 0]);
 
-        // Without it, others created the namespace.
+        // Without the first deployment in the plan, other writers have created the namespace.
         let alone = FleetPlanFile {
             clusters: vec![cluster(
                 "paris",
@@ -409,7 +413,7 @@ mod tests {
         let others = moved(&alone, &after, &["cart"]).join(", ");
         assert!(others.contains("have changed: Namespace prod"), "{others}");
 
-        // Others have deployed another version of it, or something else.
+        // Other writers have deployed another version of `cart`, or another Solution.
         let records = "paris, shop 1.0.0 in prod: since the plan was created, the records of shop-1.0.0 in the cluster have changed";
         let other = json!({"till": {"version": "1.0.0", "record": Digest::new([7; 32])}});
         for space in [with("1.1.0", json!({})), with("1.0.0", other)] {

@@ -1,5 +1,6 @@
-//! What of a rendering somebody else can apply who has no plan, no consent and nowhere to keep values: a controller that
-//! takes it from a registry, where more people read it than may see secrets. Pure.
+//! The part of a rendering that a controller can apply without a plan, a consent or stored values. The
+//! controller reads it from a registry, where more people can read it than may see secrets. The entry point is
+//! [`RenderedManifests::hand_over`]; pure functions.
 
 use change::vocabulary as v;
 use deployer::Object;
@@ -11,10 +12,10 @@ use crate::model::error::Error;
 use crate::plan::releases::hook_events;
 use crate::plan::render::{ManifestSource, RenderedManifest, RenderedManifests};
 
-/// The events of Helm that come with an installation or an upgrade: others come with what only Helm does.
+/// The Helm events of hooks that are part of an installation or upgrade. Only Helm can run hooks of other events.
 const COMING: [&str; 4] = ["pre-install", "post-install", "pre-upgrade", "post-upgrade"];
 
-/// What somebody else can apply of a rendering, and what not.
+/// The objects of a rendering that another program can apply, and those that it cannot.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Handover {
     /// The objects to apply, in the order of the rendering.
@@ -23,9 +24,9 @@ pub struct Handover {
     pub secrets: Vec<LeftSecret>,
     /// The hooks of charts among the objects to apply.
     pub hooks: Vec<String>,
-    /// The hooks that are left out, since they run at a removal or on a way back.
+    /// The hooks that are left out, since they run at a removal or rollback.
     pub left_hooks: Vec<String>,
-    /// The objects to apply that lie neither in the environment's namespace nor are that.
+    /// The objects to apply outside the environment's namespace, without the namespace itself.
     pub beyond: Vec<String>,
 }
 
@@ -41,10 +42,10 @@ pub struct LeftSecret {
     pub keys: Vec<String>,
 }
 
-/// The reason why nobody else can apply an object.
+/// The reason why another program cannot apply an object.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotForOthers {
-    /// It is no Secret, and holds a value that nobody is to see.
+    /// An object other than a Secret contains a sensitive value.
     #[error(
         "{object} contains a sensitive value that everyone with read access to the registry could read"
     )]
@@ -52,7 +53,7 @@ pub enum NotForOthers {
         /// The object.
         object: String,
     },
-    /// Each rendering is another one, and nobody keeps the first.
+    /// The value differs in each rendering, and no record of the first one exists.
     #[error(
         "{object} contains a random value that differs in each rendering and would not be stored"
     )]
@@ -60,7 +61,7 @@ pub enum NotForOthers {
         /// The object.
         object: String,
     },
-    /// The templates of a chart have read an object outside of the environment.
+    /// The templates of a chart have read an object outside the environment.
     #[error("{read}, and everyone with read access to the registry could read the result")]
     Read {
         /// The release, and the object that its templates read.
@@ -69,7 +70,8 @@ pub enum NotForOthers {
 }
 
 impl RenderedManifests {
-    /// Sorts what is rendered. It must have been rendered with words in the place of values that nobody is to see.
+    /// Sorts the rendered objects. Sensitive values must be masked in the rendering. The outer error is an unreadable
+    /// object. The inner one lists all objects that prevent the handover.
     pub fn hand_over(self) -> Result<Result<Handover, Vec<NotForOthers>>, Error> {
         let namespace = self.namespace.as_str();
         let reads = self.reads.into_iter();
@@ -83,7 +85,7 @@ impl RenderedManifests {
                 ManifestSource::Release(_) => hook_events(&object),
                 _ => Vec::new(),
             };
-            let comes = events.iter().any(|it| COMING.contains(&it.as_str()));
+            let comes = events.iter().any(|event| COMING.contains(&event.as_str()));
             if !events.is_empty() && !comes {
                 handover.left_hooks.push(name);
                 continue;
@@ -125,7 +127,7 @@ impl LeftSecret {
         let value = secret.as_value();
         let keys = ["data", "stringData"].into_iter();
         let keys = keys.filter_map(|field| value[field].as_object());
-        let keys = keys.flat_map(|it| it.keys().cloned());
+        let keys = keys.flat_map(|values| values.keys().cloned());
         Self {
             name: format!(
                 "{}/{}",
@@ -138,8 +140,8 @@ impl LeftSecret {
     }
 }
 
-/// Takes the mark from a namespace by which it goes with its environment: no environment is recorded, and once the namespace
-/// is there another rendering would have no mark.
+/// Removes the annotation that makes a namespace's removal part of its environment's. The controller records no
+/// environment, and a rendering after the namespace exists would not have the annotation.
 fn forget_origin(space: &mut Value) {
     let annotations = space.pointer_mut("/metadata/annotations");
     if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
@@ -180,8 +182,11 @@ mod tests {
     }
 
     fn names(handover: &Handover) -> Vec<String> {
-        let name =
-            |it: &RenderedManifest| it.object["metadata"]["name"].as_str().map(str::to_owned);
+        let name = |manifest: &RenderedManifest| {
+            manifest.object["metadata"]["name"]
+                .as_str()
+                .map(str::to_owned)
+        };
         handover.manifests.iter().filter_map(name).collect()
     }
 

@@ -1,7 +1,7 @@
-//! The values that nobody may see, wherever they stand in objects and messages that are shown.
+//! The sensitive values that must not be shown in objects and messages: [`HiddenTexts`].
 //!
-//! Only what the site chose or chance made is hidden, never a value that the archive has: else a publisher could have
-//! whatever he likes left out of what an administrator reads.
+//! Only values that the site chose or that were generated are hidden, never a value in the archive. Otherwise a
+//! publisher could hide arbitrary text from the administrator who reviews a plan.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -10,19 +10,19 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-/// The text that is shown in the place of a value.
+/// The replacement of a hidden value in a message.
 pub(crate) const SHOWN: &str = "***";
-/// The shortest text that is looked for within others: shorter ones stand in half of all words by chance, and are hidden
-/// only where they stand alone.
+/// The minimum length of texts that are hidden within longer ones. Shorter ones occur in many words by chance, and are
+/// hidden only if they are the whole value.
 const WITHIN: usize = 4;
 
-/// Texts that nobody may see.
+/// The texts to hide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct HiddenTexts(BTreeSet<String>);
 
 impl HiddenTexts {
-    /// Hides these values, and each text and number within one, also as charts write them into objects: in base64, and
-    /// within quotes.
+    /// Hides these values and all texts and numbers within them. Base64 and JSON-quoted forms are hidden too, because
+    /// charts write values in these forms.
     pub(crate) fn of<'a>(values: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut texts = BTreeSet::new();
         for value in values {
@@ -37,7 +37,8 @@ impl HiddenTexts {
         self.0.extend(texts.filter(|text| !text.is_empty()));
     }
 
-    /// Replaces whatever holds such a text by words, which differ from those of another object where the values do.
+    /// Masks every value that contains a hidden text. Values that differ from those of `other` get a different
+    /// placeholder.
     pub(crate) fn mask(&self, value: &mut Value, other: Option<&Value>) {
         match value {
             Value::Object(fields) => {
@@ -60,11 +61,11 @@ impl HiddenTexts {
         }
     }
 
-    /// A message without them.
+    /// Returns the message without hidden texts.
     pub(crate) fn say(&self, message: &str) -> String {
         let long = self.0.iter().filter(|text| text.len() >= WITHIN);
         let mut long: Vec<&String> = long.collect();
-        // One may be the beginning of another.
+        // A text may be the beginning of a longer one, which must be replaced as a whole.
         long.sort_by_key(|text| Reverse(text.len()));
         long.into_iter().fold(message.to_owned(), |message, text| {
             message.replace(text.as_str(), SHOWN)
@@ -79,8 +80,8 @@ impl HiddenTexts {
 
 fn each_text(value: &Value, texts: &mut BTreeSet<String>) {
     match value {
-        Value::Array(items) => items.iter().for_each(|it| each_text(it, texts)),
-        Value::Object(fields) => fields.values().for_each(|it| each_text(it, texts)),
+        Value::Array(items) => items.iter().for_each(|item| each_text(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|field| each_text(field, texts)),
         value => {
             let plain = text(value);
             if plain.is_empty() {
@@ -93,7 +94,7 @@ fn each_text(value: &Value, texts: &mut BTreeSet<String>) {
     }
 }
 
-/// A value as it stands within a text.
+/// Returns a value as it appears within a text.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

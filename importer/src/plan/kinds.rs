@@ -1,4 +1,5 @@
-//! Kinds that the cluster does not know and nothing brings: what is missing, and where else the kind is.
+//! Objects of kinds that the cluster does not serve and that no part of the deployment defines before them. [`Unknown`]
+//! collects them and creates one blocker for each kind, with the versions of the kind that exist elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +10,7 @@ use serde_json::Value;
 use crate::model::error::Error;
 use crate::model::obstacle::{KindIn, Obstacle, Unfit};
 
-/// Objects by their kind, of which the cluster has none.
+/// Objects of kinds that the cluster does not serve, by kind.
 #[derive(Debug, Default)]
 pub(crate) struct Unknown(BTreeMap<Gvk, Vec<String>>);
 
@@ -19,8 +20,8 @@ impl Unknown {
         objects.push(object.reference().to_string());
     }
 
-    /// Returns the obstacles: each kind once, with the versions of it that are in the cluster, among the definitions
-    /// that come before the release, and among its own.
+    /// Returns a blocker for each kind. It lists the versions of the kind in the cluster, in the definitions that are
+    /// applied before the release (`before`), and in the release itself (`own`).
     pub(crate) async fn obstacles<'a>(
         self,
         cluster: &Cluster,
@@ -45,14 +46,16 @@ impl Unknown {
     }
 }
 
-/// The versions that these definitions serve of a kind.
+/// Returns the versions of a kind that these definitions serve.
 fn defined<'a>(kind: &Gvk, definitions: impl IntoIterator<Item = &'a Value>) -> Vec<String> {
     let of_kind = definitions
         .into_iter()
         .map(Definition)
-        .filter(|it| it.group() == kind.group && it.kind() == kind.kind);
+        .filter(|definition| definition.group() == kind.group && definition.kind() == kind.kind);
     let served = of_kind.flat_map(Definition::served);
-    let served: BTreeSet<String> = served.map(|it| format!("{}/{it}", kind.group)).collect();
+    let served: BTreeSet<String> = served
+        .map(|version| format!("{}/{version}", kind.group))
+        .collect();
     served.into_iter().collect()
 }
 
@@ -88,7 +91,7 @@ mod tests {
     #[test]
     fn it_is_said_what_is_missing_and_what_there_is_instead() {
         let said = |cluster: &[&str], archive: &[&str], release: &[&str]| {
-            let texts = |all: &[&str]| all.iter().map(|it| (*it).to_owned()).collect();
+            let texts = |all: &[&str]| all.iter().map(|text| (*text).to_owned()).collect();
             let found = KindIn {
                 cluster: texts(cluster),
                 archive: texts(archive),

@@ -1,4 +1,4 @@
-//! The Secret that nodes log in to the registry with, made of a login that an administrator gives.
+//! The pull secret for the registry, from a login that an administrator enters: [`secret`], and [`log_in`] for pods.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,11 +10,11 @@ use serde_json::{Value, json};
 use crate::model::namespace_record::NamespaceRecord;
 use crate::model::request::{Asked, Login, PullLogin, Target};
 
-/// The name of the Secret that is made for a Solution.
+/// Returns the name of a Solution's pull secret.
 ///
 /// # Panics
 ///
-/// Never: a Solution's name is a DNS label that leaves room for the rest.
+/// Never: a Solution's name is a DNS label that leaves room for the suffix.
 pub(crate) fn secret_name(solution: &SolutionName) -> KubernetesName {
     format!("{solution}-registry-login")
         .parse()
@@ -42,7 +42,7 @@ pub(crate) fn is_offered(asked: &Asked<'_>, login: &Login) -> bool {
     login.host == asked.record.pull_host()
 }
 
-/// Makes a pod log in with this Secret, beside those that it names itself.
+/// Adds the pull secret to those of a pod.
 pub(crate) fn log_in(pod: &mut Value, secret: &str) {
     let Value::Object(pod) = pod else {
         return;
@@ -59,12 +59,12 @@ pub(crate) fn log_in(pod: &mut Value, secret: &str) {
     }
 }
 
-/// A Secret of this name in a namespace.
+/// Returns the reference of the Secret with this name in a namespace.
 pub(crate) fn reference(namespace: &Namespace, secret: &KubernetesName) -> ObjectRef {
     ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str())
 }
 
-/// The Secret.
+/// Returns the pull secret of a Solution with this login.
 pub(crate) fn secret(solution: &SolutionName, place: &NamespaceRecord, login: &Login) -> Value {
     let pair = STANDARD.encode(format!("{}:{}", login.username, login.password.reveal()));
     let config = json!({ "auths": { login.host.as_str(): { "auth": pair } } }).to_string();

@@ -1,5 +1,5 @@
-//! Whether objects that exist lose something when a CRD takes the place of the one before it: each of them is looked at
-//! for each thing that the new one takes away.
+//! The check that existing objects lose no data when a CRD is replaced. It compares every object with each narrowing of
+//! the new CRD. Entry points are [`replaced`] for a pair of CRDs and [`check`] for known narrowings.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::model::obstacle::Obstacle;
 use crate::plan::narrowing::Narrowing;
 use crate::plan::schema;
 
-/// Returns the obstacle to a CRD that takes the place of this one, by what objects would lose.
+/// Returns the blocker for a CRD that replaces this one, if objects would lose data.
 pub(crate) async fn replaced(
     cluster: &Cluster,
     active: &Object,
@@ -23,7 +23,7 @@ pub(crate) async fn replaced(
     check(cluster, active, &narrowings, version).await
 }
 
-/// Refuses a CRD that takes the place of this one, if an object would lose something.
+/// Refuses a CRD that replaces this one, if an object would lose data.
 pub(crate) async fn check_replaced(
     cluster: &Cluster,
     active: &Object,
@@ -34,7 +34,7 @@ pub(crate) async fn check_replaced(
     lost.map_or(Ok(()), |obstacle| Err(obstacle.into()))
 }
 
-/// Returns the obstacle to a CRD that takes these things away: objects that lose something, or that nobody may look at.
+/// Returns the blocker for a CRD with these narrowings: objects would lose data, or the user may not list the objects.
 pub(crate) async fn check(
     cluster: &Cluster,
     active: &Object,
@@ -42,11 +42,14 @@ pub(crate) async fn check(
     version: &Version,
 ) -> Result<Option<Obstacle>, Error> {
     let mut of_api: BTreeMap<&str, Vec<&Narrowing>> = BTreeMap::new();
-    for narrowing in narrowings.iter().filter(|it| it.can_be_told()) {
+    for narrowing in narrowings
+        .iter()
+        .filter(|narrowing| narrowing.can_be_told())
+    {
         of_api.entry(&narrowing.api).or_default().push(narrowing);
     }
     let spec = &active.as_value()["spec"];
-    let text = |field: &str| spec.pointer(field).and_then(|it| it.as_str());
+    let text = |field: &str| spec.pointer(field).and_then(|value| value.as_str());
     let [group, kind, plural] = ["/group", "/names/kind", "/names/plural"].map(text);
     let [group, kind, plural] = [group, kind, plural].map(Option::unwrap_or_default);
     let mut lost = Vec::new();
@@ -59,7 +62,11 @@ pub(crate) async fn check(
             }
             objects => objects?,
         };
-        lost.extend(narrowings.iter().filter_map(|it| told(it, &objects)));
+        lost.extend(
+            narrowings
+                .iter()
+                .filter_map(|narrowing| told(narrowing, &objects)),
+        );
     }
     let name = active.name().to_owned();
     Ok((!lost.is_empty()).then(|| Obstacle::CrdLoses {
@@ -69,7 +76,7 @@ pub(crate) async fn check(
     }))
 }
 
-/// Returns a line with the number of objects that lose something, and the first of them; none if there are none.
+/// Returns a line with the number of objects that lose data and the first of them; none if there are none.
 fn told(narrowing: &Narrowing, objects: &[Object]) -> Option<String> {
     let mut losing = objects.iter().filter(|object| narrowing.hits(object));
     let first = losing.next()?.reference();
@@ -101,7 +108,7 @@ mod tests {
         Object::new(object).unwrap()
     }
 
-    /// Returns the losses of objects with these specifications when the schema of the specification changes.
+    /// Returns the losses of objects with these specifications when the schema of `spec` changes.
     fn lost(before: &Value, after: &Value, specs: &[Value]) -> Vec<String> {
         let [before, after] =
             [before, after].map(|spec| crd(&json!({ "properties": { "spec": spec } })));
@@ -109,7 +116,7 @@ mod tests {
         let narrowings = narrowings(&before, &after);
         narrowings
             .iter()
-            .filter_map(|it| told(it, &objects))
+            .filter_map(|narrowing| told(narrowing, &objects))
             .collect()
     }
 

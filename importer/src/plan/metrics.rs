@@ -1,37 +1,37 @@
-//! The objects that collect an operator's metrics, as upstream since 133.0: a Service, and a `ServiceMonitor` where the
-//! cluster has that kind. With TLS the operator asks the API server who wants to read the metrics, which takes a right
-//! in the whole cluster.
+//! The objects for collecting an operator's metrics, as MetalK8s creates them since 133.0: a Service, and a
+//! `ServiceMonitor` if the cluster serves that kind. With TLS, the operator asks the API server to authenticate and
+//! authorize each reader, which requires a right in the whole cluster.
 
 use schemas::{Metrics, MetricsScheme, Operator};
 use serde_json::{Value, json};
 
-/// The label by which MetalK8s' Prometheus finds what to collect.
+/// The label that MetalK8s' Prometheus selects by.
 const MONITOR: &str = "metalk8s.scality.com/monitor";
 
-/// The token with which Prometheus says who it is.
+/// The token that authenticates Prometheus.
 const TOKEN: &str = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
-/// The flag that says where an operator serves metrics, by the convention of controller-runtime's scaffolding.
+/// The flag with an operator's metrics address, by the convention of controller-runtime's scaffolding.
 const BIND: &str = "--metrics-bind-address";
 
-/// Metrics that an operator serves, and what the cluster has to collect them.
+/// The metrics of an operator, and the cluster's way to collect them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Served<'a> {
     pub(crate) metrics: &'a Metrics,
     pub(crate) collector: Collector,
 }
 
-/// The kind of object that a cluster collects metrics with.
+/// The kind of object that configures metrics collection in a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Collector {
-    /// Prometheus, told by a `ServiceMonitor`.
+    /// Prometheus with `ServiceMonitor` objects.
     ServiceMonitor,
-    /// No kind that is known here.
+    /// No known kind.
     Unknown,
 }
 
 impl<'a> Served<'a> {
-    /// The metrics of an operator that serves any.
+    /// Returns the metrics of an operator, if it serves any.
     pub(crate) fn by(operator: &'a Operator, collector: Collector) -> Option<Self> {
         let metrics = operator.metrics.as_ref();
         let metrics = metrics.filter(|metrics| metrics.enabled)?;
@@ -57,18 +57,18 @@ impl<'a> Served<'a> {
         self.metrics.path.as_deref().unwrap_or("/metrics")
     }
 
-    /// The port of the operator's container.
+    /// Returns the port of the operator's container.
     pub(crate) fn container_port(&self) -> Value {
         json!({ "name": self.scheme(), "containerPort": self.port(), "protocol": "TCP" })
     }
 
-    /// The flag that tells the operator where to serve, unless it is told so already.
+    /// Returns the flag with the metrics address, unless the arguments have one.
     pub(crate) fn argument(&self, given: &[String]) -> Option<String> {
         let told = given.iter().any(|argument| argument.starts_with(BIND));
         (!told).then(|| format!("{BIND}=:{}", self.port()))
     }
 
-    /// The role with which the operator asks who wants to read its metrics; without TLS it does not ask.
+    /// Returns the role for authenticating and authorizing readers of the metrics; none without TLS.
     pub(crate) fn role(&self) -> Option<Value> {
         let review = |group, resource| json!({ "apiGroups": [group], "resources": [resource], "verbs": ["create"] });
         (self.metrics.scheme == MetricsScheme::Https).then(|| {
@@ -83,7 +83,7 @@ impl<'a> Served<'a> {
         })
     }
 
-    /// The Service in front of the operator's pods, whose label `app` is the operator's name.
+    /// Returns the Service for the operator's pods, which have the operator's name in the label `app`.
     pub(crate) fn service(&self, operator: &str, metadata: &Value) -> Value {
         let scheme = self.scheme();
         json!({
@@ -98,8 +98,8 @@ impl<'a> Served<'a> {
         })
     }
 
-    /// Returns the object that tells Prometheus to collect from that Service. The operator's certificate is its own, so
-    /// it is not verified.
+    /// Returns the `ServiceMonitor` for that Service. The operator creates its own certificate, so Prometheus does not
+    /// verify it.
     pub(crate) fn monitor(&self, operator: &str, mut metadata: Value) -> Option<Value> {
         if self.collector == Collector::Unknown {
             return None;

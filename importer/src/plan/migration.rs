@@ -1,5 +1,6 @@
-//! The migration of a CRD that gives up an API version in which objects may be stored: they are stored anew in the new
-//! CRD's storage version first, while both CRDs' versions are there.
+//! The migration of a CRD that removes an API version in which objects may be stored. The objects are first stored in
+//! the new CRD's storage version, while the CRD lists the versions of both. [`of`] decides whether a migration is
+//! possible, [`between`] returns the CRD meanwhile, and [`planned`] describes it in the plan.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -44,8 +45,8 @@ pub struct PlannedMigration {
 /// An imported older version, and its CRDs, if they can be read.
 type Older = (Version, Option<Vec<Value>>);
 
-/// Returns the migration by which the active CRD can become the wanted one; none if it is not a matter of stored
-/// objects.
+/// Returns the migration from the active CRD to the desired one; none if no listed or stored version is removed, or if
+/// a listed version is no longer served.
 pub(crate) fn of(active: &Object, wanted: &Value) -> Option<Migration> {
     let active = active.as_value();
     let listed: BTreeSet<String> = versions(wanted).filter_map(name).collect();
@@ -53,24 +54,26 @@ pub(crate) fn of(active: &Object, wanted: &Value) -> Option<Migration> {
     let stored = stored.into_iter().flatten().filter_map(Value::as_str);
     let before = versions(active).filter_map(name);
     let before = before.chain(stored.map(str::to_owned));
-    let gone: BTreeSet<String> = before.filter(|it| !listed.contains(it)).collect();
+    let gone: BTreeSet<String> = before.filter(|version| !listed.contains(version)).collect();
     let storage = storage(wanted)?;
-    // What is still served by both needs no migration, and one that is listed and no longer served is no such matter.
+    // A served version that remains listed must remain served. If it does not, storing the objects again would not
+    // help.
     let dropped = served(active).into_iter();
-    let mut dropped = dropped.filter(|it| listed.contains(it));
-    let serves_on = dropped.all(|it| served(wanted).contains(&it));
+    let mut dropped = dropped.filter(|version| listed.contains(version));
+    let serves_on = dropped.all(|version| served(wanted).contains(&version));
     (!gone.is_empty() && serves_on).then_some(Migration { gone, storage })
 }
 
-/// The CRD with the new storage version and all that the active one has besides, if the active one stores in another.
-/// It counts as written by whoever wrote the active one until the migration is done.
+/// Returns the CRD for the time of the migration: the desired CRD with the removed API versions in addition. Returns
+/// none if the active CRD already uses the new storage version. Its version label remains that of the active CRD until
+/// the migration is complete.
 pub(crate) fn between(active: &Object, planned: &Value, migration: &Migration) -> Option<Value> {
     let active = active.as_value();
     if storage(active).as_ref() == Some(&migration.storage) {
         return None;
     }
-    let kept =
-        versions(active).filter(|it| name(it).is_some_and(|it| migration.gone.contains(&it)));
+    let kept = versions(active)
+        .filter(|version| name(version).is_some_and(|name| migration.gone.contains(&name)));
     let kept = kept.cloned().map(|mut version| {
         version["storage"] = json!(false);
         version
@@ -90,8 +93,7 @@ fn storage(crd: &Value) -> Option<String> {
     name(versions(crd).find(|version| version["storage"] == true)?)
 }
 
-/// Adds the obstacles that keep the objects from being stored anew: operators that may need the versions that go, and
-/// missing rights.
+/// Adds the blockers of a migration: running operators that may need the removed versions, and missing rights.
 pub(crate) async fn check(
     crds: &[PlannedCrd],
     id: &SolutionId,
@@ -119,15 +121,15 @@ pub(crate) async fn check(
     deny(cluster, &needs, obstacles).await
 }
 
-/// Whether an operator that runs finds what it needs: it came with the active CRD, whose storage version it works with.
-/// Which API versions other operators work with is not known.
+/// Checks whether a running operator keeps the API version that it needs. If its Solution version wrote the active CRD,
+/// it uses that CRD's storage version. The API versions that other operators use are not known.
 fn is_served_on(runs: &Version, active: &Object, crd: &PlannedCrd) -> bool {
     let storage = storage(active.as_value());
     written_by(active).as_ref() == Some(runs)
         && storage.is_some_and(|storage| served(crd.object.as_value()).contains(&storage))
 }
 
-/// The CRDs of which objects are stored anew.
+/// Returns the CRDs whose objects must be stored again.
 pub(crate) fn migrating(
     crds: &[PlannedCrd],
 ) -> impl Iterator<Item = (&PlannedCrd, &Object, &Migration)> {
@@ -135,7 +137,7 @@ pub(crate) fn migrating(
         .filter_map(|crd| Some((crd, crd.active.as_ref()?, crd.migration()?)))
 }
 
-/// The CRDs of an imported version, from the archive that the registry keeps; none if it cannot be read.
+/// Returns the CRDs of an imported version from its archive in the registry; none if the archive cannot be read.
 async fn kept_crds(client: &Client, record: &Record, scratch: &Path) -> Option<Vec<Value>> {
     if record.registry().ok()? != *client.address() {
         return None;
@@ -148,7 +150,7 @@ async fn kept_crds(client: &Client, record: &Record, scratch: &Path) -> Option<V
     Some(crds.map(|crd| crd.document.clone()).collect())
 }
 
-/// Returns the planned migrations, with their extent.
+/// Returns the planned migrations, with the numbers of objects and the affected older versions.
 pub(crate) async fn planned(
     crds: &[PlannedCrd],
     id: &SolutionId,
@@ -163,7 +165,9 @@ pub(crate) async fn planned(
     }
     let mut older: Vec<Older> = Vec::new();
     let records = state.records.iter();
-    for record in records.filter(|it| it.name == *id.name() && it.version < *id.version()) {
+    for record in
+        records.filter(|record| record.name == *id.name() && record.version < *id.version())
+    {
         let crds = kept_crds(client, record, scratch).await;
         older.push((record.version.clone(), crds));
     }
@@ -179,7 +183,7 @@ pub(crate) async fn planned(
             storage: migration.storage.clone(),
             gone: migration.gone.iter().cloned().collect(),
             lost: those(&older, |crds| {
-                crds.is_some_and(|it| migration.takes_from(name, it))
+                crds.is_some_and(|crds| migration.takes_from(name, crds))
             }),
             unknown: those(&older, |crds| crds.is_none()),
         });
@@ -193,8 +197,8 @@ fn those(older: &[Older], is_so: impl Fn(Option<&Vec<Value>>) -> bool) -> Vec<Ve
 }
 
 impl Migration {
-    /// Whether a version with these CRDs needs what goes of the one of this name: operators work with the API version
-    /// that their own CRD stores in.
+    /// Checks whether a version with these CRDs needs a removed API version of the CRD `name`. Operators use the
+    /// storage version in the CRD of their version.
     fn takes_from(&self, name: &str, crds: &[Value]) -> bool {
         let mut crds = crds.iter();
         let own = crds.find(|crd| crd["metadata"]["name"] == name);
@@ -238,7 +242,7 @@ mod tests {
         ] {
             assert_eq!(gone(&active, &wanted), expected, "{active:?}");
         }
-        // That a version is listed and served no more is for people to undo, not a matter of what is stored.
+        // A version that is listed but no longer served is a decision of the publisher, and no storage migration helps.
         let unserved = crd(&[("v1", false, false), v2], &[]);
         assert_eq!(
             gone(&crd(&[("v0", true, false), v1], &["v1"]), &unserved),
@@ -248,11 +252,11 @@ mod tests {
 
     #[test]
     fn a_version_is_lost_if_it_works_with_what_goes() {
-        let [old, new] = ["v1", "v2"].map(|it| (it, true, true));
+        let [old, new] = ["v1", "v2"].map(|version| (version, true, true));
         let wanted = crd(&[new], &[]);
         let migration = of(&crd(&[old], &["v1"]), wanted.as_value()).unwrap();
         let of = |crds: &[&Object]| {
-            let crds: Vec<Value> = crds.iter().map(|it| it.as_value().clone()).collect();
+            let crds: Vec<Value> = crds.iter().map(|crd| crd.as_value().clone()).collect();
             migration.takes_from("apps.example.test", &crds)
         };
         assert!(of(&[&crd(&[old], &[])]));

@@ -1,4 +1,6 @@
-//! The plan of an import: everything that can be known before the first byte is written. Reads only.
+//! The plan of an import: everything that can be determined before the first byte is written. [`Plan::make`] reads the
+//! cluster and the registry, and decides; [`Plan::ready`] returns a plan that `apply` can apply. Nothing here writes,
+//! except for opening uploads at the registry. docs/development/architecture.md shows the stages.
 
 pub(crate) mod alone;
 mod back;
@@ -94,27 +96,26 @@ use crate::plan::summarize::{newer, planned_beyond, planned_target, replaced};
 use crate::plan::summary::{PlanSummary, PlannedDefault, PlannedObject, kept, summary};
 use crate::plan::trial::{Tried, Unchanged};
 
-/// The oldest Kubernetes that has everything an import uses (server-side apply, stable).
+/// The oldest supported minor version of Kubernetes 1, in which server-side apply is stable.
 const OLDEST_MINOR: u32 = 22;
 
-/// A plan, and all that applying it needs.
+/// A plan, and everything that applying it needs.
 #[derive(Debug)]
 pub struct Plan<'a> {
     asked: Asked<'a>,
     images: Survey,
-    /// The decision that follows from the cluster's state; none when the cluster is too old, or this user may not read
-    /// it.
+    /// The decision for the cluster's state; none if the cluster is too old or the user may not read it.
     decision: Option<Box<Decision>>,
-    /// The image that pods are to pull before the operator is changed.
+    /// The image that pods must pull before the operator is changed.
     proof: Option<Proof>,
-    /// The obstacles, besides those that the decision names.
+    /// The blockers in addition to those of the decision.
     obstacles: Vec<Obstacle>,
-    /// The objects that need not be written.
+    /// The objects that need no write.
     unchanged: Unchanged,
     summary: PlanSummary,
 }
 
-/// A plan with nothing in its way: the only one that can be applied.
+/// A plan without blockers. Only such a plan can be applied.
 #[derive(Debug)]
 pub struct Ready<'a> {
     pub(crate) asked: Asked<'a>,
@@ -126,7 +127,7 @@ pub struct Ready<'a> {
     pub(crate) deadline: Deadline,
 }
 
-/// Whether all of a plan is in place already.
+/// Checks whether everything in a plan is in place already.
 fn is_in_place(asked: &Asked<'_>, decision: &Decision, summary: &PlanSummary) -> bool {
     let record = &asked.record;
     let earlier = decision.state.record(&record.name, &record.version);
@@ -139,20 +140,21 @@ fn is_in_place(asked: &Asked<'_>, decision: &Decision, summary: &PlanSummary) ->
 }
 
 impl Ready<'_> {
-    /// The plan in words.
+    /// Returns the description of the plan.
     #[must_use]
     pub fn summary(&self) -> &PlanSummary {
         &self.summary
     }
 
-    /// Whether all of it is in place already, so that nothing is left to do.
+    /// Checks whether everything is in place already, so that there is nothing to apply.
     #[must_use]
     pub fn is_done(&self) -> bool {
         is_in_place(&self.asked, &self.decision, &self.summary)
     }
 
-    /// Returns the time to wait for nodes until they are Ready, before all of it is planned anew: the deployment needs
-    /// them, and no part of it can be what they wait for. None where nodes are taken as they are.
+    /// Returns the time to wait for nodes to become Ready before planning again. None if the request does not wait for
+    /// nodes, if no pod needs the pod network, or if the deployment may itself set up the network that the nodes wait
+    /// for.
     #[must_use]
     pub fn awaits_nodes(&self) -> Option<Duration> {
         let Nodes::Awaited(longest) = self.asked.request.nodes else {
@@ -162,12 +164,12 @@ impl Ready<'_> {
         (network == Network::Needed).then_some(longest)
     }
 
-    /// Gives back what was opened at the registry, of a plan that is not applied after all.
+    /// Cancels the uploads that a plan opened at the registry, if the plan is not applied after all.
     pub async fn give_up(&self, client: &Client) {
         client.cancel_uploads(&self.images.job.known).await;
     }
 
-    /// Decides again, from the cluster as it is now; refused when it does not come out as it was shown.
+    /// Decides again from the current state of the cluster. Fails if the decision differs from the one in the plan.
     pub(crate) async fn decide_again(&self, cluster: &Cluster) -> Result<Decision, Error> {
         let state = self
             .asked
@@ -184,8 +186,8 @@ impl Ready<'_> {
     }
 }
 
-/// Returns what is in the way of a request besides its registry, as far as it is known without a plan: the version of the
-/// cluster, missing rights, and a missing Helm. Nothing is written.
+/// Returns the blockers of a request that need no plan and no registry: the version of the cluster, missing rights, and
+/// a missing Helm. It writes nothing.
 pub async fn blocked_besides_registry(
     accepted: &Accepted,
     cluster: &Cluster,
@@ -201,9 +203,9 @@ pub async fn blocked_besides_registry(
 }
 
 impl<'a> Plan<'a> {
-    /// Finds out what an import would do, and what is in its way. Nothing is written. `findings` are what was found of
-    /// the archive though it was accepted: who reads the plan is to see them. A plan that is not applied is to be
-    /// given up: see [`Plan::give_up`].
+    /// Determines the changes of an import and its blockers. `findings` are the remaining findings for the accepted
+    /// archive, which the plan shows to its readers. A plan that is not applied must be given up with
+    /// [`Plan::give_up`], since it opens uploads at the registry. Blockers are part of the plan, not errors.
     pub async fn make(
         accepted: &'a Accepted,
         findings: Vec<Finding>,
@@ -211,9 +213,9 @@ impl<'a> Plan<'a> {
         cluster: &Cluster,
         request: Request,
     ) -> Result<Self, Error> {
-        // All of a plan is decided from one reading of each object.
+        // The cached cluster reads each object once, so that all decisions use the same state.
         let cluster = &cluster.once();
-        // Before anything is read: what changes after that is newer than the plan.
+        // The time is taken before the first read: every later change is newer than the plan.
         let planned = (request.writer.clock)();
         let id = accepted.statement().predicate.id.clone();
         let mut unreadable = Vec::new();
@@ -255,11 +257,12 @@ impl<'a> Plan<'a> {
             summary,
         };
         if let Some(state) = state {
-            // On the heap: it holds everything that is decided while the server tries it.
+            // Boxed, because the future holds everything that is decided during the dry run.
             Box::pin(plan.decide(state, client, cluster, &mut sight)).await?;
         }
         plan.summary.unseen = sight.unseen();
-        // Last, so that nothing fails between opening uploads and whoever uses them or gives them back.
+        // Opening uploads is the last step that can fail. No later error can thus leave uploads open without a plan
+        // that gives them up.
         let denied = plan.images.open_uploads(client).await?;
         plan.summary.creates = plan.images.creates();
         let denied = denied.into_iter().map(Obstacle::from);
@@ -310,10 +313,10 @@ impl<'a> Plan<'a> {
         let spec = &accepted.manifest().spec;
         let about = deployment.and_then(|_| not_looked_for(spec, &request.authority));
         self.summary.notes.extend(about);
-        let about = deployment.iter().flat_map(|it| asked_about_everything(it));
+        let about = deployment.into_iter().flat_map(asked_about_everything);
         let about = about.chain(deployment.and_then(uncollected));
         self.summary.notes.extend(about);
-        let about = deployment.and_then(|it| of_network(it, request.nodes));
+        let about = deployment.and_then(|deployment| of_network(deployment, request.nodes));
         self.summary.notes.extend(about);
         let objects = deployment.iter().flat_map(|deployment| {
             let releases = deployment.releases.objects();
@@ -321,22 +324,22 @@ impl<'a> Plan<'a> {
         });
         let objects = objects.chain(crds.iter().map(|crd| &crd.object));
         self.summary.notes.extend(unreachable(objects, record));
-        let changes = deployment.iter().flat_map(|it| of_changes(it));
-        let logins = deployment.iter().flat_map(|it| missing_logins(it));
+        let changes = deployment.into_iter().flat_map(of_changes);
+        let logins = deployment.into_iter().flat_map(missing_logins);
         self.summary.notes.extend(changes.chain(logins));
-        let about = deployment.iter().flat_map(|it| of_choices(it, accepted));
-        self.summary.notes.extend(about);
+        let about = deployment.map(|deployment| of_choices(deployment, accepted));
+        self.summary.notes.extend(about.into_iter().flatten());
         let scratch = request.scratch.as_path();
         self.summary.migrations =
             migration::planned(crds, id, client, cluster, scratch, state).await?;
         self.summary.defaults = defaults(&self.asked, &decision, &self.summary.pull_registry);
-        self.summary.target = deployment.map(|it| planned_target(it, proof.as_ref()));
+        self.summary.target = deployment.map(|planned| planned_target(planned, proof.as_ref()));
         if let (Some(target), Some(deployment)) = (&mut self.summary.target, deployment) {
             target.later_pods = later_pods(deployment, accepted, record.pull_host())?;
         }
         self.proof = proof;
         if self.obstacles.is_empty() && decision.obstacles.is_empty() {
-            let hidden = deployment.map(|it| it.parameters.hidden.clone());
+            let hidden = deployment.map(|deployment| deployment.parameters.hidden.clone());
             let tried = self.try_objects(&decision, cluster).await;
             tried.map_err(|error| veil::error(error, &hidden.unwrap_or_default()))?;
         }
@@ -344,24 +347,26 @@ impl<'a> Plan<'a> {
         Ok(())
     }
 
-    /// Gives back what was opened at the registry to see whether it takes the images. It is used when the plan is
-    /// applied.
+    /// Cancels the uploads that the plan opened at the registry to check that images can be pushed. An applied plan
+    /// uses them.
     pub async fn give_up(&self, client: &Client) {
         client.cancel_uploads(&self.images.job.known).await;
     }
 
-    /// The plan in words.
+    /// Returns the description of the plan.
     #[must_use]
     pub fn summary(&self) -> &PlanSummary {
         &self.summary
     }
 
-    /// Returns the obstacles.
+    /// Returns the blockers.
     #[must_use]
     pub fn obstacles(&self) -> Vec<&Obstacle> {
         let decided = self.decision.iter();
         let decided = decided.flat_map(|decision| &decision.obstacles);
-        let refused = self.deployment().and_then(|it| it.refused.as_ref());
+        let refused = self
+            .deployment()
+            .and_then(|deployment| deployment.refused.as_ref());
         let all = self.obstacles.iter().chain(decided);
         all.chain(refused).collect()
     }
@@ -370,7 +375,7 @@ impl<'a> Plan<'a> {
         self.decision.as_ref()?.deployment.as_ref()
     }
 
-    /// The id of what has to be accepted, when nothing else is in the way.
+    /// Returns the id of the effects to accept, if the missing consent is the only blocker.
     #[must_use]
     pub fn consent_wanted(&self) -> Option<&str> {
         let deployment = self.deployment()?;
@@ -378,7 +383,7 @@ impl<'a> Plan<'a> {
         only.then_some(deployment.beyond.id.as_str())
     }
 
-    /// Accepts what was shown under this id.
+    /// Accepts the effects with this id.
     pub fn accept(&mut self, id: String) {
         self.asked.request.accepted.insert(id);
         let decision = self.decision.as_mut();
@@ -389,7 +394,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Whether nothing is in its way, and nothing is left to do.
+    /// Checks whether the plan has no blockers and everything is in place.
     #[must_use]
     pub fn is_done(&self) -> bool {
         let mut decisions = self.decision.iter();
@@ -398,7 +403,7 @@ impl<'a> Plan<'a> {
             && decisions.any(|decision| is_in_place(&self.asked, decision, &self.summary))
     }
 
-    /// The plan to apply, if nothing is in its way.
+    /// Returns the plan to apply. If it has blockers, the plan itself is returned.
     pub fn ready(self) -> Result<Ready<'a>, Box<Self>> {
         let free = self.obstacles().is_empty();
         match self {
@@ -423,7 +428,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Lets the server try every object, with its admission rules, and keeps the answers.
+    /// Dry-runs every object at the API server, including admission, and keeps the results.
     async fn try_objects(&mut self, decision: &Decision, cluster: &Cluster) -> Result<(), Error> {
         let Decision {
             crds, deployment, ..
@@ -432,8 +437,10 @@ impl<'a> Plan<'a> {
         let obstacles = &mut self.obstacles;
         obstacles.extend(tried.obstacles);
         self.unchanged = tried.unchanged;
-        let releases = deployment.iter().flat_map(|it| &it.releases.all);
-        let of_releases = releases.flat_map(|it| &it.redefined);
+        let releases = deployment
+            .iter()
+            .flat_map(|deployment| &deployment.releases.all);
+        let of_releases = releases.flat_map(|release| &release.redefined);
         let redefined: Vec<&ObjectRef> = tried.redefined.iter().chain(of_releases).collect();
         self.summary.notes.extend(untried(&redefined));
         if let Some(deployment) = deployment {
@@ -469,7 +476,7 @@ impl<'a> Plan<'a> {
 }
 
 impl Request {
-    /// Reads the state that the plan is made from, as far as the authority that it is made with may see it.
+    /// Reads the cluster's state for the plan, within the rights of the request's authority.
     async fn state(
         &self,
         cluster: &Cluster,
@@ -489,8 +496,8 @@ impl Request {
 }
 
 impl<'a> Asked<'a> {
-    /// Returns what is asked, with all that chance decides and the record that it would leave. Without a state nothing is
-    /// known of the registry that nodes pulled from before. `planned` is a time before the state was read.
+    /// Returns the request with its generated values and the resulting record. Without a state, the registry of earlier
+    /// pulls is not known. `planned` is a time before the state was read.
     pub(crate) fn new(
         accepted: &'a Accepted,
         client: Option<Client>,
@@ -550,12 +557,12 @@ fn record_of(
     }
 }
 
-/// Returns the placement of the images: the choices of the request, else those for the same version at the same
-/// registry, else those for the newest version of its Solution there.
+/// Returns the placement of the images: the choices of the request, else those of the same version in the registry,
+/// else those of the newest version of the Solution there.
 fn placement(state: Option<&ClusterState>, request: &Request, id: &SolutionId) -> Placement {
     let registry = &request.registry;
     let is_there = |record: &&Record| {
-        record.name == *id.name() && record.registry().is_ok_and(|it| it == *registry)
+        record.name == *id.name() && record.registry().is_ok_and(|address| address == *registry)
     };
     let records = state.map(|state| state.records.as_slice());
     let known = || records.unwrap_or_default().iter().rev().filter(is_there);
@@ -565,8 +572,8 @@ fn placement(state: Option<&ClusterState>, request: &Request, id: &SolutionId) -
     request.placement.over(before.unwrap_or_default())
 }
 
-/// Returns the registry that nodes pull from: the one that was asked for, else the one that they pulled from before,
-/// else the one that images are pushed to.
+/// Returns the registry that nodes pull from: that of the request, else that of an earlier import, else the registry
+/// that images are pushed to.
 fn pull_registry(
     state: Option<&ClusterState>,
     request: &Request,
@@ -577,8 +584,7 @@ fn pull_registry(
     asked.unwrap_or_else(|| request.registry.clone())
 }
 
-/// Returns the registry that nodes pulled from when images were pushed to the same registry before, of the newest
-/// version.
+/// Returns the pull registry of the newest imported version whose images were pushed to the same registry.
 fn pulled_before(
     state: &ClusterState,
     request: &Request,
@@ -594,10 +600,10 @@ fn pulled_before(
     })
 }
 
-/// The source of a value that the site's file has.
+/// The source of a value from the site's file.
 const FROM_SITE: &str = "the site's file";
 
-/// Returns the values that nobody typed, and the source of each.
+/// Returns the values that the user did not specify, with their sources.
 fn defaults(asked: &Asked<'_>, decision: &Decision, pull_registry: &str) -> Vec<PlannedDefault> {
     let request = &asked.request;
     let mut choices = Vec::new();

@@ -1,5 +1,5 @@
-//! The narrowings that a CRD brings compared with the one before it: fields that go, and values that are no longer
-//! taken; and what an object that exists loses by them.
+//! The narrowings of a CRD compared with the active one: removed fields, and values that are no longer valid
+//! ([`Narrowing`]). [`Narrowing::hits`] checks whether an existing object loses data by one.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,16 +8,16 @@ use deployer::Object;
 use schemas::named;
 use serde_json::{Map, Value};
 
-/// The keywords that bound a field's value from above, and from below.
+/// The keywords for upper bounds of a value.
 pub(super) const UPPER: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
 pub(super) const LOWER: [&str; 4] = ["minimum", "minLength", "minItems", "minProperties"];
-/// The type of a value that is either an integer or a text.
+/// The type of a value that is either an integer or a string.
 pub(super) const INT_OR_STRING_TYPE: &str = "integer or string";
 
 /// A step from a value to those inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SchemaStep {
-    /// The field of this name.
+    /// The field with this name.
     Field(String),
     /// Every item of a list.
     Items,
@@ -28,40 +28,40 @@ pub(super) enum SchemaStep {
 /// A single narrowing of a schema.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Narrowing {
-    /// The version of the API.
+    /// The API version.
     pub(crate) api: String,
-    /// The path to it in the version's objects.
+    /// The path in objects of this version.
     pub(super) path: Vec<SchemaStep>,
     pub(super) lost: Lost,
 }
 
-/// The part that is taken away.
+/// The values that are no longer valid, or no longer kept.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Lost {
-    /// The field, which is no longer known.
+    /// The field, which the new schema does not have.
     Field,
-    /// Fields besides these.
+    /// Fields other than these.
     Unknown(BTreeSet<String>),
-    /// Values of another type than this one.
+    /// Values of another type.
     Type(String),
-    /// Values besides these.
+    /// Values other than these.
     Enum(Vec<Value>),
     /// The value null.
     Null,
-    /// Values without this field.
+    /// Objects without this field.
     Required(String),
     /// Values beyond this bound.
     Bound(&'static str, f64),
-    /// The meaning of a keyword that is only compared as text.
+    /// Values that violate a keyword that is only compared as text.
     Text(&'static str),
-    /// Values that a rule of a program refuses.
+    /// Values that violate a validation rule.
     Rule(String),
-    /// Values that are nested so deeply, or come after so many other things, that they are not compared.
+    /// All values, because their schemas are nested too deeply, or the limit of narrowings is exceeded before them.
     Uncompared,
 }
 
 impl Narrowing {
-    /// Returns its path, for example `.spec.ports[].name`.
+    /// Returns the path, for example `.spec.ports[].name`.
     pub(crate) fn path(&self) -> String {
         let step = |step: &SchemaStep| match step {
             SchemaStep::Field(name) if name.contains(['.', '/', '[']) => format!("[{name}]"),
@@ -77,17 +77,18 @@ impl Narrowing {
         }
     }
 
-    /// Whether looking at an object tells if it loses something; else it takes a program.
+    /// Checks whether an object's values show if it loses data. Other narrowings would need a program to evaluate.
     pub(crate) fn can_be_told(&self) -> bool {
         !matches!(self.lost, Lost::Text(_) | Lost::Rule(_))
     }
 
-    /// Whether an object is seen to lose something by it.
+    /// Checks whether an object's values show that it loses data.
     pub(crate) fn hits(&self, object: &Object) -> bool {
         self.hits_inside(object.as_value(), &self.path)
     }
 
-    /// Whether a value loses something by it, so many steps away: at most [`crate::limits::SCHEMA_DEPTH`].
+    /// Checks whether a value loses data at the end of these steps, of which there are at most
+    /// [`crate::limits::SCHEMA_DEPTH`].
     fn hits_inside(&self, value: &Value, steps: &[SchemaStep]) -> bool {
         let Some((step, rest)) = steps.split_first() else {
             return self.lost.hits(value);
@@ -102,7 +103,7 @@ impl Narrowing {
     }
 }
 
-/// The narrowing in plain words, to follow its path.
+/// Formats the narrowing in plain words that follow its path.
 impl fmt::Display for Narrowing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.lost {
@@ -120,14 +121,14 @@ impl fmt::Display for Narrowing {
     }
 }
 
-/// The first values of a list.
+/// Formats the first values of a list.
 fn list(values: &[Value]) -> String {
     let values = values.iter().map(Value::to_string).collect();
     named(values)
 }
 
 impl Lost {
-    /// Whether a value that is there is lost, or no longer taken. Null is as good as absent.
+    /// Checks whether an existing value is lost or no longer valid. A null field counts as absent.
     fn hits(&self, value: &Value) -> bool {
         let fields = value.as_object();
         match self {
@@ -141,7 +142,7 @@ impl Lost {
             }
             Self::Type(wanted) => !is_of(value, wanted),
             Self::Enum(values) => !values.contains(value),
-            Self::Required(field) => fields.is_some_and(|it| !it.contains_key(field)),
+            Self::Required(field) => fields.is_some_and(|fields| !fields.contains_key(field)),
             Self::Bound(keyword, bound) => {
                 measured(value, keyword).is_some_and(|measured| match *keyword {
                     "exclusiveMaximum" => measured >= *bound,
@@ -155,8 +156,8 @@ impl Lost {
     }
 }
 
-/// Returns the size that a bound is about: a number, the characters of a text, the items of a list, the fields of a
-/// map.
+/// Returns the quantity that a bound limits: a number, the characters of a string, the items of a list, or the fields
+/// of a map.
 fn measured(value: &Value, keyword: &str) -> Option<f64> {
     let counted = match value {
         Value::Number(number) if keyword.ends_with("imum") => return number.as_f64(),

@@ -1,5 +1,6 @@
-//! The part of a deployment that runs on nodes that are not Ready, as those are on which no network for pods is set up
-//! yet: it is brought before the nodes are waited for, since it may be what they wait for. Pure functions of objects.
+//! The relation of a deployment to the pod network ([`Network`]). Nodes without a pod network are not Ready. Objects
+//! that can run there are applied before the wait for nodes, because they may set up the network. Pure functions of
+//! objects.
 
 use change::{ObjectChange, Step};
 use deployer::Object;
@@ -11,30 +12,31 @@ use crate::plan::releases::hook_events;
 
 /// The taint of a node that is not Ready.
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
-/// The events at which Helm makes the hooks that an installation or upgrade waits for before anything else is there.
+/// The events of the Helm hooks that an installation or upgrade completes before it creates other objects.
 const BEFORE: [&str; 2] = ["pre-install", "pre-upgrade"];
-/// The events of all hooks that it waits for.
+/// The events of all Helm hooks that an installation or upgrade waits for.
 const AWAITED: [&str; 4] = ["pre-install", "pre-upgrade", "post-install", "post-upgrade"];
 
-/// The relation of objects that come together to the network for pods.
+/// The relation of objects that are applied together to the pod network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Network {
     /// The objects have no pods.
     Unneeded,
-    /// The objects have pods that run without it, and may be what sets it up.
+    /// The objects have pods that run without the network, and may set it up.
     Brought,
-    /// Their pods need it.
+    /// The pods of the objects need the network.
     Needed,
 }
 
 impl Network {
-    /// Judges by all pods of these objects: either none needs it, or there are some on every node that do not; what
-    /// others of the same objects need of it they get from these.
+    /// Returns the relation of these objects by all of their pods. They may set up the network if none of the pods
+    /// needs it, or if a `DaemonSet` runs without it: the other pods then wait for that `DaemonSet`.
     pub(crate) fn of<'a>(objects: impl IntoIterator<Item = &'a Object>) -> Self {
         let (mut found, mut all, mut on_every_node) = (false, true, false);
         for object in objects {
             let events = hook_events(object);
-            let is_at = |wanted: &[&str]| events.iter().any(|it| wanted.contains(&it.as_str()));
+            let is_at =
+                |wanted: &[&str]| events.iter().any(|event| wanted.contains(&event.as_str()));
             if !events.is_empty() && !is_at(&AWAITED) {
                 continue;
             }
@@ -56,7 +58,7 @@ impl Network {
         }
     }
 
-    /// Returns what the objects of a step have to do with it.
+    /// Returns the relation of the objects of a step.
     pub(crate) fn of_step(deployment: &Deployment, step: &Step) -> Self {
         match step {
             Step::Stop(_) => Self::Unneeded,
@@ -69,7 +71,7 @@ impl Network {
     }
 }
 
-/// Returns the relation of a whole deployment to the network: objects that bring it count, wherever they come.
+/// Returns the relation of a whole deployment. One step that may set up the network suffices.
 pub(crate) fn of_deployment(deployment: &Deployment) -> Network {
     let steps = deployment.change.steps.iter();
     let all = steps.map(|step| Network::of_step(deployment, step));
@@ -82,8 +84,8 @@ pub(crate) fn of_deployment(deployment: &Deployment) -> Network {
     }
 }
 
-/// Whether a pod runs on a node that is not Ready for want of a network: it is in the node's own, and the scheduler puts
-/// it there.
+/// Checks whether a pod runs on a node that is not Ready for lack of a network. It must use the node's network and
+/// tolerate the taint.
 fn runs_without_network(pod: &Value) -> bool {
     let tolerations = pod["tolerations"].as_array();
     let mut tolerations = tolerations.into_iter().flatten();
@@ -142,7 +144,7 @@ mod tests {
         assert_eq!(of(&[agent, ("Deployment", "", &other)]), Network::Brought);
         let both = [("Deployment", "", &able), ("Deployment", "", &other)];
         assert_eq!(of(&both), Network::Needed);
-        // What is to be done before has nothing to run on; what comes after it has, and tests are not run.
+        // A hook before the installation has no node to run on. One after it has, and test hooks are not run.
         assert_eq!(
             of(&[agent, ("Job", "pre-install", &other)]),
             Network::Needed

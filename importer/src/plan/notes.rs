@@ -1,4 +1,5 @@
-//! The notes that an administrator should know before an import, and that are no reason to stop.
+//! The notes in a plan: facts that an administrator should know before an import, and that do not block it. Each
+//! function returns the notes on one subject.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,8 +23,8 @@ use crate::plan::network::{Network, of_deployment};
 use crate::plan::reach::unreached;
 use crate::plan::summary::PlannedLaterPods;
 
-/// Returns the notes on choices of the site that reach nothing: for workloads, releases, values and parameters that the
-/// version does not have.
+/// Returns the notes on choices of the site without effect: those for workloads, releases, values and parameters that
+/// the version does not have.
 pub(crate) fn of_choices(deployment: &Deployment, accepted: &Accepted) -> Vec<String> {
     let (solution, spec) = (&deployment.solution, &accepted.manifest().spec);
     let mut notes = unreached(deployment, accepted);
@@ -33,8 +34,8 @@ pub(crate) fn of_choices(deployment: &Deployment, accepted: &Accepted) -> Vec<St
     notes
 }
 
-/// Returns the notes on who else than the registry gets the login, on versions that are newer than this one, and on
-/// images that no node runs.
+/// Returns the notes on hosts other than the registry that receive the login, on newer versions, and on images that no
+/// node can run.
 pub(crate) async fn notes(
     accepted: &Accepted,
     client: &Client,
@@ -73,9 +74,9 @@ pub(crate) async fn notes(
         .collect())
 }
 
-/// Returns the note that pods may come that do not log in to the registry: those of custom resources, and of programs
-/// that make pods in other namespaces. Objects that are applied here name the pull secret; what they make is theirs to
-/// write.
+/// Returns the note on later pods without a pull secret. Operators create pods for custom resources, and programs with
+/// rights elsewhere create pods in other namespaces. Only the applied objects name the pull secret, so such pods need
+/// it from another source.
 pub(crate) fn later_pods(
     deployment: &Deployment,
     accepted: &Accepted,
@@ -93,7 +94,8 @@ pub(crate) fn later_pods(
         Reach::Namespace(namespace) => !listed.contains(namespace.as_str()),
     };
     let mut definitions = objects.iter();
-    let defines = !accepted.crds().is_empty() || definitions.any(|it| is_definition(it.as_value()));
+    let defines =
+        !accepted.crds().is_empty() || definitions.any(|object| is_definition(object.as_value()));
     let rights = held(&objects)?;
     let mut rights = rights.iter().filter(|right| right.makes_pods());
     if !defines && !rights.any(is_elsewhere) {
@@ -107,8 +109,8 @@ pub(crate) fn later_pods(
     }))
 }
 
-/// Returns a note for each image that objects name by its `ref` although the registry has no mirror of it. The images of
-/// pods are addresses at the site's registry; other texts are as the publisher wrote them.
+/// Returns a note for each image that objects name by its `ref` while the registry has no mirror of it. The images of
+/// pods are replaced by addresses in the site's registry, but other texts are not.
 pub(crate) fn unreachable<'a>(
     objects: impl Iterator<Item = &'a Object>,
     record: &Record,
@@ -116,7 +118,10 @@ pub(crate) fn unreachable<'a>(
     if record.placement.has_mirrors() {
         return Vec::new();
     }
-    let references = record.images.iter().filter_map(|it| it.reference.as_ref());
+    let references = record
+        .images
+        .iter()
+        .filter_map(|image| image.reference.as_ref());
     let references: BTreeSet<&str> = references.map(ImageReference::as_str).collect();
     let mut named_by: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
     for object in objects {
@@ -134,7 +139,7 @@ pub(crate) fn unreachable<'a>(
     named_by.into_iter().map(note).collect()
 }
 
-/// Returns those of the references that are words of the texts in an object.
+/// Returns the references that occur as words in the texts of an object.
 fn references_in<'a>(value: &Value, references: &BTreeSet<&'a str>) -> BTreeSet<&'a str> {
     let mut found = BTreeSet::new();
     let mut left = vec![value];
@@ -155,8 +160,8 @@ fn references_in<'a>(value: &Value, references: &BTreeSet<&'a str>) -> BTreeSet<
     found
 }
 
-/// Returns the notes on Secrets that pods log in with and that this change does not create. The Secret in the
-/// environment's namespace was checked already: an earlier import created it.
+/// Returns the notes on pull secrets of pods that this change does not create. An earlier import created the Secret in
+/// the environment's namespace, and it was checked.
 pub(crate) fn missing_logins(deployment: &Deployment) -> Vec<String> {
     let objects = || deployment.change.objects();
     let all = objects().chain(deployment.releases.objects());
@@ -164,8 +169,8 @@ pub(crate) fn missing_logins(deployment: &Deployment) -> Vec<String> {
     missing(all, objects(), secret.as_str(), deployment.namespace())
 }
 
-/// Returns the notes on Secrets of this name, outside of the environment's namespace, that pods of some objects log in
-/// with and that are not among the others.
+/// Returns the notes on pull secrets with this name that `pods` use outside the namespace `checked`, and that are not
+/// among `made`.
 fn missing<'a>(
     pods: impl Iterator<Item = &'a Object>,
     made: impl Iterator<Item = &'a Object>,
@@ -177,13 +182,15 @@ fn missing<'a>(
         pod_specs(value).iter().any(|pod| {
             let secrets = value.pointer(&format!("{pod}/imagePullSecrets"));
             let mut secrets = secrets.and_then(Value::as_array).into_iter().flatten();
-            secrets.any(|it| it["name"] == secret)
+            secrets.any(|used| used["name"] == secret)
         })
     };
-    let spaces = pods.filter(|it| logs_in(it)).filter_map(Object::namespace);
+    let spaces = pods
+        .filter(|pod| logs_in(pod))
+        .filter_map(Object::namespace);
     let mut spaces: BTreeSet<&str> = spaces.collect();
     spaces.remove(checked.as_str());
-    for object in made.filter(|it| it.gvk().kind == "Secret" && it.name() == secret) {
+    for object in made.filter(|object| object.gvk().kind == "Secret" && object.name() == secret) {
         spaces.remove(object.namespace().unwrap_or_default());
     }
     let words = spaces.into_iter().map(|space| {
@@ -194,8 +201,8 @@ fn missing<'a>(
     words.collect()
 }
 
-/// Returns the note that nodes are waited for behind what brings their network, and that no pod can pull an image
-/// before.
+/// Returns the note that the wait for nodes follows the objects that may set up their network. No pod can pull an image
+/// before that.
 pub(crate) fn of_network(deployment: &Deployment, nodes: Nodes) -> Option<String> {
     let is_awaited = matches!(nodes, Nodes::Awaited(_));
     let is_brought = of_deployment(deployment) == Network::Brought;
@@ -205,7 +212,7 @@ pub(crate) fn of_network(deployment: &Deployment, nodes: Nodes) -> Option<String
     })
 }
 
-/// Returns the note that nothing is known to collect an operator's metrics.
+/// Returns the note that no known kind of object configures the collection of an operator's metrics.
 pub(crate) fn uncollected(deployment: &Deployment) -> Option<String> {
     let service = deployment.of_kind("Service")?.reference();
     let collected = deployment.of_kind("ServiceMonitor").is_some();
@@ -216,16 +223,18 @@ pub(crate) fn uncollected(deployment: &Deployment) -> Option<String> {
     })
 }
 
-/// Returns the notes on objects that stop meanwhile, and on those that stay though they have the name of one that goes.
+/// Returns the notes on objects that stop during the change, and on objects that are kept because another object now
+/// has the name of a removed one.
 pub(crate) fn of_changes(deployment: &Deployment) -> Vec<String> {
     let stopped = deployment.change.stopped().iter().map(Object::reference);
-    let stopped = stopped.map(|it| format!("{it} stops before its replacement starts"));
+    let stopped = stopped.map(|object| format!("{object} stops before its replacement starts"));
     let left = deployment.change.left.iter();
-    let left = left.map(|it| format!("{it} is kept: it is not the object that was applied"));
+    let left =
+        left.map(|object| format!("{object} is kept: it is not the object that was applied"));
     stopped.chain(left).collect()
 }
 
-/// Returns the note on objects that could not be tried by the definitions that the cluster still has.
+/// Returns the note on objects without a dry run, because the CRD of their kind changes first.
 pub(crate) fn untried(redefined: &[&ObjectRef]) -> Option<String> {
     let (first, others) = redefined.split_first()?;
     Some(match others.len() {
@@ -237,11 +246,12 @@ pub(crate) fn untried(redefined: &[&ObjectRef]) -> Option<String> {
     })
 }
 
-/// The webhooks that are asked about everything, and refuse it while they do not answer: then nobody can change anything.
+/// Returns the notes on webhooks that match all objects in every namespace and reject changes while they do not answer.
+/// They can block the whole cluster.
 pub(crate) fn asked_about_everything(deployment: &Deployment) -> impl Iterator<Item = String> {
     deployment.change.objects().flat_map(|object| {
         let webhooks = object.as_value()["webhooks"].as_array();
-        let wide = webhooks.into_iter().flatten().filter(|it| is_wide(it));
+        let wide = webhooks.into_iter().flatten().filter(|webhook| is_wide(webhook));
         wide.map(|webhook| {
             let (what, name) = (object.reference(), webhook["name"].as_str());
             format!(
@@ -252,7 +262,8 @@ pub(crate) fn asked_about_everything(deployment: &Deployment) -> impl Iterator<I
     })
 }
 
-/// Whether a webhook refuses changes of any kind of object anywhere while it does not answer.
+/// Checks whether a webhook matches all kinds of objects in every namespace and rejects changes while it does not
+/// answer.
 fn is_wide(webhook: &Value) -> bool {
     let selects = |field: &str| {
         let selector = webhook[field].as_object();
@@ -260,18 +271,20 @@ fn is_wide(webhook: &Value) -> bool {
     };
     let any = |list: &Value| {
         let list = list.as_array().into_iter().flatten();
-        list.filter_map(Value::as_str).any(|it| it.starts_with('*'))
+        list.filter_map(Value::as_str)
+            .any(|text| text.starts_with('*'))
     };
     let rules = webhook["rules"].as_array().into_iter().flatten();
     let mut wide = rules.filter(|rule| any(&rule["apiGroups"]) && any(&rule["resources"]));
-    // Where nothing is said, it fails.
+    // The default of `failurePolicy` is `Fail`.
     webhook["failurePolicy"] != "Ignore"
         && !selects("namespaceSelector")
         && !selects("objectSelector")
         && wide.next().is_some()
 }
 
-/// Whether some node runs the image. Artifacts name no platform, and a cluster without nodes says nothing.
+/// Checks whether a node can run the image. Artifacts have no platform. Without any nodes, every image counts as
+/// runnable.
 fn fits(image: &Image, nodes: &[Node]) -> bool {
     let runs = |node: &Node| {
         image
@@ -353,7 +366,7 @@ mod tests {
             object("Pod", "b", "kube-system", "login"),
             object("Pod", "c", "agents", "login"),
             object("Pod", "d", "theirs", "corp"),
-            // The Secret there is of an earlier import.
+            // An earlier import created the Secret in that namespace.
             object("Pod", "e", "prod", "login"),
         ];
         let made = [object("Secret", "login", "agents", "")];

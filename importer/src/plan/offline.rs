@@ -1,5 +1,6 @@
-//! A site's file compared with an archive, without a cluster: the names in it that the archive does not have, and the values
-//! that it does not take. Nothing is run but renderings.
+//! The comparison of a site file with an archive, without a cluster: names that the archive does not have, and values
+//! that it does not accept. The entry point is [`compare_site`]. The only program that it runs is Helm, to render
+//! charts with the site's values.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,79 +24,79 @@ use crate::plan::reach::{PartObjects, meaningless, missing, of_sets};
 use crate::plan::releases::doubtful;
 use crate::plan::sets::meant;
 
-/// Changes of a letter between a name and the one that may have been meant.
+/// The maximum edit distance between an unknown name and a suggestion.
 const NEAR: usize = 2;
-/// The registry of all stand-ins: no host is called so (RFC 2606).
+/// The registry in all placeholder addresses. RFC 2606 reserves the domain.
 const REGISTRY: &str = "registry.invalid";
 
-/// What an archive carries that a site's file chooses for.
+/// The parts of an archive that a site file can configure.
 #[derive(Clone, Copy, Debug)]
 pub struct Offer<'a> {
-    /// The version.
+    /// The Solution id.
     pub id: &'a SolutionId,
-    /// The manifest's words of it.
+    /// The Solution's specification in the manifest.
     pub spec: &'a SolutionSpec,
-    /// Its sets of objects.
+    /// The sets of manifests.
     pub sets: &'a [CarriedSet],
-    /// Its charts.
+    /// The charts.
     pub charts: &'a [CarriedChart],
 }
 
-/// A way in which a site's file does not fit an archive.
+/// A mismatch between a site file and an archive.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SiteProblem {
-    /// The file names what the archive does not have.
+    /// The archive has no part with a name in the file.
     #[error("{solution} has no {what} ({from})")]
     Unknown {
-        /// The version.
+        /// The Solution id.
         solution: SolutionId,
         /// The place in the file.
         from: String,
-        /// What the version does not have, with its name.
+        /// The kind of the missing part, with its name.
         what: String,
-        /// The name that may have been meant.
+        /// A similar name that exists.
         near: Option<String>,
     },
-    /// A parameter does not take its value.
+    /// A parameter does not accept its value.
     #[error("{solution}: {unfit}")]
     Parameter {
-        /// The version.
+        /// The Solution id.
         solution: SolutionId,
-        /// What is wrong with the value.
+        /// The problem with the value.
         unfit: Box<Unfit>,
     },
-    /// The schema of a chart refuses values.
+    /// The schema of a chart rejects the values.
     #[error(
         "{solution}: the values of release `{release}` ({from}) do not match the schema of the chart: {why}"
     )]
     Values {
-        /// The version.
+        /// The Solution id.
         solution: SolutionId,
         /// The release.
         release: ReleaseName,
-        /// The place of the values.
+        /// The place of the values in the file.
         from: String,
-        /// The reason, in Helm's words.
+        /// Helm's message.
         why: String,
     },
 }
 
-/// What came of comparing a site's file with an archive.
+/// The result of comparing a site file with an archive.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SiteCompared {
-    /// What does not fit.
+    /// The mismatches.
     pub problems: Vec<SiteProblem>,
-    /// What is no reason to refuse the file, and should be known.
+    /// The notes for the user, which are no mismatches.
     pub notes: Vec<String>,
 }
 
-/// Says of each Solution that a file names like one of these, and that is none of them, which one may be meant.
+/// Returns a note for each Solution in the file without an archive among `given`, if one of the given names is similar.
 #[must_use]
 pub fn like_named(file: &SiteFile, given: &[&SolutionName]) -> Vec<String> {
     let others = file
         .solutions()
         .into_iter()
-        .filter(|it| !given.contains(it));
+        .filter(|solution| !given.contains(solution));
     let notes = others.filter_map(|other| {
         let near = nearest(other.as_str(), given.iter().copied(), NEAR)?;
         let file = file.name();
@@ -106,7 +107,8 @@ pub fn like_named(file: &SiteFile, given: &[&SolutionName]) -> Vec<String> {
     notes.collect()
 }
 
-/// Compares a file with what an archive carries. Without a Helm, nobody judges values by the schemas of charts.
+/// Compares a site file with an archive. Without Helm, values are not validated by the schemas of charts. Fails only if
+/// it is cancelled.
 pub fn compare_site(
     file: &SiteFile,
     offer: &Offer<'_>,
@@ -126,11 +128,11 @@ pub fn compare_site(
     Ok(compared)
 }
 
-/// A file and what it is compared with.
+/// A site file and the archive that it is compared with.
 struct Comparing<'a> {
     file: &'a SiteFile,
     offer: &'a Offer<'a>,
-    /// The file as the only one.
+    /// The site configuration with only this file.
     site: HeldSite,
 }
 
@@ -148,7 +150,7 @@ impl Comparing<'_> {
         }
     }
 
-    /// Compares the values of parameters, and returns a value for each parameter: the file's, or one that it may have.
+    /// Compares the values of parameters. Returns a value for each parameter: that of the file, or an example.
     fn parameters(&self, compared: &mut SiteCompared) -> ParameterValues {
         let declared = &self.offer.spec.parameters;
         let mut values = self.examples();
@@ -176,18 +178,19 @@ impl Comparing<'_> {
         values
     }
 
-    /// Returns a value for each parameter that it may have.
+    /// Returns an example value for each parameter.
     fn examples(&self) -> ParameterValues {
         let declared = self.offer.spec.parameters.iter();
-        let examples = declared.map(|(name, it)| (name.clone(), it.example()));
+        let examples = declared.map(|(name, parameter)| (name.clone(), parameter.example()));
         examples.collect()
     }
 
-    /// Compares the entries for workloads. Those of charts are not known before they are rendered.
+    /// Compares the entries for workloads. Workloads of charts are not known before rendering, so entries for charts
+    /// are skipped.
     fn entries(&self, compared: &mut SiteCompared) {
         let Offer { spec, charts, .. } = self.offer;
         let solution = self.solution();
-        let carried = charts.iter().map(|it| it.release.name.as_str());
+        let carried = charts.iter().map(|chart| chart.release.name.as_str());
         let in_charts = carried.clone().map(|name| PartObjects {
             name,
             objects: Vec::new(),
@@ -195,7 +198,7 @@ impl Comparing<'_> {
         let parts: Vec<PartObjects<'_>> = of_sets(self.offer.sets).chain(in_charts).collect();
         for (from, rule) in self.site.naming(solution) {
             let may_be_rendered = match &rule.part {
-                Some(part) => carried.clone().any(|it| it == part.as_str()),
+                Some(part) => carried.clone().any(|release| release == part.as_str()),
                 None => !charts.is_empty(),
             };
             if may_be_rendered {
@@ -218,9 +221,13 @@ impl Comparing<'_> {
 
     /// Compares the names of releases.
     fn releases(&self, compared: &mut SiteCompared) {
-        let known = || self.offer.charts.iter().map(|it| &it.release.name);
-        for name in self.choices().into_iter().flat_map(|it| it.keys()) {
-            if !known().any(|it| it == name) {
+        let known = || self.offer.charts.iter().map(|chart| &chart.release.name);
+        for name in self
+            .choices()
+            .into_iter()
+            .flat_map(|choices| choices.keys())
+        {
+            if !known().any(|known| known == name) {
                 let near = nearest(name.as_str(), known(), NEAR);
                 let near = near.map(ToString::to_string);
                 let what = format_args!("release `{name}`");
@@ -230,12 +237,13 @@ impl Comparing<'_> {
         }
     }
 
-    /// The file's choices for releases.
+    /// Returns the file's choices for releases.
     fn choices(&self) -> Option<&BTreeMap<ReleaseName, ChartChoices>> {
         self.file.spec().charts.get(self.solution())
     }
 
-    /// Compares the values of each release with what its chart names, and has Helm judge them by its schema.
+    /// Compares the values of each release with those of its chart, and validates them by the chart's schema. Helm can
+    /// only validate all values of a release together, so releases with values from other sources are only noted.
     fn values(
         &self,
         parameters: &ParameterValues,
@@ -246,7 +254,7 @@ impl Comparing<'_> {
         let mut unjudged = false;
         for chart in self.offer.charts {
             let name = &chart.release.name;
-            let Some(choices) = self.choices().and_then(|it| it.get(name)) else {
+            let Some(choices) = self.choices().and_then(|choices| choices.get(name)) else {
                 continue;
             };
             if !choices.values.is_empty() {
@@ -278,7 +286,7 @@ impl Comparing<'_> {
 }
 
 impl Comparing<'_> {
-    /// Has Helm judge values by the schema of their chart, and tells what it says.
+    /// Validates the values of a release by the schema of its chart, and adds Helm's answer.
     fn judge(
         &self,
         chart: &CarriedChart,
@@ -316,7 +324,8 @@ impl Comparing<'_> {
         match judge.judge(&values)? {
             HelmAnswer::Good => {}
             HelmAnswer::Failed(why) => compared.notes.push(not_judged(&why)),
-            // What is wrong without the site's values is not theirs: something else may be chosen elsewhere.
+            // Values that are invalid without the site's are the publisher's problem. Other choices of the site may
+            // correct them.
             HelmAnswer::Refused(why) => match judge.judge(&without)? {
                 HelmAnswer::Refused(without) if without == why => compared.notes.push(format!(
                     "the values of release `{name}` do not match the schema of the chart, even without those of {}: {why}",
@@ -333,13 +342,13 @@ impl Comparing<'_> {
         Ok(())
     }
 
-    /// The namespace in the place of the environment's, which only a site knows.
+    /// Returns a placeholder for the environment's namespace, which depends on the site.
     fn namespace(&self) -> Namespace {
         let name = self.solution().as_str().parse();
         name.expect("a Solution is named by a DNS label")
     }
 
-    /// What placeholders stand for where nobody knows the site.
+    /// Returns placeholder values for the expansion, since the site's are not known.
     fn stand_ins(&self, chart: &CarriedChart, parameters: &ParameterValues) -> Expansion {
         let name = self.solution().to_string();
         let address = |place: &ImagePlace| Address {
@@ -350,7 +359,9 @@ impl Comparing<'_> {
         };
         let images = self.offer.spec.images.iter();
         Expansion {
-            images: images.map(|it| (it.clone(), address(it))).collect(),
+            images: images
+                .map(|place| (place.clone(), address(place)))
+                .collect(),
             namespaces: meant(&chart.release.namespaces, &self.namespace()),
             version: self.offer.id.version().to_string(),
             environment: name.clone(),
@@ -360,7 +371,7 @@ impl Comparing<'_> {
     }
 }
 
-/// A chart, and the program that judges its values.
+/// A chart with the program that validates its values.
 struct Judge<'a> {
     chart: &'a CarriedChart,
     namespace: &'a Namespace,
@@ -368,12 +379,12 @@ struct Judge<'a> {
     cancel: Cancel<'a>,
 }
 
-/// What Helm says of values.
+/// The result of rendering a chart with some values.
 enum HelmAnswer {
     Good,
-    /// The schema of the chart refuses them.
+    /// The schema of the chart rejects the values.
     Refused(String),
-    /// They cannot be rendered.
+    /// The chart cannot be rendered.
     Failed(String),
 }
 

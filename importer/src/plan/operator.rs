@@ -1,5 +1,6 @@
-//! The objects of an operator in one namespace, in upstream's names and order (ServiceAccount, Roles and bindings,
-//! ConfigMap, Deployment). A pure function: the same archive and choices give the same objects.
+//! The objects of an operator in a namespace, with MetalK8s' names and in its order: ServiceAccount, Roles and
+//! bindings, ConfigMap, Deployment. The entry point is [`OperatorInputs::objects`]. A pure function of the archive and
+//! the choices; see docs/decisions/0006-made-manifests.md and 0017-operator-template.md.
 
 use std::collections::BTreeMap;
 
@@ -17,38 +18,39 @@ use crate::plan::expand::Addresses;
 use crate::plan::metrics::Served;
 use crate::plan::template;
 
-/// Names of objects that upstream cuts; longer ones end in a hash, so that two never become one.
+/// The maximum length of names that MetalK8s truncates. Longer names end in a hash, so that different names stay
+/// different.
 const NAME_LENGTH: usize = 63;
 /// The key of an operator's configuration in its ConfigMap.
 pub(crate) const CONFIG: &str = "operator.yaml";
-/// Hex digits of that hash: 128 bits, so that nobody finds two names that come to one.
+/// Hex digits of the hash in a truncated name: 128 bits, so that two names with the same one cannot be constructed.
 const HASH_LENGTH: usize = 32;
 
-/// Everything that decides the objects of an operator.
+/// The inputs for the objects of an operator.
 #[derive(Debug)]
 pub(crate) struct OperatorInputs<'a> {
     pub(crate) id: &'a SolutionId,
     pub(crate) operator: &'a Operator,
-    /// The documents of role.yaml.
+    /// The documents in `role.yaml`.
     pub(crate) roles: &'a [Value],
     pub(crate) environment: &'a EnvironmentName,
     pub(crate) namespace: &'a Namespace,
     pub(crate) config: &'a OperatorConfig,
     /// The address by digest of every image of the Solution.
     pub(crate) images: &'a Addresses<'a>,
-    /// The Secret that nodes log in with, when the registry wants a login.
+    /// The pull secret, if the registry requires a login.
     pub(crate) pull_secret: Option<&'a str>,
     /// The metrics that the operator serves.
     pub(crate) metrics: Option<Served<'a>>,
 }
 
 impl OperatorInputs<'_> {
-    /// The name of upstream's operator objects.
+    /// Returns the name that MetalK8s gives to the operator's objects.
     pub(crate) fn operator_name(&self) -> String {
         operator_name(self.id.name().as_str())
     }
 
-    /// Returns all objects, in the order to apply them.
+    /// Returns all objects in the order to apply them.
     pub(crate) fn objects(&self) -> Result<Vec<Value>, ExpandError> {
         let mut objects = vec![self.service_account()];
         for role in self.roles {
@@ -57,7 +59,7 @@ impl OperatorInputs<'_> {
         }
         if let Some(mut role) = self.metrics.and_then(|served| served.role()) {
             if self.operator.keeps_role_names() {
-                // This one is not the archive's.
+                // This role is not in the archive, so it gets a unique name nevertheless.
                 role["metadata"]["name"] = json!(self.name_here(name(&role)));
             }
             objects.push(self.role(&role));
@@ -74,7 +76,7 @@ impl OperatorInputs<'_> {
         Ok(objects)
     }
 
-    /// Upstream's common labels, and ours.
+    /// Returns MetalK8s' common labels, and ours.
     fn labels(&self) -> BTreeMap<&'static str, String> {
         let name = self.operator_name();
         BTreeMap::from([
@@ -94,7 +96,7 @@ impl OperatorInputs<'_> {
         json!({ "name": name, "namespace": self.namespace, "labels": self.labels() })
     }
 
-    /// Cluster-scoped objects carry the namespace as a label, since their name alone does not say whom they serve.
+    /// Returns the metadata of a cluster-scoped object. A label names the namespace, since such objects have none.
     fn cluster_metadata(&self, name: &str) -> Value {
         let mut labels = self.labels();
         labels.insert(v::NAMESPACE, self.namespace.to_string());
@@ -132,8 +134,8 @@ impl OperatorInputs<'_> {
         })
     }
 
-    /// Returns the name of a ClusterRole, which no two environments share: each has one under a name of its own. Where
-    /// there can only be one operator, its roles may keep the names that the release looks them up by.
+    /// Returns the name of a ClusterRole. It contains the environment, so that environments do not share it. An
+    /// operator that can only exist once in a cluster may keep the names in its archive, which its program looks up.
     fn cluster_role_name(&self, role: &Value) -> String {
         let name = name(role);
         if self.operator.keeps_role_names() {
@@ -142,7 +144,7 @@ impl OperatorInputs<'_> {
         self.name_here(name)
     }
 
-    /// A name that no other environment has.
+    /// Returns a name that is unique to the environment.
     fn name_here(&self, name: &str) -> String {
         let solution = self.id.name();
         let (environment, namespace) = (self.environment, self.namespace);
@@ -196,6 +198,7 @@ impl OperatorInputs<'_> {
         let mut pod_labels = self.labels();
         pod_labels.remove(v::SOLUTION);
         pod_labels.insert("heritage", v::MANAGER.to_owned());
+        // The annotation changes with the configuration, so that the Deployment replaces its pods.
         let hash = Digest::new(Sha256::digest(self.config_text()).into()).hex();
         let mut deployment = json!({
             "apiVersion": "apps/v1",
@@ -229,14 +232,14 @@ impl OperatorInputs<'_> {
         let usual = || vec![name.to_owned(), config];
         let command = self.operator.command.clone().unwrap_or_else(usual);
         let mut args = self.expand_all(&self.operator.args)?;
-        // An operator with a command of its own knows its own flags.
+        // An operator with its own command may have other flags.
         if let (Some(served), None) = (self.metrics, &self.operator.command) {
             args.extend(served.argument(&self.operator.args));
         }
         let mut container = json!({
             "name": name,
             "image": self.images.address(&self.operator.image.place())?,
-            // By digest, so a pull is needed only once.
+            // The image has a digest, so a node must pull it only once.
             "imagePullPolicy": "IfNotPresent",
             "command": self.expand_all(&command)?,
             "args": args,
@@ -250,7 +253,7 @@ impl OperatorInputs<'_> {
         Ok(container)
     }
 
-    /// Returns the security context: all that is always withheld, and all that the manifest promises to do without.
+    /// Returns the security context with the restrictions that always apply and those in the manifest.
     fn security_context(&self) -> Value {
         let mut context = template::withheld();
         promise(self.operator.security_context, &mut context);
@@ -269,7 +272,7 @@ impl OperatorInputs<'_> {
             json!({ "name": "POD_NAMESPACE", "valueFrom": field("metadata.namespace") }),
             json!({ "name": "OPERATOR_NAME", "value": name }),
         ];
-        // The manifest's own word counts: an operator of the whole cluster watches more than its namespace.
+        // The manifest may replace these variables: an operator with cluster scope watches more than its namespace.
         let own = &self.operator.env;
         variables.retain(|variable| own.iter().all(|own| variable["name"] != own.name.as_str()));
         for variable in &self.operator.env {
@@ -280,7 +283,7 @@ impl OperatorInputs<'_> {
     }
 }
 
-/// Writes down what a container does without; nothing that it does without already is allowed by it.
+/// Adds restrictions to a security context. Existing restrictions are not weakened.
 pub(crate) fn promise(promised: SecurityContext, context: &mut Value) {
     if promised.run_as_non_root {
         context["runAsNonRoot"] = json!(true);
@@ -293,18 +296,18 @@ pub(crate) fn promise(promised: SecurityContext, context: &mut Value) {
     }
 }
 
-/// The name of a Solution's operator and its objects.
+/// Returns the name of a Solution's operator and its objects.
 pub(crate) fn operator_name(solution: &str) -> String {
     format!("{solution}-operator")
 }
 
-/// The Deployment of a Solution's operator in a namespace.
+/// Returns the reference of the operator's Deployment in a namespace.
 pub(crate) fn operator_reference(solution: &SolutionName, namespace: &Namespace) -> ObjectRef {
     let name = operator_name(solution.as_str());
     ObjectRef::namespaced("apps/v1", "Deployment", namespace.as_str(), &name)
 }
 
-/// The name of the ConfigMap with its configuration.
+/// Returns the name of the ConfigMap with the operator's configuration.
 pub(crate) fn config_name(operator: &str) -> String {
     format!("{operator}-config")
 }
@@ -317,7 +320,7 @@ fn name(object: &Value) -> &str {
     object["metadata"]["name"].as_str().unwrap_or_default()
 }
 
-/// A name of at most 63 characters: longer ones are cut and end in a hash of the whole.
+/// Returns a name of at most 63 characters. Longer names are truncated and end in a hash of the whole name.
 fn fit(name: &str) -> String {
     if name.len() <= NAME_LENGTH {
         return name.to_owned();
@@ -347,7 +350,7 @@ spec:
     securityContext: {runAsNonRoot: true, runAsUser: 65534}
 ";
 
-    /// The choices of a test for a rendering.
+    /// A case of a test for the objects of an operator.
     struct Case {
         solution: Solution,
         pull_secret: Option<&'static str>,
@@ -406,7 +409,9 @@ spec:
         case.metrics = Some(serde_json::from_value(json!({ "enabled": true })).unwrap());
         let objects = case.objects();
         let new = objects.iter().filter(|object| !before.contains(object));
-        let new: Vec<_> = new.map(|it| format!("{} {}", kind(it), name(it))).collect();
+        let new: Vec<_> = new
+            .map(|object| format!("{} {}", kind(object), name(object)))
+            .collect();
         let expected = [
             "ClusterRole solution:prod:shop-prod:shop:metrics-auth",
             "ClusterRoleBinding solution:prod:shop-prod:shop:metrics-auth",
@@ -517,7 +522,7 @@ spec:
             .as_array()
             .unwrap()
             .iter()
-            .map(|it| &it["name"])
+            .map(|variable| &variable["name"])
             .collect();
         assert_eq!(
             names,
@@ -559,7 +564,7 @@ spec:
         case
     }
 
-    /// A template that says something about everything.
+    /// Returns a template that sets every field.
     fn full_template() -> Value {
         json!({
             "replicas": 2,
@@ -600,7 +605,7 @@ spec:
         let objects = with_template(full_template()).objects();
         let usual = Case::new().objects();
         let (spec, usual) = [&objects, &usual]
-            .map(|it| &find(it, "Deployment")["spec"])
+            .map(|all| &find(all, "Deployment")["spec"])
             .into();
         assert_eq!(
             (&spec["replicas"], &spec["selector"]),
@@ -680,8 +685,8 @@ spec:
             let objects = case.objects();
             let wide = objects
                 .iter()
-                .filter(|it| kind(it).starts_with("ClusterRole"));
-            let names = wide.map(|it| format!("{} {}", kind(it), name(it)));
+                .filter(|object| kind(object).starts_with("ClusterRole"));
+            let names = wide.map(|object| format!("{} {}", kind(object), name(object)));
             names.collect::<Vec<_>>()
         };
         let own = "x".repeat(80);

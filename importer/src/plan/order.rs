@@ -1,14 +1,14 @@
-//! The order in which several archives are imported, by what they need of each other. A pure function of manifests.
+//! The order for importing multiple archives, by their prerequisites: [`import_order`]. A pure function of manifests.
 
 use schemas::{Solution, named};
 
-/// The Solutions that need each other, so that there is no order for them.
+/// The error for Solutions that require each other, so that no order satisfies them.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot order {}: each of them requires another one first", named(.0.clone()))]
 pub struct NoOrder(pub Vec<String>);
 
-/// Returns the places of these Solutions in the order in which they are imported: each behind those that it needs and
-/// behind older versions of itself, and otherwise as they are given.
+/// Returns the indexes of these Solutions in the order of their import. Each follows its prerequisites and the older
+/// versions of itself. Otherwise, the given order is kept. Fails if Solutions require each other.
 pub fn import_order(solutions: &[&Solution]) -> Result<Vec<usize>, NoOrder> {
     let mut order = Vec::new();
     let mut open: Vec<usize> = (0..solutions.len()).collect();
@@ -19,7 +19,8 @@ pub fn import_order(solutions: &[&Solution]) -> Result<Vec<usize>, NoOrder> {
         };
         let Some(place) = open.iter().position(|at| !waits(*at)) else {
             let open = open.iter().map(|at| solutions[*at]);
-            let open = open.map(|it| format!("{}-{}", it.metadata.name, it.spec.version));
+            let open = open
+                .map(|solution| format!("{}-{}", solution.metadata.name, solution.spec.version));
             return Err(NoOrder(open.collect()));
         };
         order.push(open.remove(place));
@@ -27,14 +28,14 @@ pub fn import_order(solutions: &[&Solution]) -> Result<Vec<usize>, NoOrder> {
     Ok(order)
 }
 
-/// Whether one of these has to be imported before another.
+/// Checks whether one Solution must be imported before another.
 fn is_before(one: &Solution, other: &Solution) -> bool {
     let (name, version) = (&one.metadata.name, &one.spec.version);
     if *name == other.metadata.name {
         return *version < other.spec.version;
     }
     let mut needed = other.spec.prerequisites.solutions.iter();
-    needed.any(|it| it.name == *name && it.version.contains(version))
+    needed.any(|needed| needed.name == *name && needed.version.contains(version))
 }
 
 #[cfg(test)]
@@ -43,11 +44,13 @@ mod tests {
 
     use super::*;
 
-    /// A Solution that needs others, `NAME-VERSION: NAME RANGE; NAME RANGE`.
+    /// Returns a Solution with prerequisites, from `NAME-VERSION: NAME RANGE; NAME RANGE`.
     fn solution(text: &str) -> Solution {
         let (id, needed) = text.split_once(": ").unwrap_or((text, ""));
         let id: SolutionId = id.parse().unwrap();
-        let needed = needed.split("; ").filter_map(|it| it.split_once(' '));
+        let needed = needed
+            .split("; ")
+            .filter_map(|needed| needed.split_once(' '));
         let needed = needed.map(|(name, range)| format!("{{name: {name}, version: '{range}'}}"));
         let needed = needed.collect::<Vec<_>>().join(", ");
         let manifest = format!(
@@ -59,7 +62,7 @@ mod tests {
     }
 
     fn order(texts: &[&str]) -> Result<Vec<String>, String> {
-        let all: Vec<Solution> = texts.iter().map(|it| solution(it)).collect();
+        let all: Vec<Solution> = texts.iter().map(|text| solution(text)).collect();
         let order = import_order(&all.iter().collect::<Vec<_>>());
         let order = order.map_err(|error| error.to_string())?;
         let ids = order.into_iter().map(|at| all[at].id().unwrap());
@@ -71,7 +74,7 @@ mod tests {
         for (given, expected) in [
             (vec!["b-1.0.0", "a-1.0.0"], vec!["b-1.0.0", "a-1.0.0"]),
             (vec!["b-1.0.0: a ^1", "a-1.0.0"], vec!["a-1.0.0", "b-1.0.0"]),
-            // Another version than the one that is given is there already, or not.
+            // The given version does not meet the range. Whether the cluster has another one is not decided here.
             (vec!["b-1.0.0: a ^2", "a-1.0.0"], vec!["b-1.0.0", "a-1.0.0"]),
             (vec!["b-1.0.0: c *", "a-1.0.0"], vec!["b-1.0.0", "a-1.0.0"]),
             (

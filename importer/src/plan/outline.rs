@@ -1,5 +1,6 @@
-//! The outline of a version by its archive alone, without a cluster: the custom resources that it defines, and what its
-//! operator and its objects may do. Of charts only the definitions in `crds/` are told: the rest is made by Helm.
+//! The outline of a version from its archive alone, without a cluster: its custom resources, and the rights of its
+//! operator and objects ([`VersionOutline`]). Of charts it only contains the CRDs in `crds/`, since Helm renders the
+//! rest.
 
 use std::borrow::Cow;
 
@@ -49,11 +50,11 @@ pub struct DefinedVersion {
 impl From<&Value> for DefinedResource {
     fn from(document: &Value) -> Self {
         let is = |version: &Value, field: &str| version[field] == true;
-        let version = |it: &Value| DefinedVersion {
-            name: text(it, "/name").to_owned(),
-            served: is(it, "served"),
-            storage: is(it, "storage"),
-            deprecated: is(it, "deprecated"),
+        let version = |version: &Value| DefinedVersion {
+            name: text(version, "/name").to_owned(),
+            served: is(version, "served"),
+            storage: is(version, "storage"),
+            deprecated: is(version, "deprecated"),
         };
         let definition = Definition(document);
         Self {
@@ -78,9 +79,10 @@ pub struct VersionOutline {
 }
 
 impl VersionOutline {
-    /// Makes the outline of an archive.
+    /// Returns the outline of an archive.
     pub fn of(accepted: &Accepted) -> Result<Self, Error> {
-        let definitions = definitions(accepted).map(|it| DefinedResource::from(it.document));
+        let definitions =
+            definitions(accepted).map(|definition| DefinedResource::from(definition.document));
         let mut definitions: Vec<DefinedResource> = definitions.collect();
         definitions.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(Self {
@@ -90,35 +92,38 @@ impl VersionOutline {
     }
 }
 
-/// A definition, and who needs what it serves.
+/// A CRD, and the operators that use the API versions that it serves.
 pub(crate) struct VersionDefinition<'a> {
     pub(crate) document: &'a Value,
     pub(crate) users: Users,
 }
 
-/// Every definition of a version: those of the operator and of `crds/` in charts, and those in sets.
+/// Returns every CRD of a version: those of the operator, of `crds/` in charts, and of sets.
 pub(crate) fn definitions(accepted: &Accepted) -> impl Iterator<Item = VersionDefinition<'_>> {
-    let shared = accepted.crds().iter().map(|it| VersionDefinition {
-        document: &it.document,
+    let shared = accepted.crds().iter().map(|definition| VersionDefinition {
+        document: &definition.document,
         users: Users::Everywhere,
     });
     let objects = accepted.sets().iter().flat_map(|set| &set.objects);
     let of_sets = objects.map(|object| &object.document);
     let of_sets = of_sets.filter(|document| is_definition(document));
-    let of_charts = accepted.converted_crds().map(|it| &it.document);
+    let of_charts = accepted
+        .converted_crds()
+        .map(|definition| &definition.document);
     shared.chain(of_sets.chain(of_charts).map(|document| VersionDefinition {
         document,
         users: Users::Here,
     }))
 }
 
-/// The rights of the operator and of the objects of sets, as far as these bind them.
+/// Returns the rights of the operator and of the objects of sets, within the reach of their bindings.
 pub(crate) fn rights(accepted: &Accepted) -> Result<Vec<Right>, Error> {
     let objects: Vec<Object> = WantedRights::objects_of(accepted)?;
     consent::held(&objects)
 }
 
-/// Rights in plain words. In an environment of its own nobody else's objects are in danger.
+/// Returns the rights in plain words. Dangers for other users of a namespace are left out, because an environment's own
+/// namespace has none.
 pub(crate) fn planned(rights: &[Right]) -> Vec<PlannedRight> {
     let planned = |right: &Right| PlannedRight {
         right: right.to_string(),

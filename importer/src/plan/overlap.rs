@@ -1,5 +1,6 @@
-//! Objects that several deployments of a cluster bring: whoever applies them by themselves would have them change hands for
-//! ever, so each is left to the first. Pure.
+//! Objects that multiple deployments in a cluster include. Controllers that apply such deployments independently would
+//! overwrite each other's version forever, so [`leave_to_first`] keeps each object in the first deployment only. Pure
+//! functions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +12,16 @@ use crate::model::space::{Labels, joined};
 use crate::plan::handover::Handover;
 use crate::plan::render::RenderedManifest;
 
-/// What a deployment has in common with those before it.
+/// The objects that a deployment shares with earlier ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Overlap {
-    /// The places of those that have objects of this one as well: it comes behind them.
+    /// The indexes of the deployments with objects of this one. It must be applied after them.
     pub behind: BTreeSet<usize>,
-    /// The objects that they want to be otherwise.
+    /// The objects that differ in these deployments.
     pub differing: Vec<String>,
 }
 
-/// Leaves each object to the first of these deployments in a cluster that brings it.
+/// Removes each object from all of these deployments but the first one that includes it.
 pub fn leave_to_first(all: &mut [Handover]) -> Result<Vec<Overlap>, Error> {
     let mut owners: BTreeMap<ObjectRef, (usize, usize)> = BTreeMap::new();
     let mut overlaps = Vec::new();
@@ -50,7 +51,8 @@ pub fn leave_to_first(all: &mut [Handover]) -> Result<Vec<Overlap>, Error> {
     Ok(overlaps)
 }
 
-/// Whether both are the same, or come to one: a namespace gets the labels that each deployment needs.
+/// Checks whether two objects are the same or can be merged. A namespace gets the labels of both, unless a label has
+/// two values.
 fn agree(first: &mut RenderedManifest, other: &RenderedManifest) -> bool {
     if first.object == other.object {
         return true;
@@ -98,14 +100,14 @@ mod tests {
 
     fn names(handover: &Handover) -> Vec<&str> {
         let all = handover.manifests.iter();
-        all.map(|it| it.object["metadata"]["name"].as_str().unwrap())
+        all.map(|manifest| manifest.object["metadata"]["name"].as_str().unwrap())
             .collect()
     }
 
     #[test]
     fn each_object_is_left_to_the_first_and_the_others_come_behind() {
         let none = json!({});
-        let [a, b, c] = ["a", "b", "c"].map(|it| object("ConfigMap", it, &none));
+        let [a, b, c] = ["a", "b", "c"].map(|name| object("ConfigMap", name, &none));
         let other = object("ConfigMap", "b", &json!({ "x": "y" }));
         let mut all = [
             handover(&[a.clone(), b]),

@@ -1,7 +1,9 @@
-//! The values of a Solution's parameters in an environment, and where each comes from: the archive's default, then the
-//! site's file, what was chosen before, a file of this request, and a word of it, each before the one named here first.
-//! Sensitive ones, and all values that were chosen for charts, are kept in Secrets of the environment alone. Resolving is a
-//! pure function.
+//! The values of a Solution's parameters in an environment, and their sources. From weakest to strongest: the default
+//! in the archive, the site's configuration, earlier choices, a values file in the request, a single value in the
+//! request.
+//!
+//! Sensitive values and all values for charts are stored only in Secrets of the environment
+//! (docs/decisions/0020-sensitive-values.md). [`Resolving::resolve`] is the entry point and a pure function.
 
 mod charts;
 mod generated;
@@ -29,46 +31,46 @@ use crate::model::parameters::{
 };
 use crate::plan::hidden::HiddenTexts;
 
-/// The note on a way back to values that are not there any more.
+/// The note on a rollback to values that are no longer stored.
 const GONE: &str =
     "the sensitive values of that revision are no longer stored: the current ones are kept";
-/// Changes of a letter between a name and the one that may have been meant.
+/// The maximum edit distance between an unknown name and a suggestion.
 const NEAR: usize = 3;
 
-/// Everything that decides the values.
+/// The inputs that determine the values.
 #[derive(Debug)]
 pub(crate) struct Resolving<'a> {
     pub(crate) declared: &'a BTreeMap<ParameterName, Parameter>,
     pub(crate) asked: &'a AskedParameters,
-    /// The record of the Solution that stands.
+    /// The record of the running version.
     pub(crate) standing: Option<&'a Deployed>,
-    /// The values of the site's files, the stronger last.
+    /// The values in the site's files, the strongest last.
     pub(crate) site: &'a [(String, ParameterValues)],
-    /// The values that the Secrets hold.
+    /// The values in the environment's Secrets.
     pub(crate) kept: &'a Kept,
-    /// A value for each parameter that would be generated.
+    /// A generated value for each parameter that can be generated.
     pub(crate) generated: &'a ParameterValues,
     /// The releases of the version.
     pub(crate) releases: &'a BTreeSet<&'a ReleaseName>,
-    /// The values that releases have which are adopted.
+    /// The values of adopted releases.
     pub(crate) adopted: &'a ChartValues,
-    /// The key of the next Secret, where none has one yet.
+    /// The key for the next Secret, if none has a key yet.
     pub(crate) key: &'a str,
-    /// The fleet that plans. What flags chose before is not used then, but for sensitive parameters.
+    /// The fleet that plans, if any. Earlier choices by flags do not apply then, except for sensitive parameters.
     pub(crate) fleet: Option<PlanningFleet>,
 }
 
-/// A fleet that plans for a Solution in an environment.
+/// A fleet that plans a Solution in an environment.
 #[derive(Clone, Debug)]
 pub(crate) struct PlanningFleet {
     /// The name of the fleet in messages.
     pub(crate) name: String,
-    /// The values of the Solution's parameters that it chooses, which are recorded.
+    /// The fleet's values for the Solution's parameters, which are recorded.
     pub(crate) parameters: ParameterValues,
     pub(crate) environment: EnvironmentName,
 }
 
-/// A value, and where it comes from.
+/// A value and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Resolved {
     pub(crate) value: Value,
@@ -76,7 +78,7 @@ pub(crate) struct Resolved {
     pub(crate) sensitive: bool,
 }
 
-/// A value that was chosen for a chart.
+/// A value for a chart, with its path and source.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ChosenValue {
     pub(crate) path: ValuePath,
@@ -84,31 +86,32 @@ pub(crate) struct ChosenValue {
     pub(crate) source: ValueSource,
 }
 
-/// The values in an environment.
+/// The resolved values in an environment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Parameters {
     pub(crate) all: BTreeMap<ParameterName, Resolved>,
-    /// The values that were chosen and may be seen: those that the site records.
+    /// The chosen values that are not sensitive. They are recorded.
     pub(crate) chosen: ParameterValues,
-    /// The values that the Secret is to hold; those that this version does not have stay in it for others.
+    /// The values for the Secret. It also keeps values for other versions.
     pub(crate) secret: KeptValues,
-    /// The values that were chosen for charts.
+    /// The values for charts.
     pub(crate) charts: BTreeMap<ReleaseName, Vec<ChosenValue>>,
-    /// The number of that Secret.
+    /// The number of the Secret with these values.
     pub(crate) number: Option<SecretNumber>,
-    /// The number of the running version's Secret: a way back leads to it, or if it stays to the one before it.
+    /// The number of the running version's Secret.
     pub(crate) standing: Option<SecretNumber>,
-    /// The values that no diff and no message shows.
+    /// The texts that diffs and messages must not show.
     pub(crate) hidden: HiddenTexts,
-    /// Values of parameters that this version does not have.
+    /// Notes on values of parameters that this version does not have.
     pub(crate) notes: Vec<String>,
 }
 
 impl Parameters {
-    /// Whether a Secret stays once the deployment is whole: that of what runs then, and that of what a way back leads to.
+    /// Checks whether a Secret is kept after the deployment is complete. A rollback needs one earlier Secret in
+    /// addition to the current one.
     pub(crate) fn keeps(&self, number: SecretNumber) -> bool {
         if self.number == self.standing {
-            // What a change that did not end has kept goes.
+            // Newer Secrets belong to an interrupted change, and are removed.
             Some(number) <= self.standing
         } else {
             [self.number, self.standing].contains(&Some(number))
@@ -121,8 +124,9 @@ impl Parameters {
             .collect()
     }
 
-    /// Returns the values for a digest that others may read: in the place of what is secret stands the number of its
-    /// Secret, which is another one where a value is. Whoever knows all else would find a short password out.
+    /// Returns the values for a digest that other users may read. Sensitive values are replaced by the number of their
+    /// Secret, which changes when a value changes. With a digest of the values themselves, a reader who knows the rest
+    /// could find a short password by trying.
     pub(crate) fn told(&self) -> ParameterValues {
         let mut values = self.values();
         let secret = values
@@ -132,8 +136,8 @@ impl Parameters {
         values
     }
 
-    /// Whether every parameter of a version has a value: without one nothing can be expanded, and that it is missing is in
-    /// the way already.
+    /// Checks whether every parameter has a value. If not, the manifests cannot be expanded, and the missing values are
+    /// blockers already.
     pub(crate) fn are_all_of(&self, manifest: &Solution) -> bool {
         let mut declared = manifest.spec.parameters.keys();
         declared.all(|name| self.all.contains_key(name))
@@ -141,7 +145,7 @@ impl Parameters {
 }
 
 impl Resolving<'_> {
-    /// The values, and whatever is wrong with them.
+    /// Resolves all values, and adds a blocker for each problem.
     pub(crate) fn resolve(&self, obstacles: &mut Vec<Obstacle>) -> Parameters {
         self.check_names(obstacles);
         let held = self.held();
@@ -151,7 +155,11 @@ impl Resolving<'_> {
             ..Parameters::default()
         };
         for (name, parameter) in self.declared {
-            match self.value(name, parameter, held.as_ref().map(|it| &it.parameters)) {
+            match self.value(
+                name,
+                parameter,
+                held.as_ref().map(|values| &values.parameters),
+            ) {
                 Ok(resolved) => parameters.add(name, resolved),
                 Err(unfit) => obstacles.push(unfit.into()),
             }
@@ -204,17 +212,17 @@ impl Resolving<'_> {
         }));
     }
 
-    /// Returns the values that are kept of the running version; none if it was never applied.
+    /// Returns the stored values of the running version; none if it was never applied.
     fn now(&self) -> Option<KeptValues> {
         let standing = self.standing?;
         match standing.secret {
             Some(number) => self.kept.values.get(&number).cloned(),
-            // As a build before this one kept them.
+            // Earlier builds recorded no number of the Secret.
             None => (!standing.sensitive.is_empty()).then(KeptValues::default),
         }
     }
 
-    /// Returns the values that are kept of the version to go back to.
+    /// Returns the stored values of the version to roll back to.
     fn then(&self) -> Option<&KeptValues> {
         let kept = self.kept.values.get(&self.then_number()?);
         kept.filter(|values| !values.is_empty())
@@ -227,7 +235,8 @@ impl Resolving<'_> {
         }
     }
 
-    /// Returns the values that hold unless others are given: those that only the newer version has stay for it.
+    /// Returns the stored values that apply unless the request sets them. A rollback keeps the values of parameters
+    /// that only the newer version has.
     fn held(&self) -> Option<KeptValues> {
         let (now, then) = (self.now(), self.then());
         match then {
@@ -240,14 +249,14 @@ impl Resolving<'_> {
         }
     }
 
-    /// Returns the values that a change that did not end has kept, with their number.
+    /// Returns the stored values of an interrupted change, with their number.
     fn begun(&self) -> Option<(SecretNumber, &KeptValues)> {
         let now = self.standing.and_then(|standing| standing.secret);
         let (number, values) = self.kept.values.last_key_value()?;
         (Some(*number) > now).then_some((*number, values))
     }
 
-    /// The Secret of these values: one that has them already, else the next one.
+    /// Returns the number of the Secret for these values: an existing one with the same values, else the next number.
     fn number(&self, values: &KeptValues) -> Option<SecretNumber> {
         let standing = self.standing.and_then(|standing| standing.secret);
         let begun = self.begun().filter(|(_, begun)| *begun == values);
@@ -261,9 +270,9 @@ impl Resolving<'_> {
         }
     }
 
-    /// Values that were given for other versions, and those that are not kept any more.
+    /// Returns the notes on values for other versions, and on values that are no longer stored.
     fn notes(&self) -> Vec<String> {
-        // Of what a fleet does not use, something else is said.
+        // Earlier values have their own note if a fleet plans.
         let before = self.before().filter(|_| self.fleet.is_none());
         let before = before.into_iter().flatten();
         let before = before.map(|(name, _)| (name, ValueSource::Before.to_string()));
@@ -281,11 +290,14 @@ impl Resolving<'_> {
         unknown.map(note).chain(gone).collect()
     }
 
-    /// Says of each value that was chosen before, and may be seen, that the fleet which plans does not use it.
+    /// Returns a note for each earlier value that the planning fleet does not use, except for sensitive ones.
     fn unused_parameters(&self, fleet: &PlanningFleet) -> impl Iterator<Item = String> {
         let before = self.before().into_iter().flatten();
-        let is_sensitive =
-            |name: &ParameterName| self.declared.get(name).is_some_and(|it| it.sensitive);
+        let is_sensitive = |name: &ParameterName| {
+            self.declared
+                .get(name)
+                .is_some_and(|parameter| parameter.sensitive)
+        };
         let is_asked = |name: &ParameterName| {
             self.asked.given.contains_key(name) || self.asked.unset.contains(name)
         };
@@ -293,7 +305,7 @@ impl Resolving<'_> {
         unused.map(|(name, value)| fleet.unused(name, value))
     }
 
-    /// Returns the values that were chosen before and may be seen.
+    /// Returns the earlier values that are not sensitive.
     fn before(&self) -> Option<&ParameterValues> {
         match &self.asked.before {
             ChosenBefore::Keep => self.standing.map(|standing| &standing.parameters),
@@ -307,9 +319,9 @@ impl Resolving<'_> {
         parameter: &Parameter,
         held: Option<&ParameterValues>,
     ) -> Result<Resolved, Unfit> {
-        let chooses = |it: &&PlanningFleet| it.parameters.contains_key(name);
+        let chooses = |fleet: &&PlanningFleet| fleet.parameters.contains_key(name);
         let fleet = self.fleet.as_ref().filter(|_| parameter.sensitive);
-        // Also where something stronger counts: it would be recorded.
+        // The fleet's value is refused even if a stronger source applies, because it would be recorded in plain text.
         if let Some(fleet) = fleet.filter(chooses) {
             return Err(Unfit::ValueSeen {
                 parameter: name.clone(),
@@ -367,7 +379,7 @@ impl Resolving<'_> {
         let generated = generated.ok_or_else(|| Unfit::NoValue {
             parameter: name.clone(),
         })?;
-        // What was made with it may be there.
+        // An interrupted change may already have created objects with its generated value.
         let begun = self
             .begun()
             .and_then(|(_, begun)| begun.parameters.get(name));
@@ -379,7 +391,7 @@ impl Resolving<'_> {
 }
 
 impl PlanningFleet {
-    /// Says that the fleet does not use a value that was chosen before.
+    /// Returns the note that the fleet does not use an earlier value.
     fn unused(&self, named: impl Display, value: &Value) -> String {
         let Self {
             name, environment, ..
@@ -392,7 +404,7 @@ impl Parameters {
     fn add(&mut self, name: &ParameterName, resolved: Resolved) {
         let Resolved { value, source, .. } = &resolved;
         let chosen = match source {
-            // Whoever has the archive can see it.
+            // These values are in the archive or in the site's files.
             ValueSource::Default | ValueSource::Site(_) => None,
             ValueSource::Before
             | ValueSource::Kept
@@ -412,7 +424,8 @@ impl Parameters {
     }
 }
 
-/// Refuses a value that the parameter does not take, or not from there.
+/// Checks a value and its source. A single value of the request and the site's files may be visible to other users, so
+/// sensitive values must not come from there.
 pub(crate) fn check(
     name: &ParameterName,
     parameter: &Parameter,
@@ -432,7 +445,8 @@ pub(crate) fn check(
     })
 }
 
-/// A word as a value of a type; one that is not of the type stays a text.
+/// Parses a single value of the request by the parameter's type. A value that does not parse remains a string, and the
+/// check of its type refuses it.
 fn read(word: &str, kind: ParameterType) -> Value {
     let read = match kind {
         ParameterType::String => None,
@@ -459,7 +473,7 @@ password: {type: string, sensitive: true, generate: {length: 24}}
 token: {type: string, sensitive: true}
 ";
 
-    /// The possible sources of values; none of them by default.
+    /// The sources of values in a test; all empty by default.
     #[derive(Default)]
     struct Case {
         asked: AskedParameters,
@@ -471,7 +485,7 @@ token: {type: string, sensitive: true}
     }
 
     impl Case {
-        /// Returns the case with all that is needed, each from a place of its own.
+        /// Returns a case with all required values, each from another source.
         fn whole() -> Self {
             Self {
                 site: vec![
@@ -487,7 +501,7 @@ token: {type: string, sensitive: true}
             .standing(&json!({}), &["token"])
         }
 
-        /// Adds the values that a Secret holds.
+        /// Adds a Secret with these values.
         fn kept(mut self, number: SecretNumber, held: &Value) -> Self {
             self.kept.values.insert(number, kept(held));
             self.kept.last = self.kept.last.max(number);
@@ -503,7 +517,7 @@ token: {type: string, sensitive: true}
             self.given(name, Given::Word(word.to_owned()))
         }
 
-        /// Adds the values that were chosen for the version that runs.
+        /// Adds the record of the running version with these choices.
         fn standing(mut self, chosen: &Value, sensitive: &[&str]) -> Self {
             let sensitive = sensitive.iter().map(|name| name.parse().unwrap());
             self.standing = Some(Deployed {
@@ -518,7 +532,8 @@ token: {type: string, sensitive: true}
         fn resolve(&self) -> (Parameters, Vec<String>) {
             let declared = yaml::from_slice(DECLARED.as_bytes()).unwrap();
             let mut obstacles = Vec::new();
-            let releases: Vec<ReleaseName> = ["cache", "db"].map(|it| it.parse().unwrap()).into();
+            let releases: Vec<ReleaseName> =
+                ["cache", "db"].map(|name| name.parse().unwrap()).into();
             let resolving = Resolving {
                 declared: &declared,
                 asked: &self.asked,
@@ -536,7 +551,7 @@ token: {type: string, sensitive: true}
             (parameters, obstacles)
         }
 
-        /// A value with where it comes from; nothing is in the way.
+        /// Returns a value and its source; there must be no blockers.
         fn found(&self, name: &str) -> (Value, String) {
             let (parameters, obstacles) = self.resolve();
             assert_eq!(obstacles, [""; 0]);
@@ -553,7 +568,7 @@ token: {type: string, sensitive: true}
         serde_json::from_value(value.clone()).unwrap()
     }
 
-    /// Values of parameters, as a Secret keeps them.
+    /// Returns the values of parameters as a Secret stores them.
     fn kept(parameters: &Value) -> KeptValues {
         KeptValues {
             parameters: values(parameters),
@@ -634,13 +649,13 @@ token: {type: string, sensitive: true}
         assert_eq!(parameters.secret, kept(&secret));
         assert_eq!(parameters.chosen, ParameterValues::new());
         assert_eq!(parameters.hidden.say("t0ken chance"), "*** ***");
-        // A value that was made once stays.
+        // A generated value is kept.
         let both = json!({ "password": "first", "token": "t0ken" });
         let mut again = Case::whole().kept(1, &both);
         assert_eq!(again.found("password").0, json!("first"));
         again.asked.unset.insert("password".parse().unwrap());
         assert_eq!(again.found("password").0, json!("chance"));
-        // The old one may stand in what is there.
+        // Existing objects may still contain the old value.
         assert_eq!(again.resolve().0.hidden.say("first chance"), "*** ***");
     }
 
@@ -692,24 +707,24 @@ token: {type: string, sensitive: true}
         assert_eq!(case.refused(), [lost]);
         case.asked.unset.insert("password".parse().unwrap());
         assert_eq!(case.found("password").0, json!("chance"));
-        // Never applied: the first deployment did not come so far.
+        // The first deployment was interrupted before its Secret was applied.
         let mut early = Case::whole().standing(&json!({}), &["password"]);
         early.kept = Kept::default();
         early = early.given("token", Given::Filed(json!("t0ken")));
         assert_eq!(early.found("password").0, json!("chance"));
-        // By a build that did not number them.
+        // An earlier build recorded no number.
         let mut old = Case::whole().standing(&json!({}), &["password"]);
         old.standing.as_mut().unwrap().secret = None;
         old = old.given("token", Given::Filed(json!("t0ken")));
         assert_eq!(old.refused(), [lost]);
     }
 
-    /// Returns the number of the Secret with the values, and those of the others that stay.
+    /// Returns the number of the current Secret, and those of the other Secrets that are kept.
     fn secrets(case: &Case) -> (Option<SecretNumber>, Vec<SecretNumber>) {
         let (parameters, obstacles) = case.resolve();
         assert_eq!(obstacles, [""; 0]);
-        let others = (1..=9).filter(|it| parameters.number != Some(*it));
-        let stay = others.filter(|it| parameters.keeps(*it));
+        let others = (1..=9).filter(|number| parameters.number != Some(*number));
+        let stay = others.filter(|number| parameters.keeps(*number));
         (parameters.number, stay.collect())
     }
 
@@ -727,12 +742,12 @@ token: {type: string, sensitive: true}
         let given = |case: Case, token: &str| case.given("token", Given::Filed(json!(token)));
         let other = given(at(2).kept(1, &both("one")).kept(2, &both("two")), "three");
         assert_eq!(secrets(&other), (Some(3), vec![2]));
-        // A number is never used again, also if nobody knows what became of its Secret.
+        // A number is not used again, even if its Secret cannot be read.
         let mut unknown = given(at(2).kept(2, &both("two")), "three");
         unknown.kept.last = 5;
         assert_eq!(secrets(&unknown), (Some(6), vec![2]));
 
-        // The first ones of all.
+        // The first deployment of all.
         let mut first = given(Case::whole(), "one");
         (first.standing, first.kept) = (None, Kept::default());
         assert_eq!(secrets(&first), (Some(1), vec![]));
@@ -755,14 +770,14 @@ token: {type: string, sensitive: true}
         };
         assert_eq!(back(Some(1)).found("token").0, json!("one"));
         assert_eq!(secrets(&back(Some(1))), (Some(3), vec![2]));
-        // What only the newer version has stays for it.
+        // A value that only the newer version has is kept for it.
         let (parameters, _) = back(Some(1)).resolve();
         let expected = json!({ "password": "made", "token": "one", "newer": "x" });
         assert_eq!(parameters.secret, kept(&expected));
         assert_eq!(parameters.notes, [""; 0]);
         assert_eq!(parameters.hidden.say("it was made"), "it was ***");
 
-        // Not kept any more.
+        // The values are no longer stored.
         assert_eq!(secrets(&back(Some(7))), (Some(2), vec![1]));
         assert_eq!(back(Some(7)).resolve().0.notes, [GONE]);
         assert_eq!(back(None).resolve().0.notes, [""; 0]);
@@ -772,13 +787,13 @@ token: {type: string, sensitive: true}
     fn what_was_made_for_a_change_that_did_not_end_is_used_by_the_next_one() {
         let begun = json!({ "password": "begun", "token": "new" });
         let case = || Case::whole().kept(2, &begun);
-        // What a person has given is to be given again.
+        // Values that a user entered must be entered again.
         assert_eq!(case().found("token").0, json!("t0ken"));
         assert_eq!(case().found("password").0, json!("begun"));
         assert_eq!(secrets(&case()), (Some(3), vec![1]));
         let again = case().given("token", Given::Filed(json!("new")));
         assert_eq!(secrets(&again), (Some(2), vec![1]));
-        // The version that runs is deployed again: nothing of it stays.
+        // The running version is deployed again, and the interrupted change's Secret is removed.
         let mut back = case().kept(1, &json!({ "password": "first", "token": "t0ken" }));
         assert_eq!(secrets(&back), (Some(1), vec![]));
         back.asked.unset.insert("password".parse().unwrap());
@@ -792,7 +807,7 @@ token: {type: string, sensitive: true}
         case.site[0].1.extend(values(&json!({ "new": 1 })));
         let (parameters, obstacles) = case.resolve();
         assert_eq!(obstacles, [""; 0]);
-        // The version that has it may come back.
+        // The version that has the parameter may be deployed again.
         assert!(
             parameters
                 .secret
@@ -813,7 +828,7 @@ token: {type: string, sensitive: true}
         serde_json::from_value(value).unwrap()
     }
 
-    /// A Solution for whose chart values were chosen, kept in its second Secret.
+    /// Returns a Solution with values for its charts in its second Secret.
     fn with_charts() -> Case {
         let mut case = Case::whole().standing(&json!({}), &["password", "token"]);
         case.standing.as_mut().unwrap().secret = Some(2);
@@ -835,7 +850,7 @@ token: {type: string, sensitive: true}
         case
     }
 
-    /// Returns the case as a fleet plans it that chooses these values of parameters.
+    /// Returns the case with a planning fleet that chooses these values.
     fn of_fleet(mut case: Case, chosen: &Value) -> Case {
         let name = "the fleet shops".to_owned();
         case.site.push((name.clone(), values(chosen)));
@@ -860,7 +875,7 @@ token: {type: string, sensitive: true}
         assert_eq!(case.found("host"), from(json!("prod.test"), "prod"));
         let default = from(json!(false), "the archive's default");
         assert_eq!(case.found("debug"), default);
-        // A Secret's values stay, those that were generated among them.
+        // Values in a Secret are kept, including generated ones.
         let of_secret = |value: &str| from(json!(value), "kept in the environment's Secret");
         assert_eq!(case.found("token"), of_secret("one"));
         assert_eq!(case.found("password"), of_secret("made"));
@@ -868,8 +883,9 @@ token: {type: string, sensitive: true}
         assert_eq!(parameters.chosen, ParameterValues::new());
         assert_eq!(parameters.secret.charts, ChartValues::new());
         assert_eq!(parameters.charts.len(), 0);
-        let note =
-            |it: &str| format!("{it} was chosen earlier for prod; the fleet shops does not use it");
+        let note = |value: &str| {
+            format!("{value} was chosen earlier for prod; the fleet shops does not use it")
+        };
         let expected = [
             "`debug` true",
             "`old` \"x\"",
@@ -883,7 +899,7 @@ token: {type: string, sensitive: true}
         ];
         assert_eq!(parameters.notes, expected.map(note));
 
-        // What this request chooses is used.
+        // Values in this request are used.
         case = case.word("size", "7").word("debug", "true");
         ask(
             &mut case,
@@ -904,7 +920,7 @@ token: {type: string, sensitive: true}
         ];
         assert_eq!(parameters.notes, expected.map(note));
 
-        // What is gone is not missed.
+        // Values that the fleet does not use may be missing.
         let mut case = with_charts();
         case.kept.values.get_mut(&2).unwrap().charts = ChartValues::new();
         assert!(!case.refused().is_empty());
@@ -962,7 +978,7 @@ token: {type: string, sensitive: true}
         assert_eq!(parameters.hidden.say("hunter2 3"), "*** 3");
         let sources = parameters.charts[&"db".parse().unwrap()].iter();
         let sources: Vec<String> = sources
-            .map(|it| format!("{} {}", it.path, it.source))
+            .map(|value| format!("{} {}", value.path, value.source))
             .collect();
         let expected = [
             "a.b given with this command",
@@ -979,7 +995,7 @@ token: {type: string, sensitive: true}
         );
         let chosen = case.resolve().0.secret.charts;
         assert_eq!(chosen, charts(json!({ "db": { "size": 9 } })));
-        // Also where they are gone.
+        // They also replace values that are lost.
         case.kept.values.get_mut(&2).unwrap().charts = ChartValues::new();
         assert_eq!(case.refused(), [""; 0]);
         case.asked.charts.clear();
@@ -1013,7 +1029,7 @@ token: {type: string, sensitive: true}
         assert_eq!(of("cache"), json!({ "x": 2, "y": 1 }));
         assert_eq!(of("db")["size"], 2, "chosen before");
         let sources = parameters.charts[&"cache".parse().unwrap()].iter();
-        let sources: Vec<String> = sources.map(|it| it.source.to_string()).collect();
+        let sources: Vec<String> = sources.map(|value| value.source.to_string()).collect();
         assert_eq!(
             sources,
             ["given with this command", "of the release that is adopted"]

@@ -1,5 +1,5 @@
-//! The patches of the site's file for what a Solution carries as it is, as they are applied to one object after the other.
-//! What a patch makes of an object is judged as what an archive brings is.
+//! The patches in a site's configuration for the objects of a Solution. [`Patches`] applies them to one object after
+//! the other and remembers their targets. The result of a patch must pass the same rules as objects in an archive.
 
 use std::collections::BTreeSet;
 use std::error::Error as _;
@@ -11,7 +11,7 @@ use validator::CarriedSet;
 use crate::model::obstacle::Unfit;
 use crate::model::site::SitePatch;
 
-/// The patches for a Solution, and what they have met so far.
+/// The patches for a Solution, with their targets so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Patches<'a> {
     all: &'a [SitePatch],
@@ -48,7 +48,7 @@ impl<'a> Patches<'a> {
         self.all.is_empty()
     }
 
-    /// Applies them to an object.
+    /// Applies the patches to an object.
     pub(crate) fn apply(&mut self, object: &mut Value) {
         for (index, patch) in self.all.iter().enumerate() {
             if !patch.patch.is_for(object) {
@@ -66,7 +66,7 @@ impl<'a> Patches<'a> {
         unmet.map(|(patch, _)| patch.clone()).collect()
     }
 
-    /// Returns the patched objects, and the misfits.
+    /// Returns the patched objects, and the patches that do not fit.
     pub(crate) fn end(self) -> (Vec<Patched>, Vec<Unfit>) {
         let mut patched = Vec::new();
         for (patch, met) in self.all.iter().zip(&self.met) {
@@ -79,7 +79,7 @@ impl<'a> Patches<'a> {
     }
 }
 
-/// Applies a patch to an object, its target. What does not fit leaves it as it is.
+/// Applies a patch to its target. If the patch does not fit, the object does not change.
 pub(crate) fn apply(patch: &SitePatch, object: &mut Value) -> Option<Unfit> {
     let before = object.clone();
     let unfit = |why| Unfit::PatchUnfit {
@@ -93,7 +93,7 @@ pub(crate) fn apply(patch: &SitePatch, object: &mut Value) -> Option<Unfit> {
     worse(&before, object).map(unfit)
 }
 
-/// That a patch has no target.
+/// The problem of a patch without a target.
 impl From<&SitePatch> for Unfit {
     fn from(patch: &SitePatch) -> Self {
         Self::PatchUnfit {
@@ -129,13 +129,14 @@ impl std::fmt::Display for Met {
     }
 }
 
-/// Whether a release has a target, perhaps in a set that is not installed here. There, namespaces are placeholders.
+/// Checks whether a release has a target of the patch, possibly in a set that is not installed here. Namespaces in the
+/// archive are placeholders and do not count.
 fn is_in(release: &[CarriedSet], patch: &SitePatch) -> bool {
     let mut objects = release.iter().flat_map(|set| &set.objects);
     objects.any(|object| patch.patch.is_for_anywhere(&object.document))
 }
 
-/// Returns the first problem that a patch brought to an object.
+/// Returns the first problem in an object that the patch has added.
 fn worse(before: &Value, after: &Value) -> Option<String> {
     let known: BTreeSet<String> = problems(before).collect();
     problems(after).find(|problem| !known.contains(problem))
@@ -146,7 +147,7 @@ fn problems(object: &Value) -> impl Iterator<Item = String> {
     problems.map(|problem| problem.to_string())
 }
 
-/// An error with its cause.
+/// Returns the message of an error with its cause.
 fn words(error: &PatchError) -> String {
     let cause = error.source().map(|cause| format!(": {cause}"));
     format!("{error}{}", cause.unwrap_or_default())
@@ -168,7 +169,7 @@ mod tests {
         })
     }
 
-    /// The Service as a patch makes it, what was patched, and what does not fit.
+    /// Returns the patched Service, the targets and the problems.
     fn patched(patch: &str) -> (Value, Vec<Patched>, Vec<String>) {
         let said: Patch = yaml::from_slice(patch.as_bytes()).unwrap();
         let all = [SitePatch {

@@ -1,4 +1,5 @@
-//! The namespaces that can be an environment's, and their origin.
+//! The rules for namespaces of environments: which ones are permitted, and the origin of the namespace in its record.
+//! The entry points are [`record`] and [`default_namespace`].
 
 use std::collections::BTreeSet;
 
@@ -10,8 +11,8 @@ use crate::model::namespace_record::{NamespaceRecord, Origin};
 use crate::model::obstacle::Obstacle;
 use crate::model::state::ClusterState;
 
-/// Namespaces that can be no environment's: those of Kubernetes, and that of the records, whose ConfigMaps carry the
-/// labels by which an operator's objects are removed.
+/// Refuses the namespaces of Kubernetes, and the namespace of our records. ConfigMaps there have the labels that select
+/// an operator's objects for removal.
 pub(crate) fn check_reserved(namespace: &Namespace) -> Result<(), Obstacle> {
     let name = namespace.as_str();
     if name == v::RECORDS_NAMESPACE || name == "default" || name.starts_with("kube-") {
@@ -22,16 +23,17 @@ pub(crate) fn check_reserved(namespace: &Namespace) -> Result<(), Obstacle> {
     Ok(())
 }
 
-/// The namespaces of other environments that these objects lie in, or that they are: objects elsewhere are a matter of
-/// consent, but not there.
+/// Returns a blocker for each namespace of another environment that contains one of these objects or is one of them.
+/// Consent can allow objects in other namespaces, but not in these.
 pub(crate) fn check_neighbours<'o>(
     state: &ClusterState,
     environment: &EnvironmentName,
     objects: impl IntoIterator<Item = &'o Object>,
 ) -> Vec<Obstacle> {
-    let place = |it: &'o Object| match (it.gvk().group.as_str(), it.gvk().kind.as_str()) {
-        ("", "Namespace") => Some(it.name()),
-        _ => it.namespace(),
+    let place = |object: &'o Object| match (object.gvk().group.as_str(), object.gvk().kind.as_str())
+    {
+        ("", "Namespace") => Some(object.name()),
+        _ => object.namespace(),
     };
     let places: BTreeSet<&str> = objects.into_iter().filter_map(place).collect();
     let others = state.namespaces.iter().filter(|space| {
@@ -45,7 +47,7 @@ pub(crate) fn check_neighbours<'o>(
         .collect()
 }
 
-/// The record of a namespace as it will be, or why it cannot be the environment's.
+/// Returns the future record of a namespace, or the reason why it cannot belong to the environment.
 pub(crate) fn record(
     known: Option<&NamespaceRecord>,
     live: Option<&Object>,
@@ -62,7 +64,7 @@ pub(crate) fn record(
     })
 }
 
-/// Returns the origin of the namespace, or the reason why it cannot be the environment's.
+/// Returns the origin of the namespace, or the reason why it cannot belong to the environment.
 fn origin(
     known: Option<&NamespaceRecord>,
     live: Option<&Object>,
@@ -86,7 +88,8 @@ fn origin(
         (_, None) => Ok(Origin::Created),
         (Some(space), Some(live)) if space.is_of(live) => Ok(space.origin),
         (Some(space), Some(live)) if space.made(live) => Ok(Origin::Created),
-        // Somebody else was quicker: it is used, and never deleted.
+        // Another user created the namespace after the record was written. It is used, but never deleted with the
+        // environment.
         (Some(space), Some(_)) if space.uid.is_none() => Ok(Origin::Adopted),
         (_, Some(_)) if adopt == Adopt::Allow => Ok(Origin::Adopted),
         (Some(_), Some(_)) => Err(Obstacle::NamespaceReplaced { namespace }),
@@ -97,11 +100,11 @@ fn origin(
     }
 }
 
-/// The namespace of an environment when none is chosen: its own name.
+/// Returns the default namespace of an environment, which has its name.
 ///
 /// # Panics
 ///
-/// Never: both are DNS labels.
+/// Never: both names are DNS labels.
 #[must_use]
 pub fn default_namespace(environment: &schemas::EnvironmentName) -> Namespace {
     environment
@@ -167,7 +170,7 @@ mod tests {
                 namespace,
                 Adopt::Refuse,
             );
-            record.map(|it| (it.origin, it.uid)).unwrap()
+            record.map(|record| (record.origin, record.uid)).unwrap()
         };
         let uid = Some("a".to_owned());
         let ours = origin_of(json!({v::CREATED: "true"}));

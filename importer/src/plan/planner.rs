@@ -1,4 +1,5 @@
-//! The planning of a deployment: its objects and releases, and the obstacles to it.
+//! The planning of one deployment: `Planner::deployment` combines its objects, releases, rights and blockers into a
+//! [`Deployment`]. `carrying`, `releases` and `operator` plan the parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,14 +33,16 @@ use crate::plan::sets;
 use crate::plan::setting::{Planner, Setting};
 use crate::plan::withdrawal::Withdrawal;
 
-/// The namespaces that are brought as objects of sets, and those that charts get of their own.
+/// Returns the namespaces that sets create, and those that charts get.
 fn spaces(change: &Plan) -> BTreeSet<String> {
-    let spaces = change.objects().filter(|it| it.gvk().kind == "Namespace");
-    spaces.map(|it| it.name().to_owned()).collect()
+    let spaces = change
+        .objects()
+        .filter(|object| object.gvk().kind == "Namespace");
+    spaces.map(|object| object.name().to_owned()).collect()
 }
 
 impl Planner<'_> {
-    /// The deployment, or what is in its way.
+    /// Plans the deployment, and adds the blockers. Returns none if there is nothing to deploy or no namespace.
     pub(crate) async fn deployment(
         &self,
         obstacles: &mut Vec<Obstacle>,
@@ -57,14 +60,14 @@ impl Planner<'_> {
         };
         self.check_prerequisites(&namespace, obstacles).await?;
         let setting = self.setting(&namespace, obstacles).await?;
-        // On the heap: it holds all that is compared.
+        // Boxed, because the future holds all compared objects.
         let deployment = Box::pin(self.compose(setting, obstacles));
         let mut deployment = deployment.await?;
         deployment.judge(&self.asked.request);
         Ok(Some(deployment))
     }
 
-    /// The objects of a deployment, compared with what is there.
+    /// Plans the objects of a deployment and compares them with the live ones.
     async fn compose(
         &self,
         mut setting: Setting,
@@ -88,7 +91,7 @@ impl Planner<'_> {
             namespace: &setting.place.namespace,
             hidden: &setting.parameters.hidden,
         };
-        // On the heap: it holds all objects once more.
+        // Boxed, because the future holds all objects again.
         let Review {
             deployed,
             change,
@@ -98,7 +101,8 @@ impl Planner<'_> {
             rights,
             dangers,
         } = Box::pin(review(content, reviewed_for, obstacles)).await?;
-        // Not before: consent is to contents as they are, also where the archive itself makes a Secret that hides them.
+        // This must follow the review: consent covers the contents before masking, even those that the archive hides
+        // with its own Secrets.
         setting.parameters.hidden.extend(releases.secrets());
         let before = &self.asked.request.before;
         Ok(Deployment {
@@ -122,7 +126,7 @@ impl Planner<'_> {
         })
     }
 
-    /// The operator's objects, with what its pods pull with; and the record of who administers only the namespace.
+    /// Returns the operator's objects with their pull secret, and the record of a namespace administrator.
     async fn own(
         &self,
         setting: &Setting,
@@ -135,8 +139,9 @@ impl Planner<'_> {
         Ok(own.into_iter().map(DesiredObject::of_operator).collect())
     }
 
-    /// Plans the carried objects, and the releases of charts. Where these have pods in further namespaces, which only
-    /// their renderings tell, the carried objects are planned once more, with the login of these pods.
+    /// Plans the packaged objects and the releases of charts. Only rendering shows the additional namespaces in which
+    /// charts have pods. If there are any, the packaged objects are planned a second time, with the pull secret for
+    /// these pods.
     async fn parts(
         &self,
         own: &[DesiredObject],
@@ -161,9 +166,13 @@ impl Planner<'_> {
         }
         planned.patched.extend(patched(&patches, &releases));
         if releases.are_known() {
-            let others = planned.unmet.iter().filter(|it| !meets(it, &releases));
-            unfit.extend(others.map(|it| Unfit::from(it).into()));
+            let others = planned
+                .unmet
+                .iter()
+                .filter(|patch| !meets(patch, &releases));
+            unfit.extend(others.map(|patch| Unfit::from(patch).into()));
         }
+        // The blockers of packaged objects precede those of the releases, which have been added meanwhile.
         obstacles.splice(first..first, unfit);
         let departing = releases.departing.clone();
         let change = std::mem::take(&mut planned.change);
@@ -171,7 +180,7 @@ impl Planner<'_> {
         Ok((planned, releases))
     }
 
-    /// The releases of the charts, each behind those that it needs.
+    /// Plans the releases of the charts, each after those that it needs.
     async fn releases(
         &self,
         setting: &Setting,
@@ -208,11 +217,11 @@ impl Planner<'_> {
             logins: self.logins(setting, change),
         };
         let needed = |chart: &CarriedChart| needed.contains(chart.release.name.as_str());
-        // On the heap: it holds whatever a rendering holds.
+        // Boxed, because the future holds all rendered objects.
         Box::pin(releasing.plan(&charts, needed, obstacles)).await
     }
 
-    /// Notes the part of the sets that is recorded with the environment.
+    /// Adds the labels of the sets to the record, and checks them.
     fn note_carried(
         &self,
         setting: &mut Setting,
@@ -227,11 +236,12 @@ impl Planner<'_> {
         };
         let entries = &planned.change.inventory.entries;
         if !setting.parameters.secret.is_empty() && !entries.iter().any(is_kept) {
-            // No set is installed, so nothing more is kept.
+            // No set is installed, so no new Secret is stored. The record keeps the values of the running version.
             let kept = setting.standing.as_ref();
-            deployed.sensitive = kept.map_or_else(BTreeSet::new, |it| it.sensitive.clone());
-            deployed.charts = kept.map_or_else(BTreeSet::new, |it| it.charts.clone());
-            deployed.secret = kept.and_then(|it| it.secret);
+            deployed.sensitive =
+                kept.map_or_else(BTreeSet::new, |deployed| deployed.sensitive.clone());
+            deployed.charts = kept.map_or_else(BTreeSet::new, |deployed| deployed.charts.clone());
+            deployed.secret = kept.and_then(|deployed| deployed.secret);
         }
         deployed.labels = std::mem::take(&mut planned.labels);
         let (place, space) = (&setting.place, setting.space.as_ref());
@@ -239,8 +249,9 @@ impl Planner<'_> {
         obstacles.extend(unfit.into_iter().map(Obstacle::from));
     }
 
-    /// Leaves out what is the whole cluster's, which is in the way of who administers only the namespace, and adds their
-    /// record: as the first one, so that there is an undo whatever happens, and where a version runs already as the last one.
+    /// Removes cluster-scoped objects, which a namespace administrator cannot create, with a blocker for each. Adds the
+    /// administrator's record: on a first deployment it is applied first, so that it can be undone after any failure;
+    /// later it is applied last.
     fn keep_within(
         &self,
         setting: &Setting,
@@ -248,7 +259,7 @@ impl Planner<'_> {
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
         let wide = objects.extract_if(.., |object| object.namespace().is_none());
-        let wide = wide.map(|it| it.reference().to_string());
+        let wide = wide.map(|object| object.reference().to_string());
         obstacles.extend(wide.map(|object| Above::ClusterObject { object }.into()));
         let own = OwnRecord {
             solution: self.asked.id.name().clone(),
@@ -259,8 +270,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Whether what is there of the Solution was deployed with the same authority: who administers only the namespace
-    /// cannot note in the cluster's records what they change.
+    /// Adds a blocker if the cluster administrator has deployed the Solution. A namespace administrator cannot write
+    /// the cluster's records.
     fn check_own(&self, namespace: &Namespace, change: &Plan, obstacles: &mut Vec<Obstacle>) {
         let solution = self.asked.id.name();
         if let Authority::Cluster = self.asked.request.authority {
@@ -278,7 +289,7 @@ impl Planner<'_> {
         }
     }
 
-    /// Returns the inputs that the carried objects are planned from.
+    /// Returns the inputs for planning the packaged objects.
     fn carrying<'s>(&'s self, setting: &'s Setting, patches: &'s [SitePatch]) -> Carrying<'s> {
         Carrying {
             asked: self.asked,
@@ -298,7 +309,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The operator's objects in the order to apply them, after what its pods pull with.
+    /// Returns the operator's objects in the order to apply them, starting with the pull secret.
     async fn objects(&self, setting: &Setting) -> Result<Vec<Object>, Error> {
         let Asked { accepted, id, .. } = self.asked;
         let place = &setting.place;
@@ -327,7 +338,9 @@ impl Planner<'_> {
                 metrics: self.metrics(operator).await?,
             };
             let mut rendered = rendering.objects()?;
-            let workloads = rendered.iter_mut().filter(|it| it["kind"] == "Deployment");
+            let workloads = rendered
+                .iter_mut()
+                .filter(|object| object["kind"] == "Deployment");
             workloads.for_each(|workload| choices::lay(&choices, workload));
             objects.extend(rendered);
         }
@@ -335,21 +348,23 @@ impl Planner<'_> {
         Ok(objects.collect::<Result<_, _>>()?)
     }
 
-    /// Returns what pods of charts log in to the registry with, by where that Secret lies: the environment's, or a copy of it.
+    /// Returns the pull secrets for pods of charts by namespace: that of the environment, and its copies in other
+    /// namespaces.
     fn logins(&self, setting: &Setting, change: &Plan) -> BTreeMap<Namespace, KubernetesName> {
         let Some(secret) = &setting.deployed.pull_secret else {
             return BTreeMap::new();
         };
         let copy = login::secret_name(self.asked.id.name());
         let copies = change.objects();
-        let copies = copies.filter(|it| it.gvk().kind == "Secret" && it.name() == copy.as_str());
-        let spaces = copies.filter_map(|it| it.namespace()?.parse().ok());
+        let copies =
+            copies.filter(|object| object.gvk().kind == "Secret" && object.name() == copy.as_str());
+        let spaces = copies.filter_map(|object| object.namespace()?.parse().ok());
         let copies = spaces.map(|space| (space, copy.clone()));
         let own = (setting.place.namespace.clone(), secret.clone());
         copies.chain([own]).collect()
     }
 
-    /// The metrics that the operator serves, and whether the cluster has something to collect them.
+    /// Returns the operator's metrics, and the kind of object that the cluster collects metrics with.
     async fn metrics<'o>(&self, operator: &'o Operator) -> Result<Option<Served<'o>>, Error> {
         let Some(served) = Served::by(operator, Collector::Unknown) else {
             return Ok(None);
@@ -374,7 +389,7 @@ impl Planner<'_> {
         )
     }
 
-    /// Returns the record of every version of the Solution that is imported, and that of this one.
+    /// Returns the records of all imported versions of the Solution, and that of this one.
     fn records(&self) -> impl Iterator<Item = &Record> {
         let record = &self.asked.record;
         let other = |known: &&Record| known.name == record.name && known.version != record.version;
@@ -382,19 +397,19 @@ impl Planner<'_> {
     }
 }
 
-/// Whether a patch has a target among the objects of releases.
+/// Checks whether a patch has a target among the objects of releases.
 fn meets(patch: &SitePatch, releases: &Releases) -> bool {
     let mut objects = releases.objects();
-    objects.any(|it| patch.patch.is_for(it.as_value()))
+    objects.any(|object| patch.patch.is_for(object.as_value()))
 }
 
-/// Returns the patches with what they change in releases.
+/// Returns the patches with their targets in releases.
 fn patched(patches: &[SitePatch], releases: &Releases) -> Vec<Patched> {
     let of_patch = |patch: &SitePatch| {
         let targets = releases.objects();
-        let targets = targets.filter(|it| patch.patch.is_for(it.as_value()));
-        let named = targets.map(|it| Patched {
-            object: it.reference().to_string(),
+        let targets = targets.filter(|object| patch.patch.is_for(object.as_value()));
+        let named = targets.map(|object| Patched {
+            object: object.reference().to_string(),
             from: patch.from.clone(),
         });
         named.collect::<Vec<_>>()
@@ -402,7 +417,7 @@ fn patched(patches: &[SitePatch], releases: &Releases) -> Vec<Patched> {
     patches.iter().flat_map(of_patch).collect()
 }
 
-/// Returns what goes of what was there before, as it was seen, and what calls it.
+/// Returns the recorded objects that are removed, as last read, and the webhooks that call them.
 async fn going(
     cluster: &Cluster,
     solution: &SolutionName,

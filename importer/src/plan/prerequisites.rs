@@ -1,5 +1,6 @@
-//! What a Solution needs at a site before it is deployed: all of it is looked for, and everything that is missing told at
-//! once.
+//! The prerequisites of a Solution: Kubernetes version, APIs, other Solutions, storage and node capacity. The entry
+//! point is `Planner::check_prerequisites`, which reports all missing ones together.
+//! docs/decisions/0036-prerequisites.md gives the reasons.
 
 use std::num::NonZeroU32;
 
@@ -20,13 +21,13 @@ use crate::plan::rights::needs::Needs;
 use crate::plan::room::{Room, billionths, shown};
 use crate::plan::setting::Planner;
 
-/// The annotations of a storage class that is the default one.
+/// The annotations of a default storage class.
 const DEFAULT_CLASS: [&str; 2] = [
     "storageclass.kubernetes.io/is-default-class",
     "storageclass.beta.kubernetes.io/is-default-class",
 ];
 
-/// Returns a note on what only a cluster's administrator can look for; none if all is looked for.
+/// Returns a note on prerequisites that only a cluster administrator can check; none if all are checked.
 pub(crate) fn not_looked_for(spec: &SolutionSpec, authority: &Authority) -> Option<String> {
     let needed = &spec.prerequisites;
     let of_everybody = Prerequisites {
@@ -41,8 +42,8 @@ pub(crate) fn not_looked_for(spec: &SolutionSpec, authority: &Authority) -> Opti
 }
 
 impl Planner<'_> {
-    /// Adds an obstacle for everything that is needed and not there, and for what others need of the version that is
-    /// deployed in this namespace now.
+    /// Adds a blocker for each missing prerequisite, and for prerequisites of other Solutions that the new version in
+    /// this namespace would no longer meet.
     pub(crate) async fn check_prerequisites(
         &self,
         namespace: &Namespace,
@@ -74,6 +75,7 @@ impl Planner<'_> {
             deny(self.cluster, &needs, obstacles).await?;
             if obstacles.len() == before {
                 unmet.extend(self.no_class(needed.storage_class.as_ref()).await?);
+                // The pods of a running version already use their share of the capacity.
                 let is_new = self.state.deployed(namespace, solution).is_none();
                 let (all, nothing) = (&needed.free, FreeResources::default());
                 let free = if is_new { all } else { &nothing };
@@ -85,11 +87,12 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Returns the obstacle that another Solution is not there, or not ready.
+    /// Returns the blocker if another Solution is not installed or not ready.
     async fn not_ready(&self, needed: &NeededSolution) -> Result<Option<Unmet>, Error> {
         let comes = |before: &PlacedVersion| {
             before.solution == needed.name && needed.version.contains(&before.version)
         };
+        // An earlier deployment of the same run installs the Solution.
         if self.asked.request.before.iter().any(comes) {
             return Ok(None);
         }
@@ -100,7 +103,7 @@ impl Planner<'_> {
         let mut found = None;
         for space in spaces {
             let status = readiness(self.cluster, self.state, space, &needed.name).await?;
-            let Some(status) = status.filter(|it| !it.is_ready()) else {
+            let Some(status) = status.filter(|status| !status.is_ready()) else {
                 return Ok(None);
             };
             found = Some(Unmet::NeededReady {
@@ -131,7 +134,7 @@ impl Planner<'_> {
         Ok((!is_there).then_some(Unmet::NeededStorageClass { class }))
     }
 
-    /// Returns the obstacles that fewer nodes take pods, or have less to spare.
+    /// Returns the blockers if too few nodes accept pods, or if their free capacity is too small.
     async fn no_room(&self, free: &FreeResources, nodes: u32) -> Result<Vec<Unmet>, Error> {
         let wanted = [("cpu", &free.cpu), ("memory", &free.memory)];
         let wanted = wanted.map(|(resource, needed)| Some((resource, needed.as_ref()?)));
@@ -155,7 +158,7 @@ impl Planner<'_> {
         }
         for (resource, needed) in wanted {
             let free = room.free(resource);
-            if billionths(needed.as_str()).is_none_or(|it| free < it) {
+            if billionths(needed.as_str()).is_none_or(|amount| free < amount) {
                 unmet.push(Unmet::NeededRoom {
                     resource,
                     needed: needed.to_string(),
@@ -167,10 +170,12 @@ impl Planner<'_> {
     }
 }
 
-/// Whether a storage class counts where none is named.
+/// Checks whether a storage class is the default one.
 pub(crate) fn is_default(class: &Object) -> bool {
     let annotations = &class.as_value()["metadata"]["annotations"];
-    DEFAULT_CLASS.iter().any(|it| annotations[*it] == "true")
+    DEFAULT_CLASS
+        .iter()
+        .any(|annotation| annotations[*annotation] == "true")
 }
 
 async fn is_served(cluster: &Cluster, api: &ApiName) -> Result<bool, Error> {
@@ -181,13 +186,15 @@ async fn is_served(cluster: &Cluster, api: &ApiName) -> Result<bool, Error> {
     })
 }
 
-/// Returns the obstacle that the cluster runs another version of Kubernetes. What distributions put behind the numbers of
-/// a version does not count.
+/// Returns the blocker if the cluster has another version of Kubernetes. Suffixes that distributions add to the version
+/// are ignored.
 fn other_kubernetes(needed: &Prerequisites, version: &ServerVersion) -> Option<Unmet> {
     let text = version.text.trim_start_matches('v');
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let patch = text[..end.unwrap_or(text.len())].split('.').nth(2);
-    let patch = patch.and_then(|it| it.parse().ok()).unwrap_or_default();
+    let patch = patch
+        .and_then(|number| number.parse().ok())
+        .unwrap_or_default();
     let numbers = [version.major.into(), version.minor.into(), patch];
     let range = needed.kubernetes.as_ref();
     let range = range.filter(|range| !range.contains_numbers(numbers))?;
@@ -213,7 +220,7 @@ mod tests {
             let (major, minor) = (1, 36);
             let text = text.to_owned();
             let version = ServerVersion { major, minor, text };
-            other_kubernetes(&needed, &version).map(|it| it.to_string())
+            other_kubernetes(&needed, &version).map(|unmet| unmet.to_string())
         };
         for (range, text) in [
             (">=1.36", "v1.36.2"),

@@ -1,4 +1,5 @@
-//! The program that installs charts: the site's, or the one that the archive includes.
+//! The Helm program that installs charts: that of the site, or the one that the archive includes
+//! (docs/decisions/0023-included-helm.md). The entry points are [`chosen`] and [`check`].
 
 use std::fs::File;
 use std::io;
@@ -15,7 +16,8 @@ use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::request::{Asked, Goal, HelmFrom, HelmProgram, Request};
 
-/// The program that a deployment's charts are installed by, once it has said its version; that there is none is in the way.
+/// Returns the program for a deployment's charts after checking its version, or adds a blocker. The result is cached in
+/// the request.
 pub(crate) async fn chosen(
     asked: &Asked<'_>,
     obstacles: &mut Vec<Obstacle>,
@@ -41,7 +43,7 @@ pub(crate) async fn chosen(
     Ok(found.map(|helm| asked.helm.get_or_init(|| helm).clone()))
 }
 
-/// Looks for the site's program where a deployment of an archive needs it.
+/// Checks the site's program, if the deployment of an archive needs it.
 pub(crate) async fn check(
     accepted: &Accepted,
     request: &Request,
@@ -55,7 +57,7 @@ pub(crate) async fn check(
     Ok(())
 }
 
-/// The site's program, once it has said its version; that there is none is in the way.
+/// Returns the site's program after checking its version, or adds a blocker.
 pub(crate) async fn program(
     asked: &HelmProgram,
     obstacles: &mut Vec<Obstacle>,
@@ -68,15 +70,15 @@ pub(crate) async fn program(
     started(move || at(program), &asked.turns, obstacles).await
 }
 
-/// The archive's program for this machine. One that nobody vouches for is not run: in a cluster an unsigned archive has the
-/// rights that its plan shows, but a program here has all of its user's.
+/// Returns the archive's program for this machine. An unsigned one is not run. In a cluster, an unsigned archive only
+/// has the rights in its plan, but a program on this machine has all rights of its user.
 fn included<'a>(asked: &Asked<'a>) -> Result<IncludedHelm<'a>, Unfit> {
     let accepted = asked.accepted;
     if accepted.signers().is_none() {
         return Err(Unfit::UnsignedHelm);
     }
     let here = Architecture::here();
-    let included = here.and_then(|it| accepted.helm(it));
+    let included = here.and_then(|architecture| accepted.helm(architecture));
     included.ok_or_else(|| {
         let here = here.map_or(std::env::consts::ARCH, Architecture::as_str);
         let architecture = here.to_owned();
@@ -84,11 +86,11 @@ fn included<'a>(asked: &Asked<'a>) -> Result<IncludedHelm<'a>, Unfit> {
     })
 }
 
-/// The content of a program where it can be read.
+/// The source of a program's content.
 enum ProgramContent {
-    /// On the medium.
+    /// A blob in the archive.
     Blob(Blob),
-    /// In a file, as the registry has given it.
+    /// A file that was pulled from the registry.
     Fetched(File, Program),
 }
 
@@ -117,7 +119,7 @@ fn copied(
     Helm::copied(&source, scratch)
 }
 
-/// Finds the content of a program, on the medium or, where the site keeps only the head of the archive, in the registry.
+/// Finds the content of a program: in the archive, or in the registry if the archive is without blobs.
 async fn content(asked: &Asked<'_>, included: IncludedHelm<'_>) -> Result<ProgramContent, Error> {
     let carried = match included {
         IncludedHelm::File(blob) => return Ok(ProgramContent::Blob(blob)),
@@ -177,7 +179,7 @@ mod tests {
                 Err(HelmError::Missing(PathBuf::new()))
             };
             let begin = move || {
-                // Whoever was alone waits no more.
+                // The receiver is closed if the other run has ended before this one began.
                 let _ = tell.send(());
                 Err(HelmError::Missing(PathBuf::new()))
             };

@@ -1,6 +1,6 @@
-//! The image that short-lived pods pull, and the architectures that they pull it on, before anything of a deployment is
-//! changed: the operator's, else one that is carried. An image that pods of the deployment have already proves nothing
-//! anew.
+//! The image that short-lived pods pull before a deployment changes anything, and the architectures of these pods. It
+//! is the operator's image if it is new, else a new image of the packaged workloads. Images that run already need no
+//! proof. The entry point is [`Proof::wanted`]; docs/decisions/0015-pull-proof.md gives the reasons.
 
 use std::collections::BTreeSet;
 
@@ -18,9 +18,9 @@ use crate::plan::network::{Network, of_deployment};
 use crate::plan::operator::operator_name;
 use crate::plan::releases::is_hook;
 
-/// The word for the architecture where any node counts.
+/// The name for any architecture.
 pub(crate) const ANY: &str = "any";
-/// The fields that decide about the node of the operator's pods, and about the credentials they pull with.
+/// The fields that determine the nodes and the pull credentials of an operator's pods.
 const LIKE_THE_OPERATORS: [&str; 5] = [
     "serviceAccountName",
     "nodeSelector",
@@ -28,11 +28,11 @@ const LIKE_THE_OPERATORS: [&str; 5] = [
     "affinity",
     "priorityClassName",
 ];
-/// The fields of a carried pod that decide about its node. Its account and its priority class may come only with it,
-/// and so may the pods that it is to be near.
+/// The fields that determine the nodes of a packaged pod. Other fields, such as its account, priority class or pod
+/// affinity, may refer to objects that do not exist yet.
 const LIKE_A_CARRIED_ONE: [&str; 2] = ["nodeSelector", "tolerations"];
 
-/// The owner of the pods that are to run the image.
+/// The owner of the pods that will run the image.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Runner {
     /// The operator.
@@ -41,24 +41,25 @@ pub(crate) enum Runner {
     Part(SetName),
 }
 
-/// The image that is to be pulled.
+/// The image to pull.
 #[derive(Debug)]
 pub(crate) struct Proof {
     pub(crate) runner: Runner,
     pub(crate) namespace: Namespace,
     /// The image, as the workload names it.
     pub(crate) image: String,
-    /// The registry, as nodes know it.
+    /// The registry, as nodes address it.
     pub(crate) host: String,
-    /// The certificate authorities that it is pushed with.
+    /// The certificate authorities for pushing to the registry.
     pub(crate) authorities: Option<String>,
-    /// The architectures that the image and nodes have; none where that cannot be told, and any node counts.
+    /// The architectures that both the image and the nodes have. If they are unknown, the set is empty and any node
+    /// counts.
     pub(crate) architectures: BTreeSet<String>,
-    /// The fields that the pod takes from the specification of those that are to run the image.
+    /// The fields that the pod copies from the workload's pods.
     pub(crate) like: Map<String, Value>,
 }
 
-/// An image that no pod of the deployment has yet.
+/// An image that no pod of the deployment runs yet.
 struct Unproven<'a> {
     runner: Runner,
     image: &'a str,
@@ -67,7 +68,7 @@ struct Unproven<'a> {
 }
 
 impl Unproven<'_> {
-    /// The architectures on which it can be pulled; none where that cannot be told.
+    /// Returns the architectures on which the image can be pulled; none if they are unknown.
     fn on(&self, nodes: &[Node]) -> BTreeSet<String> {
         let selector = self.like.get("nodeSelector").and_then(Value::as_object);
         let platforms = self.platforms;
@@ -78,7 +79,7 @@ impl Unproven<'_> {
 }
 
 impl Proof {
-    /// Returns the image that is to be pulled; nothing if no image is new, or this is not wanted.
+    /// Returns the image to pull; none if no image is new or the request does not want a proof.
     pub(crate) async fn wanted(
         asked: &Asked<'_>,
         deployment: &Deployment,
@@ -89,10 +90,11 @@ impl Proof {
             return Ok(None);
         }
         let nodes = match cluster.nodes().await {
+            // Without the right to list nodes, the pod may run on any node.
             Err(deployer::Error::Forbidden { .. }) => Vec::new(),
             nodes => nodes?,
         };
-        // No pod has a network to start in before the deployment itself brings it.
+        // Pods cannot start before this deployment sets up the pod network.
         let is_first = of_deployment(deployment) == Network::Brought;
         let is_awaited = matches!(asked.request.nodes, Nodes::Awaited(_));
         if is_awaited && is_first && !nodes.iter().any(|node| node.ready) {
@@ -100,8 +102,8 @@ impl Proof {
         }
         let carried = || {
             let mut unproven = of_parts(asked, deployment).into_iter();
-            // A DaemonSet may be for nodes that this cluster does not have.
-            unproven.find(|it| nodes.is_empty() || !it.on(&nodes).is_empty())
+            // A DaemonSet may be for nodes that this cluster does not have, so the next image is used then.
+            unproven.find(|unproven| nodes.is_empty() || !unproven.on(&nodes).is_empty())
         };
         let Some(unproven) = of_operator(asked, deployment).or_else(carried) else {
             return Ok(None);
@@ -118,14 +120,17 @@ impl Proof {
         }))
     }
 
-    /// Returns the architectures that pods are made for: each of them, or any node.
+    /// Returns the architectures for pods, or none once for any node.
     pub(crate) fn places(&self) -> impl Iterator<Item = Option<&str>> {
         let any = self.architectures.is_empty().then_some(None);
-        let each = self.architectures.iter().map(|it| Some(it.as_str()));
+        let each = self
+            .architectures
+            .iter()
+            .map(|architecture| Some(architecture.as_str()));
         each.chain(any)
     }
 
-    /// The name of the pod for an architecture.
+    /// Returns the name of the pod for an architecture.
     pub(crate) fn pod(&self, solution: &SolutionName, place: Option<&str>) -> String {
         let place = place.unwrap_or(ANY);
         match self.runner {
@@ -134,7 +139,8 @@ impl Proof {
         }
     }
 
-    /// The pods, as the site records them: what a killed run leaves is found by it. An operator's pods go with its account.
+    /// Returns the pods for the inventory, so that pods of an interrupted run are found. An operator's pods are removed
+    /// with its ServiceAccount.
     pub(crate) fn recorded(&self, solution: &SolutionName) -> Inventory {
         let Runner::Part(set) = &self.runner else {
             return Inventory::default();
@@ -157,7 +163,7 @@ impl Proof {
     }
 }
 
-/// The operator's image, if it is another one than before.
+/// Returns the operator's image, if it is new.
 fn of_operator<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Option<Unproven<'a>> {
     let workload = deployment.of_kind("Deployment")?;
     let image = image_of(workload)?;
@@ -179,18 +185,22 @@ fn of_operator<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Option<U
     })
 }
 
-/// The first new image of each carried workload that has one, those of sets first.
+/// Returns the first new image of each packaged workload, those of sets first.
 fn of_parts<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Vec<Unproven<'a>> {
     let host = asked.record.pull_host();
     let images_before = deployment.images_before();
     let of_sets = deployment.change.of_parts();
     let of_sets = of_sets.map(|(part, object)| (part.clone(), object));
-    let changing = deployment.releases.all.iter().filter(|it| it.changes());
+    let changing = deployment
+        .releases
+        .all
+        .iter()
+        .filter(|release| release.changes());
     let of_releases = changing.flat_map(|release| {
         let name = &release.recorded.name;
-        // Sets and releases share one space of names.
+        // Sets and releases share one namespace for names.
         let part = name.as_str().parse::<SetName>().ok();
-        let objects = release.objects.iter().filter(|it| !is_hook(it));
+        let objects = release.objects.iter().filter(|object| !is_hook(object));
         objects.filter_map(move |object| Some((part.clone()?, object)))
     });
     let workload = |(set, object): (SetName, &'a Object)| {
@@ -220,20 +230,20 @@ fn of_parts<'a>(asked: &'a Asked<'_>, deployment: &'a Deployment) -> Vec<Unprove
     of_sets.chain(of_releases).filter_map(workload).collect()
 }
 
-/// Returns these fields of a pod's specification, as far as it has them.
+/// Returns these fields of a pod's specification, if it has them.
 fn taken(pod: &Value, fields: &[&str]) -> Map<String, Value> {
     let field = |name: &&str| Some(((*name).to_owned(), pod.get(*name)?.clone()));
     fields.iter().filter_map(field).collect()
 }
 
-/// The packed image that a pod asks for.
+/// Returns the packaged image of a reference.
 fn packed<'a>(image: &str, images: &'a [Image]) -> Option<&'a Image> {
     let (_, digest) = image.rsplit_once('@')?;
     let mut images = images.iter();
     images.find(|packed| packed.root.digest.to_string() == digest)
 }
 
-/// The architectures that an image has and nodes which take the pod.
+/// Returns the architectures of the image that schedulable nodes matching the selector have.
 fn shared(
     platforms: &BTreeSet<Platform>,
     nodes: &[Node],
@@ -247,7 +257,8 @@ fn shared(
     };
     let runs = |node: &&Node| {
         let mut platforms = platforms.iter();
-        platforms.any(|it| it.os == node.os && it.architecture == node.architecture)
+        platforms
+            .any(|platform| platform.os == node.os && platform.architecture == node.architecture)
     };
     let nodes = nodes.iter().filter(takes).filter(runs);
     nodes.map(|node| node.architecture.clone()).collect()

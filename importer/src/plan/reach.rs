@@ -1,4 +1,5 @@
-//! What the site's choices for workloads reach in a deployment, and what of them reaches nothing.
+//! The reach of a site's configuration for workloads: the values that apply in a deployment ([`values`]), and the
+//! entries and fields without effect ([`unreached`]).
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,7 +14,7 @@ use crate::plan::choices::{containers, is_scaled, reached};
 use crate::plan::deployment::Deployment;
 use crate::plan::operator::operator_name;
 
-/// Changes of a letter between a name and the one that may have been meant.
+/// The maximum edit distance between an unknown name and a suggestion.
 const NEAR: usize = 2;
 
 /// The objects of one part.
@@ -22,12 +23,12 @@ pub(crate) struct PartObjects<'a> {
     pub(crate) objects: Vec<&'a Value>,
 }
 
-/// The parts that a deployment has besides its operator.
+/// Returns the parts of a deployment without its operator.
 fn parts(deployment: &Deployment) -> Vec<PartObjects<'_>> {
     let mut parts: Vec<PartObjects<'_>> = Vec::new();
     for (part, object) in deployment.change.of_parts() {
         let object = object.as_value();
-        match parts.iter_mut().find(|it| it.name == part.as_str()) {
+        match parts.iter_mut().find(|known| known.name == part.as_str()) {
             Some(known) => known.objects.push(object),
             None => parts.push(PartObjects {
                 name: part.as_str(),
@@ -35,15 +36,15 @@ fn parts(deployment: &Deployment) -> Vec<PartObjects<'_>> {
             }),
         }
     }
-    let releases = deployment.releases.all.iter().map(|it| PartObjects {
-        name: it.recorded.name.as_str(),
-        objects: it.objects.iter().map(Object::as_value).collect(),
+    let releases = deployment.releases.all.iter().map(|release| PartObjects {
+        name: release.recorded.name.as_str(),
+        objects: release.objects.iter().map(Object::as_value).collect(),
     });
     parts.extend(releases);
     parts
 }
 
-/// Returns the values that the site's files choose for workloads of the deployment, each once with its source.
+/// Returns the site's values for workloads of the deployment, each once with its source.
 pub(crate) fn values(deployment: &Deployment) -> Vec<SiteValue> {
     let solution = &deployment.solution;
     let mut values = match deployment.operator() {
@@ -70,8 +71,8 @@ fn of_part(chosen: &PartChoices, objects: &[&Value]) -> Vec<SiteValue> {
     all.flat_map(|object| reached(chosen, object)).collect()
 }
 
-/// Says of each entry for this Solution alone that names what the version does not have that it reaches nothing, of others
-/// what reaches operators alone, and of fields that mean nothing where they reach. Sets that are not installed here count.
+/// Returns notes on entries for this Solution that name parts it does not have, on entries that only operators use, and
+/// on fields without effect. Sets that are not installed here count as parts.
 pub(crate) fn unreached(deployment: &Deployment, accepted: &Accepted) -> Vec<String> {
     let (site, solution) = (&deployment.site, &deployment.solution);
     let mut all = site.operators_alone(solution, &accepted.manifest().spec);
@@ -84,11 +85,15 @@ pub(crate) fn unreached(deployment: &Deployment, accepted: &Accepted) -> Vec<Str
     all
 }
 
-/// Returns the parts that sets are, as they are carried.
+/// Returns the packaged sets as parts.
 pub(crate) fn of_sets(sets: &[CarriedSet]) -> impl Iterator<Item = PartObjects<'_>> {
-    sets.iter().map(|it| PartObjects {
-        name: it.set.name.as_str(),
-        objects: it.objects.iter().map(|it| &it.document).collect(),
+    sets.iter().map(|carried| PartObjects {
+        name: carried.set.name.as_str(),
+        objects: carried
+            .objects
+            .iter()
+            .map(|object| &object.document)
+            .collect(),
     })
 }
 
@@ -103,8 +108,8 @@ fn unnamed(deployment: &Deployment, parts: &[PartObjects<'_>]) -> BTreeSet<Strin
     notes.collect()
 }
 
-/// Says of each field of an entry that none of the workloads which it reaches in these parts can have that it does nothing
-/// there: not all kinds say how many pods run, and what containers do without is known of operators alone.
+/// Returns notes on fields of entries that have no effect on any of their workloads. Not all kinds have a number of
+/// replicas, and `securityContext` is only supported for operators.
 pub(crate) fn meaningless(
     site: &HeldSite,
     solution: &SolutionName,
@@ -116,10 +121,11 @@ pub(crate) fn meaningless(
         let fields = [
             (
                 "replicas",
-                // Without these names they are no workload's of a part, which is said of the entry.
+                // An entry without the names of a part and a workload sets the replicas of operators only, and has its
+                // own note.
                 rule.set.replicas.is_some()
                     && rule.part.is_some()
-                    && !workloads.iter().any(|it| is_scaled(it)),
+                    && !workloads.iter().any(|workload| is_scaled(workload)),
             ),
             (
                 "securityContext",
@@ -143,46 +149,48 @@ fn kind_and_name(object: &Value) -> String {
     format!("{} {}", text("/kind"), text("/metadata/name"))
 }
 
-/// Returns the parts that an entry is for.
+/// Returns the parts that an entry applies to.
 fn meant<'a, 'p>(
     rule: &'a SiteRule,
     parts: &'a [PartObjects<'p>],
 ) -> impl Iterator<Item = &'a PartObjects<'p>> {
-    let is_meant = |it: &&PartObjects<'_>| {
+    let is_meant = |part: &&PartObjects<'_>| {
         let named = rule.part.as_ref();
-        named.is_none_or(|name| name.as_str() == it.name)
+        named.is_none_or(|name| name.as_str() == part.name)
     };
     parts.iter().filter(is_meant)
 }
 
-/// Returns the objects with pods of the parts that an entry is for.
+/// Returns the objects with pods in the parts that an entry applies to.
 fn with_pods<'a>(
     rule: &'a SiteRule,
     parts: &'a [PartObjects<'_>],
 ) -> impl Iterator<Item = &'a Value> {
-    let objects = meant(rule, parts).flat_map(|it| it.objects.iter().copied());
-    objects.filter(|it| !manifests::pod_specs(it).is_empty())
+    let objects = meant(rule, parts).flat_map(|part| part.objects.iter().copied());
+    objects.filter(|object| !manifests::pod_specs(object).is_empty())
 }
 
-/// Returns the workloads that an entry reaches.
+/// Returns the workloads that an entry applies to.
 fn workloads<'a>(
     rule: &'a SiteRule,
     parts: &'a [PartObjects<'_>],
 ) -> impl Iterator<Item = &'a Value> {
     with_pods(rule, parts).filter(|object| {
         let text = |pointer| manifests::text(object, pointer);
-        let of_kind = rule.kind.is_none_or(|it| it.to_string() == text("/kind"));
+        let of_kind = rule
+            .kind
+            .is_none_or(|kind| kind.to_string() == text("/kind"));
         let named = rule.workload.as_ref();
-        of_kind && named.is_none_or(|it| it.as_str() == text("/metadata/name"))
+        of_kind && named.is_none_or(|name| name.as_str() == text("/metadata/name"))
     })
 }
 
 /// A name in an entry that no part has.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
-    /// What has no such name, with the name.
+    /// The kind of the missing object, with the name.
     pub(crate) what: String,
-    /// The name that may have been meant.
+    /// A similar name that exists.
     pub(crate) near: Option<String>,
 }
 
@@ -212,7 +220,7 @@ pub(crate) fn missing(rule: &SiteRule, parts: &[PartObjects<'_>]) -> Option<Miss
     let is_empty = meant(rule, parts).next().is_none();
     if let Some(part) = rule.part.as_ref().filter(|_| is_empty) {
         let what = format!("set of manifests or chart `{part}`");
-        return Some(Missing::new(what, part, parts.iter().map(|it| it.name)));
+        return Some(Missing::new(what, part, parts.iter().map(|part| part.name)));
     }
     let workload = rule.workload.as_ref()?;
     let named: Vec<&Value> = workloads(rule, parts).collect();
@@ -221,14 +229,14 @@ pub(crate) fn missing(rule: &SiteRule, parts: &[PartObjects<'_>]) -> Option<Miss
             Some(kind) => format!("{kind} `{workload}`"),
             None => format!("workload `{workload}`"),
         };
-        let known = with_pods(rule, parts).map(|it| manifests::text(it, "/metadata/name"));
-        // One of this name is of another kind.
-        let others = known.filter(|it| *it != workload.as_str());
+        let known = with_pods(rule, parts).map(|object| manifests::text(object, "/metadata/name"));
+        // An object with exactly this name has another kind, and is no suggestion.
+        let others = known.filter(|name| *name != workload.as_str());
         return Some(Missing::new(what, workload, others));
     }
     let container = rule.container.as_ref()?;
-    let known = || named.iter().flat_map(|it| containers(it));
-    let has = known().any(|it| it == container.as_str());
+    let known = || named.iter().flat_map(|object| containers(object));
+    let has = known().any(|name| name == container.as_str());
     let what = || format!("container `{container}` in workload `{workload}`");
     (!has).then(|| Missing::new(what(), container, known()))
 }
@@ -280,12 +288,12 @@ mod tests {
             assert_eq!(told(entry), [expected], "{entry}");
         }
         for entry in [
-            // One of the two has a number of pods.
+            // One of the two workloads has a number of replicas.
             "part: web, workload: both, set: {replicas: 2}",
             "part: web, workload: agent, set: {labels: {a: b}}",
             "part: web, workload: other, set: {replicas: 2}",
             "solutions: cart, part: web, workload: agent, set: {replicas: 2}",
-            // It is of operators, which is said of the entry.
+            // These fields only apply to operators, which is another note.
             "set: {replicas: 2, securityContext: {runAsNonRoot: true}}",
             "workload: agent, set: {replicas: 2}",
             "part: operator, set: {replicas: 2, securityContext: {runAsNonRoot: true}}",
@@ -327,7 +335,7 @@ mod tests {
         ] {
             let text = format!("{{{entry}, set: {{}}}}");
             let rule: SiteRule = schemas::yaml::from_slice(text.as_bytes()).unwrap();
-            let found = missing(&rule, &parts).map(|it| it.to_string());
+            let found = missing(&rule, &parts).map(|missing| missing.to_string());
             assert_eq!(found.as_deref(), expected, "{entry}");
         }
     }

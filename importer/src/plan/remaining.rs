@@ -1,6 +1,6 @@
-//! The objects that stay in a namespace when a Solution goes that carries objects as they are: those that its programs
-//! made themselves, and those that people put there. Nobody recorded them, so that nobody removes them; they are named,
-//! since they may be secret or large.
+//! The objects that remain in a namespace after a Solution is removed: those that its programs or other users have
+//! created. No inventory contains them, so no removal deletes them. [`remaining`] lists them, since they may contain
+//! secrets or much data.
 
 use change::{ReleaseEntry, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, ObjectRef};
@@ -11,15 +11,15 @@ use schemas::named;
 use crate::model::error::Error;
 use crate::model::namespace_record::NamespaceRecord;
 
-/// The kinds of what programs keep for themselves.
+/// The kinds of objects in which programs store data.
 const KINDS: [&str; 3] = ["PersistentVolumeClaim", "Secret", "ConfigMap"];
-/// The name of what every namespace has: the cluster's certificate authority.
+/// The name of the ConfigMap with the cluster's certificate authority, which every namespace has.
 const AUTHORITIES: &str = "kube-root-ca.crt";
-/// The annotation in which Helm names the release that an object belongs to.
+/// The annotation with the Helm release that an object belongs to.
 const RELEASE: &str = "meta.helm.sh/release-name";
 
-/// Says what stays in the namespaces of a Solution when these objects and releases of it go. A namespace that is not the
-/// environment's is full of what others need, so that nothing in it is named.
+/// Returns notes on the objects that remain in the namespaces of a Solution after these objects and releases are
+/// removed. Only the environment's namespace is listed in detail, since other namespaces have objects of other users.
 pub(crate) async fn remaining(
     cluster: &Cluster,
     place: &NamespaceRecord,
@@ -39,8 +39,8 @@ pub(crate) async fn remaining(
         };
         let stays = all
             .iter()
-            .filter(|it| stays(it, going) && !is_login(it, place));
-        found.extend(stays.map(|it| it.reference().to_string()));
+            .filter(|object| stays(object, going) && !is_login(object, place));
+        found.extend(stays.map(|object| object.reference().to_string()));
     }
     if !found.is_empty() {
         let (namespace, found) = (&place.namespace, named(found));
@@ -48,26 +48,29 @@ pub(crate) async fn remaining(
             "objects in namespace {namespace} that no Solution created are kept: {found}"
         ));
     }
-    let mut elsewhere: Vec<&Namespace> = releases.iter().map(|it| &it.namespace).collect();
+    let mut elsewhere: Vec<&Namespace> =
+        releases.iter().map(|release| &release.namespace).collect();
     elsewhere.sort();
     elsewhere.dedup();
-    let elsewhere = elsewhere.into_iter().filter(|it| **it != place.namespace);
+    let elsewhere = elsewhere
+        .into_iter()
+        .filter(|namespace| **namespace != place.namespace);
     notes.extend(elsewhere.map(|namespace| {
         format!("objects in namespace {namespace} that other programs created are kept")
     }));
     Ok(notes)
 }
 
-/// Whether an object is what pods of the environment log in to the registry with: the site gave it, and knows of it.
+/// Checks whether an object is a pull secret of the environment. The site created it and knows about it.
 fn is_login(live: &Object, place: &NamespaceRecord) -> bool {
     let mut logins = place
         .solutions
         .values()
-        .filter_map(|it| it.pull_secret.as_ref());
+        .filter_map(|deployed| deployed.pull_secret.as_ref());
     live.gvk().kind == "Secret" && logins.any(|login| login.as_str() == live.name())
 }
 
-/// Whether an object is one that nobody brought, and that belongs to nothing which is removed.
+/// Checks whether an object is neither recorded nor owned by a removed object.
 fn stays(live: &Object, going: &[ObjectRef]) -> bool {
     let value = live.as_value();
     let owners = value["metadata"]["ownerReferences"].as_array();
@@ -79,7 +82,9 @@ fn stays(live: &Object, going: &[ObjectRef]) -> bool {
         && !live.labels().contains_key(v::SOLUTION)
         && !live.annotations().contains_key(RELEASE)
         && !live.is_being_deleted()
-        && !going.iter().any(|it| it.is_same_object(live.reference()))
+        && !going
+            .iter()
+            .any(|removed| removed.is_same_object(live.reference()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
-//! The objects that a deployment would apply, as they would be sent: for review, for policy engines, for others who apply
-//! them. By the engine that plans an import, in a cluster as it is or in one that is only imagined. Reads only, and asks no
-//! registry.
+//! The objects that a deployment would apply, for review, policy engines and other programs that apply them.
+//! [`RenderedManifests::in_cluster`] plans with a live cluster. [`RenderedManifests::imagined`] plans with a cluster
+//! that does not exist, and that is only described by its version and APIs. Both use the engine that plans an import.
+//! They only read, and need no registry.
 
 use std::fmt;
 
@@ -32,24 +33,24 @@ use crate::plan::releases::{PlannedRelease, is_test};
 use crate::plan::trial::Tried;
 use crate::plan::{check_version, rights};
 
-/// The kind that stands for those of an API version of which none is named: one without any is not served.
+/// The kind that represents an API version without a named kind. An API version without kinds is not served.
 const UNNAMED: &str = "Unnamed";
 
-/// A cluster that is only imagined, and what its site chooses.
+/// A cluster that is only described, and the site's configuration for it.
 #[derive(Clone, Debug)]
 pub struct ImaginedSite {
     /// The version of Kubernetes.
     pub kubernetes: KubernetesVersion,
-    /// What it serves besides Kubernetes' own.
+    /// The APIs that it serves in addition to those of Kubernetes.
     pub api_versions: Vec<ApiName>,
     /// The site's files.
     pub files: Vec<SiteFile>,
 }
 
-/// Whether values are shown that nobody is to see.
+/// The treatment of sensitive values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SecretValues {
-    /// Words stand in their places.
+    /// Placeholders replace them.
     Masked,
     /// They are shown.
     Shown,
@@ -100,26 +101,26 @@ pub struct RenderedManifest {
 /// The objects that a deployment would apply.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RenderedManifests {
-    /// The version.
+    /// The Solution id.
     pub id: SolutionId,
     /// The namespace of the environment.
     pub namespace: Namespace,
     /// The registry that nodes pull images from.
     pub pull_registry: RegistryAddress,
-    /// The repositories of the images there.
+    /// The repositories of the images in that registry.
     pub placement: Placement,
-    /// The objects by where they come from: the namespace, the definitions, the operator and the sets in the order in which
-    /// those are brought, and each release.
+    /// The objects by source: the namespace, the CRDs, the operator and the sets in the order of application, and each
+    /// release.
     pub manifests: Vec<RenderedManifest>,
-    /// What the templates of charts have read outside of the environment, a line for each object.
+    /// The objects outside the environment that templates of charts have read, one line for each.
     pub reads: Vec<String>,
 }
 
-/// The objects, or the obstacles to them.
+/// The objects, or the blockers.
 pub type ManifestsOrObstacles = Result<RenderedManifests, Vec<Obstacle>>;
 
 impl RenderedManifests {
-    /// Returns what a request would apply in a cluster as it is.
+    /// Returns the objects that a request would apply in a live cluster.
     pub async fn in_cluster(
         cluster: &Cluster,
         accepted: &Accepted,
@@ -142,7 +143,7 @@ impl RenderedManifests {
         rendered(&asked, decision, secrets)
     }
 
-    /// Returns what a request would apply in a cluster that is only imagined, and empty.
+    /// Returns the objects that a request would apply in a described, empty cluster.
     pub async fn imagined(
         site: &ImaginedSite,
         accepted: &Accepted,
@@ -157,7 +158,7 @@ impl RenderedManifests {
     }
 }
 
-/// Returns what a request comes to in a cluster that is only imagined, and empty; or the obstacles to asking it.
+/// Returns the decision for a request in a described, empty cluster, or the blockers to making one.
 pub(crate) async fn imagined<'a>(
     cluster: &Cluster,
     site: &ImaginedSite,
@@ -179,13 +180,15 @@ pub(crate) async fn imagined<'a>(
         ..Asked::new(accepted, None, request, Some(&state), planned)?
     };
     let mut decision = Decision::make(&asked, state, cluster).await?;
-    decision.obstacles.retain(|it| !is_about_a_cluster(it));
+    decision
+        .obstacles
+        .retain(|obstacle| !is_about_a_cluster(obstacle));
     decision.try_objects(&asked, cluster).await?;
     Ok(Ok((asked, decision)))
 }
 
 impl ImaginedSite {
-    /// The cluster, of which each object is read once.
+    /// Returns the described cluster. Each object is read once.
     pub(crate) async fn cluster(&self) -> Result<Cluster, Error> {
         Ok(Cluster::imagined(self.to_cluster()).await?.once())
     }
@@ -193,15 +196,15 @@ impl ImaginedSite {
     fn to_cluster(&self) -> Imagined {
         let [major, minor, patch] = self.kubernetes.numbers();
         let minor = u32::try_from(minor).unwrap_or(u32::MAX);
-        let named = self.api_versions.iter().map(|it| {
-            let (api_version, kind) = it.parts();
+        let named = self.api_versions.iter().map(|api| {
+            let (api_version, kind) = api.parts();
             DiscoveredKind::new(api_version, kind.unwrap_or(UNNAMED))
         });
         let kinds = served_by_kubernetes(minor).into_iter().chain(named);
-        let kinds = kinds.map(|it| ImaginedKind {
-            gvk: Gvk::new(&it.api_version, &it.kind),
-            plural: it.plural,
-            namespaced: it.namespaced,
+        let kinds = kinds.map(|kind| ImaginedKind {
+            gvk: Gvk::new(&kind.api_version, &kind.kind),
+            plural: kind.plural,
+            namespaced: kind.namespaced,
         });
         Imagined {
             version: ServerVersion {
@@ -215,7 +218,7 @@ impl ImaginedSite {
 }
 
 impl Decision {
-    /// Adds what keeps objects from being applied, such as a kind that the cluster does not have.
+    /// Adds the blockers from applying the objects, such as kinds that the cluster does not serve.
     async fn try_objects(&mut self, asked: &Asked<'_>, cluster: &Cluster) -> Result<(), Error> {
         if self.obstacles.is_empty() {
             let tried = Tried::make(asked, self, cluster).await?;
@@ -225,7 +228,8 @@ impl Decision {
     }
 }
 
-/// Whether an obstacle is about what is in a cluster, and not about what would be applied: an imagined one has nothing.
+/// Checks whether a blocker is about objects in the cluster. A described cluster has none, so such blockers are
+/// dropped.
 fn is_about_a_cluster(obstacle: &Obstacle) -> bool {
     matches!(
         obstacle,
@@ -236,7 +240,7 @@ fn is_about_a_cluster(obstacle: &Obstacle) -> bool {
     ) || matches!(obstacle, Obstacle::Unmet(unmet) if !is_about_its_apis(unmet))
 }
 
-/// Whether a prerequisite is about what an imagined cluster has too.
+/// Checks whether a prerequisite is about the APIs of a cluster, which a described one has too.
 fn is_about_its_apis(unmet: &Unmet) -> bool {
     matches!(
         unmet,
@@ -254,22 +258,22 @@ fn rendered(
         _ => return Ok(Err(decision.obstacles)),
     };
     let generated = deployment.parameters.all.values();
-    let generated = generated.filter(|it| it.source == ValueSource::Generated);
+    let generated = generated.filter(|resolved| resolved.source == ValueSource::Generated);
     let shown = RenderedDeployment {
         asked,
         deployment: &deployment,
-        generated: HiddenTexts::of(generated.map(|it| &it.value)),
+        generated: HiddenTexts::of(generated.map(|resolved| &resolved.value)),
         secrets,
     };
     let space = Object::new(deployment.space())?;
     let mut manifests = vec![shown.manifest(ManifestSource::Environment, &space)];
-    let definitions = decision.crds.iter().filter_map(|it| it.written());
-    manifests.extend(definitions.map(|it| shown.manifest(ManifestSource::Definitions, it)));
+    let definitions = decision.crds.iter().filter_map(|crd| crd.written());
+    manifests.extend(definitions.map(|object| shown.manifest(ManifestSource::Definitions, object)));
     let changes = deployment.change.changes();
-    manifests.extend(changes.map(|it| shown.manifest(shown.source(it), it.applied())));
+    manifests.extend(changes.map(|change| shown.manifest(shown.source(change), change.applied())));
     for release in &deployment.releases.all {
-        let sent = release.objects.iter().filter(|it| !is_test(it));
-        manifests.extend(sent.map(|it| shown.of_release(release, it)));
+        let sent = release.objects.iter().filter(|object| !is_test(object));
+        manifests.extend(sent.map(|object| shown.of_release(release, object)));
     }
     let (namespace, hidden) = (deployment.namespace(), &deployment.parameters.hidden);
     let releases = deployment.releases.all.iter();
@@ -285,11 +289,11 @@ fn rendered(
     }))
 }
 
-/// A deployment whose objects are shown.
+/// A deployment whose objects are rendered.
 struct RenderedDeployment<'a> {
     asked: &'a Asked<'a>,
     deployment: &'a Deployment,
-    /// The values that are generated now.
+    /// The values that this rendering has generated.
     generated: HiddenTexts,
     secrets: SecretValues,
 }
@@ -303,7 +307,7 @@ impl RenderedDeployment<'_> {
         }
     }
 
-    /// Whether it is a Secret that keeps values.
+    /// Checks whether an object is a Secret with values of parameters.
     fn keeps_values(&self, object: &Object) -> bool {
         let (solution, namespace) = (self.asked.id.name(), self.deployment.namespace());
         number_of(object.reference(), solution, namespace).is_some()
@@ -336,7 +340,7 @@ impl RenderedDeployment<'_> {
         }
     }
 
-    /// Whether it holds a value that is generated now, or the key of digests.
+    /// Checks whether an object contains a value that this rendering has generated, or the new key for digests.
     fn is_random(&self, object: &Object) -> bool {
         let mut masked = object.as_value().clone();
         self.generated.mask(&mut masked, None);
@@ -354,7 +358,7 @@ mod tests {
         let site = ImaginedSite {
             kubernetes: "1.34".parse().unwrap(),
             api_versions: ["a.test/v1", "b.test/v1/Cart"]
-                .map(|it| it.parse().unwrap())
+                .map(|text| text.parse().unwrap())
                 .into(),
             files: Vec::new(),
         };
@@ -362,7 +366,7 @@ mod tests {
         assert_eq!((version.minor, version.text.as_str()), (34, "v1.34.0"));
         let has = |api_version: &str, kind: &str| {
             let kind = Gvk::new(api_version, kind);
-            kinds.iter().any(|it| it.gvk == kind)
+            kinds.iter().any(|served| served.gvk == kind)
         };
         assert!(has("a.test/v1", UNNAMED) && has("b.test/v1", "Cart"));
         assert!(has("apps/v1", "Deployment") && !has("b.test/v1", UNNAMED));

@@ -1,7 +1,8 @@
-//! The review of everything that a deployment writes: rights, effects that need consent, and effects that are shown.
+//! The review of all content that a deployment writes: rights, effects that need consent, and effects that are only
+//! shown.
 //!
-//! A deployment holds only reviewed content, and only [`review`] makes such content. Objects that are to be written
-//! therefore have to be part of [`Content`], and all of its objects pass the same rules.
+//! A deployment holds only [`Reviewed`] content, and only [`review`] creates it. Every object that a deployment writes
+//! must therefore be part of [`Content`], and all of them are checked by the same rules.
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
@@ -20,9 +21,9 @@ use crate::plan::consent::{self, Beyond, ClusterView, Home};
 use crate::plan::hidden::HiddenTexts;
 use crate::plan::releases::{Releases, is_test};
 
-/// Everything that a deployment writes.
+/// The content that a deployment writes.
 pub(crate) struct Content {
-    /// The record of the Solution, with the labels that it gives the environment's namespace.
+    /// The record of the Solution, with its labels for the environment's namespace.
     pub(crate) deployed: Deployed,
     /// The objects of the operator and of the sets.
     pub(crate) change: Plan,
@@ -32,7 +33,7 @@ pub(crate) struct Content {
     pub(crate) cleanup: Cleanup,
 }
 
-/// Content that passed the review, and cannot change afterwards.
+/// Content that has been reviewed, and cannot change afterwards.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Reviewed<T>(T);
 
@@ -45,7 +46,7 @@ impl<T> Deref for Reviewed<T> {
 }
 
 impl Reviewed<Deployed> {
-    /// Records the consent to all that was reviewed.
+    /// Records the consent, which is the result of the review.
     pub(crate) fn accept(&mut self, consent: Option<Consent>) {
         self.0.accepted = consent;
     }
@@ -61,29 +62,30 @@ pub(crate) struct Review {
     pub(crate) beyond: Beyond,
     /// The changes to rights.
     pub(crate) rights: RightsDifference,
-    /// The dangerous effects that are shown and need no consent.
+    /// The dangerous effects that are shown without needing consent.
     pub(crate) dangers: BTreeSet<String>,
 }
 
-/// The place that content is reviewed for.
+/// The context of a review.
 #[derive(Clone, Copy)]
 pub(crate) struct ReviewContext<'a> {
     pub(crate) cluster: &'a Cluster,
     pub(crate) id: &'a SolutionId,
     pub(crate) environment: &'a EnvironmentName,
     pub(crate) namespace: &'a Namespace,
-    /// The values that no text may show.
+    /// The texts that must not be shown.
     pub(crate) hidden: &'a HiddenTexts,
 }
 
-/// Reviews all content of a deployment together: an account in one part gets its rights from a role in another.
+/// Reviews all content of a deployment together, since an account in one part can get its rights from a role in
+/// another.
 pub(crate) async fn review(
     content: Content,
     reviewed_for: ReviewContext<'_>,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<Review, Error> {
     let namespace = reviewed_for.namespace;
-    // Without a rest pattern, so that a further field cannot be left out.
+    // The pattern names every field, so that the compiler reports a new field that is not reviewed.
     let Content {
         deployed,
         change,
@@ -105,13 +107,13 @@ pub(crate) async fn review(
     let view = ClusterView::read(reviewed_for.cluster, home, &all, &before).await?;
     let mut lines = consent::lines(&all, home, &view)?;
     lines.extend(releases.lines(namespace, home.hidden));
-    // The objects that are applied before a removal give no rights until then.
+    // The objects that are applied before a removal grant no rights until then.
     let after: Vec<Object> = written(&change, &releases, &[])
         .into_iter()
         .cloned()
         .collect();
     let rights = consent::compare(&before, &after, &view)?;
-    // Whoever runs a test of a chart is told of it by this plan alone.
+    // The user who runs a chart's tests later sees no other plan, so their effects are listed here.
     let tests = releases.objects().filter(|object| is_test(object));
     let dangers = notices(all.iter().chain(tests), namespace);
     Ok(Review {
@@ -125,28 +127,29 @@ pub(crate) async fn review(
     })
 }
 
-/// The objects that are applied or sent. Tests are created by whoever runs them, and have names by chance in charts in
-/// use.
+/// Returns the objects that are applied by us or by Helm. Tests are left out: users create them later, and some charts
+/// give them random names.
 fn written<'a>(change: &'a Plan, releases: &'a Releases, last: &'a [Object]) -> Vec<&'a Object> {
     let sent = releases.objects().filter(|object| !is_test(object));
     change.objects().chain(last).chain(sent).collect()
 }
 
-/// Returns the dangerous effects of objects that are shown and need no consent.
+/// Returns the dangerous effects of objects that are shown without needing consent.
 fn notices<'a>(objects: impl Iterator<Item = &'a Object>, home: &Namespace) -> BTreeSet<String> {
     let hazards = objects.flat_map(|object| rules::hazards(object.as_value()));
     let notices = hazards.filter(|hazard| !hazard.needs_consent(home.as_str()));
     notices.map(|hazard| hazard.words).collect()
 }
 
-/// The namespace with no more than the labels that a version gives it.
+/// Returns the namespace with only the labels of the version.
 fn labelled(namespace: &Namespace, deployed: &Deployed) -> Result<Object, Error> {
     let metadata = json!({ "name": namespace, "labels": deployed.labels });
     let space = json!({ "apiVersion": "v1", "kind": "Namespace", "metadata": metadata });
     Ok(Object::new(space)?)
 }
 
-/// Names of an archive may come to the same name of an object; then the last one would be all there is.
+/// Adds a blocker for objects with the same name. Different names in an archive can expand to the same one, and only
+/// the last object would remain.
 fn check_distinct(objects: &[&Object], obstacles: &mut Vec<Obstacle>) {
     let mut seen = BTreeSet::new();
     for object in objects {

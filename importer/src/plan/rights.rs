@@ -1,6 +1,6 @@
-//! The rights that an import needs, asked for before anything is written: to read the state that the plan is made from,
-//! to write each object, and to grant each rule that the operator gets. The rights for each step stand in `needs`, and
-//! are printed as roles by `manifests`.
+//! The checks of the rights that an import needs, before anything is written: reading the state for the plan, writing
+//! each object, and granting each rule of the operator's roles. The rights of each step are defined in `needs`;
+//! `manifests` prints them as roles. docs/decisions/0012-least-privilege.md gives the reasons.
 
 pub(crate) mod ask;
 pub(crate) mod charts;
@@ -36,8 +36,8 @@ use crate::plan::rights::manifests::WantedRights;
 use crate::plan::rights::needs::Needs;
 use crate::plan::withdrawal::Withdrawal;
 
-/// Checks the rights to read all that the plan itself reads. Who may not read that much gets no plan; then everything
-/// else that is missing is named as well, as far as the archive tells, so that all of it can be granted at once.
+/// Checks the rights for reading the state of the plan. If some are missing, no plan is possible. In this case, the
+/// other missing rights are added too, as far as the archive determines them, so that all can be granted together.
 pub(crate) async fn check_reading(
     cluster: &Cluster,
     accepted: &Accepted,
@@ -45,7 +45,7 @@ pub(crate) async fn check_reading(
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     if let Authority::Namespace(_) = request.authority {
-        // What cannot be seen is told beside the plan.
+        // A namespace administrator gets a plan without unreadable parts, which lists them.
         return Ok(());
     }
     let mut needs = Needs::default();
@@ -59,7 +59,7 @@ pub(crate) async fn check_reading(
     check_all(cluster, accepted, request, obstacles).await
 }
 
-/// Checks the rights that a request takes as far as its archive tells, without reading any state.
+/// Checks the rights that a request needs according to its archive, without reading any state.
 pub(crate) async fn check_all(
     cluster: &Cluster,
     accepted: &Accepted,
@@ -84,7 +84,7 @@ pub(crate) async fn check_all(
     }
 }
 
-/// Checks the rights to write all that applying the plan writes, and the rules that it grants.
+/// Checks the rights to write everything that the plan applies, and to grant the rules in it.
 pub(crate) async fn check_writing(
     cluster: &Cluster,
     crds: &[PlannedCrd],
@@ -142,14 +142,19 @@ pub(crate) async fn check_writing(
     }
 }
 
-/// Adds the rights that Helm needs for the releases that it changes. Kinds that come with the deployment have no rules
-/// yet that could be asked for.
+/// Adds the rights that Helm needs for the releases that it changes. Kinds that the deployment itself defines are not
+/// served yet, so no rights for them can be checked.
 async fn of_releases(
     cluster: &Cluster,
     deployment: &Deployment,
     needs: &mut Needs,
 ) -> Result<(), Error> {
-    for release in deployment.releases.all.iter().filter(|it| it.changes()) {
+    for release in deployment
+        .releases
+        .all
+        .iter()
+        .filter(|release| release.changes())
+    {
         let mut served = Vec::new();
         for object in release.objects.iter().chain(&release.before) {
             let kind = cluster.served(object.gvk()).await?;
@@ -161,7 +166,7 @@ async fn of_releases(
     Ok(())
 }
 
-/// Checks the rights to have a pod pull an image.
+/// Checks the rights to create a pod that pulls an image.
 pub(crate) async fn check_proving(
     cluster: &Cluster,
     namespace: &str,
@@ -178,7 +183,7 @@ pub(crate) async fn check_proving(
     Ok(())
 }
 
-/// Checks the rights that a namespace's administrator needs to deploy, and the rules that deploying grants.
+/// Checks the rights of a namespace administrator to deploy, and to grant the rules in the deployment.
 pub(crate) async fn check_alone(
     cluster: &Cluster,
     deployment: &Deployment,
@@ -199,8 +204,8 @@ pub(crate) async fn check_alone(
     check_grants(cluster, &objects, obstacles).await
 }
 
-/// Returns the rights that are missing to deploy a version of which not even the record may be read, as far as they are
-/// known.
+/// Returns the missing rights for deploying a version whose record cannot be read, as far as they can be determined
+/// without it.
 pub(crate) async fn missing_alone(
     cluster: &Cluster,
     namespace: &Namespace,
@@ -215,7 +220,7 @@ pub(crate) async fn missing_alone(
     Ok(obstacles)
 }
 
-/// Checks the rights to remove operators from these namespaces, to remove these objects, and to note it.
+/// Checks the rights to remove operators from these namespaces, to remove these objects, and to record the removal.
 pub(crate) async fn check_removing<'a>(
     cluster: &Cluster,
     authority: &Authority,
@@ -252,21 +257,24 @@ pub(crate) async fn check_removing<'a>(
     deny(cluster, &needs, obstacles).await
 }
 
-/// Checks the rights to take back the objects that a deployment carries as they are.
+/// Checks the rights to remove or release the packaged objects of a deployment.
 pub(crate) async fn check_withdrawing<'a>(
     cluster: &Cluster,
     withdrawals: impl Iterator<Item = &'a Withdrawal> + Clone,
     obstacles: &mut Vec<Obstacle>,
 ) -> Result<(), Error> {
     let mut needs = Needs::default();
-    for space in withdrawals.clone().flat_map(|it| &it.released) {
+    for space in withdrawals
+        .clone()
+        .flat_map(|withdrawal| &withdrawal.released)
+    {
         needs.unmarked(space);
     }
-    needs.withdrawn(withdrawals.flat_map(|it| &it.objects));
+    needs.withdrawn(withdrawals.flat_map(|withdrawal| &withdrawal.objects));
     deny(cluster, &needs, obstacles).await
 }
 
-/// Checks the rights to take back labels of these namespaces.
+/// Checks the rights to remove labels from these namespaces.
 pub(crate) async fn check_labels<'a>(
     cluster: &Cluster,
     namespaces: impl Iterator<Item = &'a Namespace>,
@@ -281,7 +289,7 @@ pub(crate) async fn check_labels<'a>(
     deny(cluster, &needs, obstacles).await
 }
 
-/// Checks the rights to apply what a Solution has applied before it is removed, and the rules that this grants.
+/// Checks the rights to apply the cleanup of a Solution, and to grant the rules in it.
 pub(crate) async fn check_cleaning(
     cluster: &Cluster,
     solution: &SolutionName,
@@ -291,13 +299,13 @@ pub(crate) async fn check_cleaning(
 ) -> Result<(), Error> {
     let mut needs = Needs::default();
     needs.cleanup(Some(&cleanup::reference(solution, namespace)));
-    needs.carried(kept.steps.iter().map(|it| &it.recorded));
+    needs.carried(kept.steps.iter().map(|step| &step.recorded));
     deny(cluster, &needs, obstacles).await?;
     check_grants(cluster, &kept.objects()?, obstacles).await
 }
 
-/// The state of the cluster, for a change that takes these rights as far as they are known before anything is read. Who
-/// may not read it is told all of them that are missing.
+/// Reads the state of the cluster for a change that needs these rights. If the state cannot be read, the error lists
+/// all missing rights.
 pub(crate) async fn state(cluster: &Cluster, needs: &Needs) -> Result<ClusterState, Error> {
     let read = ClusterState::read(cluster).await;
     if let Err(Error::Cluster(deployer::Error::Forbidden { .. })) = read {
@@ -316,7 +324,8 @@ pub(crate) fn of_change() -> Needs {
     needs
 }
 
-/// Checks the rights to end an environment of these namespaces, besides rights to the objects that are found in them.
+/// Checks the rights to delete an environment with these namespaces. Rights for the objects that are later found in
+/// them are not included.
 pub(crate) async fn check_ending(
     cluster: &Cluster,
     spaces: &[NamespaceRecord],
@@ -345,8 +354,8 @@ pub(crate) async fn check_ending(
     deny(cluster, &needs, obstacles).await
 }
 
-/// Returns the objects that an interrupted undeploy left of a namespace in the cluster, as far as this user may look
-/// for them.
+/// Returns the cluster-scoped objects that an interrupted removal left of a namespace; none if the user may not list
+/// them.
 async fn left_over(cluster: &Cluster, space: &NamespaceRecord) -> Result<Vec<Object>, Error> {
     match cluster
         .stale(&labelled::left_over(&space.namespace), &[])
@@ -357,7 +366,8 @@ async fn left_over(cluster: &Cluster, space: &NamespaceRecord) -> Result<Vec<Obj
     }
 }
 
-/// Kubernetes lets nobody grant what he does not hold, unless he may `escalate` to write it and `bind` to give it away.
+/// Checks the rights to grant the rules in roles and bindings. Kubernetes only lets a user grant rights that the user
+/// holds, unless the user may `escalate` roles or `bind` to them.
 async fn check_grants(
     cluster: &Cluster,
     objects: &[Object],
@@ -374,7 +384,8 @@ async fn check_grants(
             for part in cluster.missing_grants(grant, &rules).await? {
                 let held = missing.entry(part);
                 let held = held.or_insert_with(|| place.map(str::to_owned));
-                // Who holds it in the whole cluster holds it everywhere.
+                // A rule that is missing in two namespaces must be granted in the whole cluster, so the namespace is
+                // dropped.
                 *held = held.take().filter(|held| Some(held.as_str()) == place);
             }
         }
@@ -389,15 +400,15 @@ async fn check_grants(
     Ok(())
 }
 
-/// Returns the ways in which a role's rules are granted: by itself, and by the bindings among these objects that bind
-/// it.
+/// Returns the ways in which a role's rules are granted: by the role itself, and by its bindings among these objects.
 fn grants<'a>(role: &'a RoleName, objects: &'a [Object]) -> Vec<Grant<'a>> {
     let own = match &role.namespace {
         Some(namespace) => Grant::Role { namespace },
         None => Grant::ClusterRole,
     };
     let bindings = objects.iter();
-    let bindings = bindings.filter(|it| RoleName::bound_by(it.as_value()).as_ref() == Some(role));
+    let bindings =
+        bindings.filter(|binding| RoleName::bound_by(binding.as_value()).as_ref() == Some(role));
     let places: BTreeSet<Option<&str>> = bindings.map(Object::namespace).collect();
     let bound = places.into_iter().map(|place| match place {
         Some(namespace) => Grant::RoleBinding { namespace },
@@ -406,11 +417,11 @@ fn grants<'a>(role: &'a RoleName, objects: &'a [Object]) -> Vec<Grant<'a>> {
     [own].into_iter().chain(bound).collect()
 }
 
-/// The rules of a role.
+/// Returns the rules of a role.
 fn rules_of(role: &Object) -> Result<Vec<PolicyRule>, Error> {
     let rules = &role.as_value()["rules"];
     if rules.is_null() {
-        // One that gathers the rules of others.
+        // An aggregated ClusterRole has no rules itself.
         return Ok(Vec::new());
     }
     serde_json::from_value(rules.clone()).map_err(|source| Error::Rules {

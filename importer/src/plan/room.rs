@@ -1,4 +1,5 @@
-//! Nodes that take pods, and what no pod has asked for of them. Pure functions of nodes and pods.
+//! The capacity of nodes that accept pods, minus the requests of running pods ([`Room`]), and the quantities of
+//! Kubernetes ([`billionths`]). Pure functions of nodes and pods.
 
 use std::collections::BTreeMap;
 
@@ -7,32 +8,35 @@ use serde_json::Value;
 
 use crate::model::request::Nodes;
 
-/// The taints by which Kubernetes itself says that a node is not as it should be.
+/// The prefix of the taints that Kubernetes itself sets for node conditions.
 const CONDITIONS: &str = "node.kubernetes.io/";
-/// The effects of taints that keep pods away.
+/// The effects of taints that keep pods from a node.
 const AWAY: [&str; 2] = ["NoSchedule", "NoExecute"];
-/// The factor of each unit, as a power of 1000 or of 1024.
+/// The decimal units, each 1000 times the previous one, from a billionth on.
 const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 6] = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
-/// Digits that a quantity has before the point; Kubernetes has no larger ones.
+/// The maximum number of digits before the point. Kubernetes has no larger quantities.
 const DIGITS: usize = 19;
-/// Digits behind the point: Kubernetes keeps nothing below a billionth.
+/// The number of digits after the point. Kubernetes rounds to billionths.
 const FRACTION: u32 = 9;
 
-/// The nodes that take pods, and what is free of them.
+/// The nodes that accept pods, with their free capacity.
 #[derive(Debug)]
 pub(crate) struct Room {
-    /// Billionths that are free of each resource, by node.
+    /// The free billionths of each resource, by node.
     nodes: BTreeMap<String, BTreeMap<&'static str, i128>>,
 }
 
 impl Room {
-    /// Finds the nodes that take pods: of those that are awaited, all that will once they are Ready.
+    /// Returns the nodes that accept pods. If the request waits for nodes, it includes those that will accept pods once
+    /// they are Ready.
     pub(crate) fn of(nodes: &[Object], awaited: Nodes, resources: &[&'static str]) -> Self {
-        let takes = |it: &&Object| takes_pods(it.as_value(), awaited);
+        let takes = |node: &&Object| takes_pods(node.as_value(), awaited);
         let nodes = nodes.iter().filter(takes).map(|node| {
             let allocatable = &node.as_value()["status"]["allocatable"];
-            let free = resources.iter().map(|it| (*it, amount(&allocatable[*it])));
+            let free = resources
+                .iter()
+                .map(|resource| (*resource, amount(&allocatable[*resource])));
             (node.name().to_owned(), free.collect())
         });
         Self {
@@ -40,12 +44,12 @@ impl Room {
         }
     }
 
-    /// Returns how many there are.
+    /// Returns the number of nodes.
     pub(crate) fn count(&self) -> usize {
         self.nodes.len()
     }
 
-    /// Takes away what a pod has asked for where it runs.
+    /// Subtracts the requests of a pod from the free capacity of its node.
     pub(crate) fn take(&mut self, pod: &Object) {
         let pod = pod.as_value();
         let phase = &pod["status"]["phase"];
@@ -58,28 +62,31 @@ impl Room {
         }
     }
 
-    /// Returns the billionths that are free of a resource, of all nodes together.
+    /// Returns the free billionths of a resource on all nodes together. An overcommitted node counts as zero.
     pub(crate) fn free(&self, resource: &str) -> i128 {
-        let free = self.nodes.values().filter_map(|it| it.get(resource));
-        free.map(|it| (*it).max(0)).sum()
+        let free = self.nodes.values().filter_map(|free| free.get(resource));
+        free.map(|amount| (*amount).max(0)).sum()
     }
 }
 
 fn takes_pods(node: &Value, awaited: Nodes) -> bool {
     let conditions = node["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();
-    let is_ready = conditions.any(|it| it["type"] == "Ready" && it["status"] == "True");
+    let is_ready =
+        conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True");
     let is_awaited = matches!(awaited, Nodes::Awaited(_));
     let taints = node["spec"]["taints"].as_array().into_iter().flatten();
-    let mut taints = taints.filter(|it| {
-        let key = it["key"].as_str().unwrap_or_default();
+    let mut taints = taints.filter(|taint| {
+        let key = taint["key"].as_str().unwrap_or_default();
         !(is_awaited && key.starts_with(CONDITIONS))
     });
-    let keeps_away = taints.any(|it| AWAY.iter().any(|effect| it["effect"] == *effect));
+    let keeps_away = taints.any(|taint| AWAY.iter().any(|effect| taint["effect"] == *effect));
     (is_ready || is_awaited) && node["spec"]["unschedulable"] != true && !keeps_away
 }
 
-/// Returns what a pod asks for of a resource: its containers together, or one that runs before them if that asks for more.
+/// Returns a pod's request for a resource. It is the sum over its containers, or the request of an init container with
+/// the sidecars started before it, if that is larger. See "Resource sharing within containers" in the documentation of
+/// Kubernetes.
 fn asked(pod: &Value, resource: &str) -> i128 {
     let requests = |of: &Value| amount(&of["resources"]["requests"][resource]);
     let overhead = amount(&pod["overhead"][resource]);
@@ -104,8 +111,8 @@ fn amount(value: &Value) -> i128 {
     value.as_str().and_then(billionths).unwrap_or_default()
 }
 
-/// Returns a quantity of Kubernetes in billionths; none of what is no such quantity. Exponents as in `1e3` are none: nobody
-/// writes them.
+/// Parses a quantity of Kubernetes into billionths; none if it is invalid. Exponents such as `1e3` are not supported,
+/// since quantities are not written like this in practice.
 pub(crate) fn billionths(text: &str) -> Option<i128> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(end.unwrap_or(text.len()));
@@ -124,7 +131,7 @@ pub(crate) fn billionths(text: &str) -> Option<i128> {
     };
     let digits = u32::try_from(kept.len()).ok()?;
     let number = whole * 10_i128.pow(FRACTION) + fraction * 10_i128.pow(FRACTION - digits);
-    let place = |units: &[&str]| units.iter().position(|it| *it == unit);
+    let place = |units: &[&str]| units.iter().position(|known| *known == unit);
     if let Some(power) = place(&BINARY) {
         return number.checked_mul(1024_i128.checked_pow(u32::try_from(power).ok()? + 1)?);
     }
@@ -134,7 +141,7 @@ pub(crate) fn billionths(text: &str) -> Option<i128> {
     }
 }
 
-/// Returns an amount as people write it: processors in thousandths, memory in mebibytes.
+/// Formats an amount in the usual unit: processors in thousandths, memory in mebibytes.
 pub(crate) fn shown(resource: &str, billionths: i128) -> String {
     match resource {
         "cpu" => format!("{}m", billionths / 1_000_000),
@@ -240,10 +247,10 @@ mod tests {
             for pod in pods {
                 room.take(pod);
             }
-            BOTH.map(|it| shown(it, room.free(it)))
+            BOTH.map(|resource| shown(resource, room.free(resource)))
         };
         let containers = |all: &[&str]| {
-            let all: Vec<Value> = all.iter().map(|it| requests(it)).collect();
+            let all: Vec<Value> = all.iter().map(|cpu| requests(cpu)).collect();
             json!({ "containers": all })
         };
         assert_eq!(free(&[]), ["4000m", "8192Mi"]);
@@ -252,7 +259,7 @@ mod tests {
             free(&[pod("a", "Running", two.clone())]),
             ["2500m", "6144Mi"]
         );
-        // It has ended, waits, or runs where no others come.
+        // These pods have ended, wait for a node, or run on a node that accepts no other pods.
         for elsewhere in [
             pod("a", "Succeeded", two.clone()),
             pod("", "Pending", two.clone()),
@@ -269,7 +276,7 @@ mod tests {
         let mut whole = containers(&["500m"]);
         whole["resources"] = json!({ "requests": { "cpu": "1500m" } });
         assert_eq!(free(&[pod("a", "Running", whole)])[0], "2500m");
-        // A node that has promised too much takes nothing from the others.
+        // An overcommitted node does not reduce the capacity of the other nodes.
         let much = pod("a", "Running", containers(&["5"]));
         assert_eq!(free(&[much])[0], "2000m");
     }

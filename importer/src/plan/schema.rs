@@ -1,8 +1,9 @@
-//! Compares the schemas of a CRD with those of the one before it. A pure function, which walks each schema once.
+//! The comparison of a CRD's schemas with those of the active one: [`narrowings`]. A pure function that walks each
+//! schema once.
 //!
-//! Schemas are structural (Kubernetes: "Specifying a structural schema"), so that `properties`, `items` and
-//! `additionalProperties` are all there is to walk. Rules of programs (CEL), patterns, formats and combinations of
-//! schemas are compared as text: that they are other ones is told, and not what they mean.
+//! The schemas are structural (Kubernetes: "Specifying a structural schema"), so `properties`, `items` and
+//! `additionalProperties` are the only keywords to descend into. Validation rules (CEL), patterns, formats and
+//! combinations of schemas are compared as text: a difference is reported without knowing its meaning.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::LazyLock;
@@ -13,7 +14,7 @@ use crate::limits;
 use crate::plan::crd::versions;
 use crate::plan::narrowing::{INT_OR_STRING_TYPE, LOWER, Lost, Narrowing, SchemaStep, UPPER};
 
-/// Whether the bound itself is out of bounds, and the bound.
+/// The keywords that exclude a bound itself, each with the keyword of the bound.
 const EXCLUSIVE: [(&str, &str); 2] = [
     ("exclusiveMaximum", "maximum"),
     ("exclusiveMinimum", "minimum"),
@@ -35,16 +36,16 @@ const UNKNOWN: &str = "x-kubernetes-preserve-unknown-fields";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const RULES: &str = "x-kubernetes-validations";
-/// The fields that every object has, whatever its schema says.
+/// The fields that every object has, regardless of its schema.
 const OF_OBJECTS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
-/// The schema of what was never specified: every value is taken, and kept.
+/// The schema of unspecified values: every value is valid and kept.
 static ANYTHING: LazyLock<Value> = LazyLock::new(|| json!({ UNKNOWN: true }));
 
-/// Returns everything that the versions of a CRD take away which the one before has too.
+/// Returns everything that the versions of a CRD no longer accept or keep, for versions that both CRDs have.
 pub(crate) fn narrowings(before: &Value, after: &Value) -> Vec<Narrowing> {
     let mut all = Vec::new();
-    // Nobody reads objects in a version that is not served.
+    // No client reads objects in a version that is not served.
     for old in versions(before).filter(|old| old["served"] == true) {
         let name = &old["name"];
         let Some(new) = versions(after).find(|new| new["name"] == *name) else {
@@ -61,7 +62,7 @@ pub(crate) fn narrowings(before: &Value, after: &Value) -> Vec<Narrowing> {
     all
 }
 
-/// A pair of schemas that are to be compared.
+/// A pair of schemas to compare.
 struct Pair<'a> {
     path: Vec<SchemaStep>,
     old: &'a Value,
@@ -82,6 +83,7 @@ impl<'a> Walk<'a, '_> {
             if pair.old == pair.new {
                 continue;
             }
+            // Schemas come from archives, so both their number of narrowings and their depth are limited.
             if self.found.len() >= limits::NARROWINGS {
                 return self.lose(&[], Lost::Uncompared);
             }
@@ -105,7 +107,7 @@ impl<'a> Walk<'a, '_> {
             && was != Some(is)
             && !widened(was, is)
         {
-            // What is inside is of no use to who has another type.
+            // The inner fields do not matter once the type differs.
             return self.lose(path, Lost::Type(is.to_owned()));
         }
         self.values(pair);
@@ -171,7 +173,7 @@ impl<'a> Walk<'a, '_> {
     fn required(&mut self, Pair { path, old, new }: &Pair<'a>) {
         let before: BTreeSet<&str> = required(old).collect();
         for field in required(new).filter(|field| !before.contains(field)) {
-            // The API server fills in what has a default.
+            // The API server sets fields with a default.
             if new["properties"][field].get("default").is_none() {
                 self.lose(path, Lost::Required(field.to_owned()));
             }
@@ -195,7 +197,7 @@ impl<'a> Walk<'a, '_> {
                 None => self.lose(&[path, &[step][..]].concat(), Lost::Field),
             }
         }
-        // What is known of fields that have no schema of their own.
+        // The schema of fields that have no schema by name.
         let unnamed = before.or(kept.then_some(&*ANYTHING));
         if let Some(unnamed) = unnamed {
             let known = &old["properties"];
@@ -262,20 +264,22 @@ mod tests {
     /// Returns the losses between two schemas, each with its path.
     fn lost(before: &Value, after: &Value) -> Vec<String> {
         let found = narrowings(&crd(before), &crd(after)).into_iter();
-        let mut found: Vec<String> = found.map(|it| format!("{} {it}", it.path())).collect();
+        let mut found: Vec<String> = found
+            .map(|narrowing| format!("{} {narrowing}", narrowing.path()))
+            .collect();
         found.sort();
         found
     }
 
-    /// A field that takes less, and words for it. The other way round takes nothing away, unless the value only became
-    /// another one.
+    /// Checks that a change of a field is a narrowing with these words. The reverse change must be none, unless the
+    /// value has only been replaced.
     fn assert_lost(before: &Value, after: &Value, words: &str) {
         let inner = |schema: &Value| json!({ "properties": { "a": schema } });
         let [before, after] = [before, after].map(inner);
         assert_eq!(lost(&before, &after), [format!(".a {words}")]);
         let back = lost(&after, &before);
         let other = ["integer", "2, 3", "pattern is"];
-        let other = other.iter().any(|it| words.contains(it));
+        let other = other.iter().any(|text| words.contains(text));
         assert_eq!(back.is_empty(), !other, "{words}: {back:?}");
     }
 

@@ -1,6 +1,6 @@
-//! The objects that a Solution carries as they are, as they are applied in one environment: placeholders replaced,
-//! metadata made anew, in the order of sets and stages. A pure function: the same archive and choices give the same
-//! objects.
+//! The objects of manifest sets for one environment: placeholders are expanded, metadata is rebuilt, and objects are
+//! ordered by set and stage. The entry point is [`SetInputs::objects`]. A pure function of the archive and the choices;
+//! docs/decisions/0016-manifests.md gives the reasons.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,7 +29,7 @@ use crate::plan::parameters::number_of;
 use crate::plan::patches::Patches;
 use crate::plan::{choices, crd, login, parameters};
 
-/// Returns the parts of an archive besides its operator.
+/// Returns the parts of an archive without its operator.
 pub(crate) fn parts(accepted: &Accepted) -> Parts<'_> {
     let sets = accepted.sets().iter().map(part_of);
     let charts = accepted.charts().iter().map(|chart| Part {
@@ -49,53 +49,52 @@ fn part_of(carried: &CarriedSet) -> Part<'_> {
     }
 }
 
-/// Everything that decides them.
+/// The inputs for the objects of sets.
 #[derive(Debug)]
 pub(crate) struct SetInputs<'a> {
     pub(crate) solution: &'a SolutionName,
     pub(crate) environment: &'a EnvironmentName,
-    /// The namespace that is deployed to, which those of the sets are that are not fixed.
+    /// The environment's namespace, which replaces the namespaces of sets that are not fixed.
     pub(crate) namespace: &'a Namespace,
-    /// What the site chooses for workloads.
+    /// The site configuration for workloads.
     pub(crate) site: &'a HeldSite,
-    /// The sets, each after those it needs.
+    /// The sets, each after those that it needs.
     pub(crate) sets: &'a [&'a CarriedSet],
-    /// The definitions of charts that a webhook converts, by release: nothing in them is a placeholder.
+    /// The CRDs of charts with webhook conversion, by release. They contain no placeholders.
     pub(crate) definitions: &'a BTreeMap<SetName, Vec<&'a Value>>,
     /// The kinds that the archive defines.
     pub(crate) kinds: ObjectKinds,
     pub(crate) expansion: Expansion,
-    /// The Secret that nodes log in with, when the registry wants a login.
+    /// The pull secret, if the registry requires a login.
     pub(crate) login: Option<PullSecret>,
-    /// The Secret of the sensitive parameters, if there are values for it.
+    /// The Secret of the sensitive parameters, if they have values.
     pub(crate) sensitive: Option<Value>,
 }
 
-/// A Secret that nodes log in with.
+/// A pull secret.
 #[derive(Clone, Debug)]
 pub(crate) struct PullSecret {
-    /// Its name in the environment's namespace.
+    /// The name in the environment's namespace.
     pub(crate) name: String,
-    /// The content of the Secret.
+    /// The content.
     pub(crate) content: PullSecretContent,
-    /// The name of its copies elsewhere, which the site did not choose for anything else.
+    /// The name of copies in other namespaces. It is ours, so that copies cannot collide with a Secret of the site.
     pub(crate) copy: String,
 }
 
-/// The content of a Secret that nodes log in with.
+/// The content of a pull secret.
 #[derive(Clone, Debug)]
 pub(crate) enum PullSecretContent {
-    /// Every namespace of the release's own, and every other one with pods of the release, gets a Secret with this content.
+    /// The content of the Secret, which is copied to every other namespace with pods of the release.
     Known(Value),
-    /// The user may not read it: copies that were made before stay as they are.
+    /// The user may not read the Secret, so existing copies do not change.
     Unreadable,
-    /// There is no such Secret.
+    /// The Secret does not exist.
     Absent,
 }
 
 impl PullSecret {
-    /// Returns the recorded copies that stay as they are, for an environment in a namespace: those of a Secret that cannot
-    /// be read, since pods still log in with them.
+    /// Returns the recorded copies that do not change, because the Secret cannot be read and pods still use them.
     pub(crate) fn kept_copies(&self, recorded: &Inventory, namespace: &Namespace) -> Vec<Entry> {
         let PullSecretContent::Unreadable = self.content else {
             return Vec::new();
@@ -107,7 +106,7 @@ impl PullSecret {
         recorded.entries.iter().filter(is_copy).cloned().collect()
     }
 
-    /// The Secret in another namespace than the environment's.
+    /// Returns the copy of the Secret for a namespace other than the environment's.
     fn in_namespace(&self, namespace: &str) -> Option<Value> {
         let PullSecretContent::Known(content) = &self.content else {
             return None;
@@ -123,9 +122,10 @@ impl PullSecret {
 }
 
 impl SetInputs<'_> {
-    /// Returns all objects, in the order to apply them: set by set, and by stage.
+    /// Returns all objects in the order to apply them: by set, and by stage within a set.
     pub(crate) fn objects(&self, patches: &mut Patches<'_>) -> Result<Vec<DesiredObject>, Error> {
         let mut all = Vec::new();
+        // The environment itself creates its namespace, with the pull secret in it.
         let mut made = BTreeSet::from([self.namespace.to_string()]);
         let mut logins = BTreeSet::from([self.namespace.to_string()]);
         let mut sensitive = self.sensitive.as_ref();
@@ -134,7 +134,7 @@ impl SetInputs<'_> {
             let chosen = PartName::Carried(set.as_str());
             let chosen = self.site.reaching(self.solution, chosen);
             let begin = all.len();
-            // With the first set: what it needs is kept before anything uses it.
+            // The Secret belongs to the first set, so that it exists before any part uses it.
             if let Some(secret) = sensitive.take() {
                 all.push(self.desired(set, self.object(secret.clone(), carried)?));
             }
@@ -177,7 +177,7 @@ impl SetInputs<'_> {
         Ok(all)
     }
 
-    /// The labels that these sets give the environment's namespace, where it stands for their own.
+    /// Returns the labels of the environment's namespace in these sets.
     pub(crate) fn space_labels(
         &self,
         sets: &[&CarriedSet],
@@ -185,8 +185,10 @@ impl SetInputs<'_> {
     ) -> Result<Labels, Error> {
         let mut all = Vec::new();
         for carried in sets {
-            let documents = carried.objects.iter().map(|it| &it.document);
-            for document in documents.filter(|it| self.is_the_environments_namespace(it)) {
+            let documents = carried.objects.iter().map(|object| &object.document);
+            for document in
+                documents.filter(|document| self.is_the_environments_namespace(document))
+            {
                 let space = self.patched(document, carried, &PartChoices::default(), patches)?;
                 let labels = space.labels().into_iter();
                 let labels = labels.filter(|(key, _)| space::may_be_given(key));
@@ -197,7 +199,8 @@ impl SetInputs<'_> {
         Ok(space::joined(&all))
     }
 
-    /// An object of a set. Nothing that others wrote into a Secret of parameters is ever believed.
+    /// Returns an object of a set with its ownership rule. Content that other writers put into a Secret of parameters
+    /// is never trusted.
     fn desired(&self, set: &SetName, object: Object) -> DesiredObject {
         let desired = DesiredObject::of_part(set.clone(), object, &self.kinds);
         match number_of(desired.object.reference(), self.solution, self.namespace) {
@@ -209,7 +212,7 @@ impl SetInputs<'_> {
         }
     }
 
-    /// Whether an object is a namespace that is made with the environment.
+    /// Checks whether an object is the environment's namespace, which the environment itself creates.
     fn is_the_environments_namespace(&self, document: &Value) -> bool {
         let meant = |name: &str| {
             let mut own = self.expansion.namespaces.iter();
@@ -221,8 +224,9 @@ impl SetInputs<'_> {
             && document["metadata"]["name"].as_str().is_some_and(meant)
     }
 
-    /// An object of the release as it is applied. What the site chooses makes no other Job of one: it is said beside what the
-    /// Job is made of.
+    /// Returns the applied form of an object, with the site's choices and patches. Choices must not recreate a Job. A
+    /// Job with choices therefore keeps the digest of its inputs without them in one annotation, and has the digest of
+    /// its actual inputs in a second one.
     fn patched(
         &self,
         document: &Value,
@@ -237,7 +241,7 @@ impl SetInputs<'_> {
             object["metadata"]["namespace"] = json!(namespace);
         }
         let plain = is_job(&object).then(|| object.clone());
-        // What stands of a Pod can hardly be changed.
+        // Most fields of an existing Pod are immutable.
         if object["kind"] != "Pod" {
             choices::lay(chosen, &mut object);
         }
@@ -254,7 +258,7 @@ impl SetInputs<'_> {
         }
     }
 
-    /// An object as it is applied, with placeholders replaced.
+    /// Returns an object with its final metadata, pull secrets and digests. Placeholders must be expanded already.
     fn object(&self, mut object: Value, carried: &CarriedSet) -> Result<Object, Error> {
         self.place(&mut object, carried);
         for pod in pod_specs(&object) {
@@ -275,7 +279,7 @@ impl SetInputs<'_> {
         Ok(Object::new(object)?)
     }
 
-    /// Makes the metadata anew: where the object lies, what the release says of it, and whose it is.
+    /// Replaces the metadata of an object: its namespace, the permitted labels and annotations, and our own labels.
     fn place(&self, object: &mut Value, carried: &CarriedSet) {
         let wide = self.kinds.is_cluster_scoped(object);
         let mut given = object["metadata"].take();
@@ -284,7 +288,7 @@ impl SetInputs<'_> {
         labels.insert(v::SOLUTION.to_owned(), json!(self.solution));
         let namespace = (!wide).then(|| self.namespace_of(&given["namespace"], carried));
         if namespace.as_deref() != Some(self.namespace.as_str()) {
-            // Their names do not say whom they serve.
+            // The names of such objects do not show which environment they belong to.
             labels.insert(v::ENVIRONMENT.to_owned(), json!(self.environment));
             labels.insert(v::NAMESPACE.to_owned(), json!(self.namespace));
         }
@@ -299,7 +303,7 @@ impl SetInputs<'_> {
         object["metadata"] = metadata;
     }
 
-    /// The namespace of an object: its own, else the first of the set's.
+    /// Returns the namespace of an object: its own, else the first of its set.
     fn namespace_of(&self, given: &Value, carried: &CarriedSet) -> String {
         let of_set = || {
             let first = carried.set.namespaces.first();
@@ -314,7 +318,7 @@ fn is_job(object: &Value) -> bool {
     object["apiVersion"] == "batch/v1" && object["kind"] == "Job"
 }
 
-/// Says of a Job that it is made of the same as a plain one, and what was chosen besides.
+/// Sets the input digest of a Job to that of the plain Job, and keeps its own digest in another annotation.
 fn with_inputs_of(plain: &Object, mut job: Value) -> Value {
     let annotations = &mut job["metadata"]["annotations"];
     annotations[v::CHOSEN] = annotations[v::INPUTS].take();
@@ -322,18 +326,18 @@ fn with_inputs_of(plain: &Object, mut job: Value) -> Value {
     job
 }
 
-/// Returns the namespaces in which a set may have pods: its own ones, in which programs of it make further ones, and
-/// those of its objects.
+/// Returns the namespaces in which a set may have pods: its fixed namespaces, where its programs may create pods, and
+/// those of its workloads.
 fn spaces_of_pods(set: &ObjectSet, objects: &[DesiredObject]) -> BTreeSet<String> {
     let own = set.namespaces.iter().filter(|own| own.fixed);
     let own = own.map(|own| own.name.to_string());
-    let objects = objects.iter().map(|it| &it.object);
-    let run = objects.filter(|it| !pod_specs(it.as_value()).is_empty());
-    let spaces = run.filter_map(|it| it.namespace().map(str::to_owned));
+    let objects = objects.iter().map(|desired| &desired.object);
+    let run = objects.filter(|object| !pod_specs(object.as_value()).is_empty());
+    let spaces = run.filter_map(|object| object.namespace().map(str::to_owned));
     own.chain(spaces).collect()
 }
 
-/// The texts of labels or annotations; those of our own prefix are nobody else's to give.
+/// Returns the labels or annotations of an object without those with our own prefix, which an archive must not set.
 fn texts(given: Value) -> BTreeMap<String, Value> {
     match given {
         Value::Object(given) => given
@@ -344,8 +348,8 @@ fn texts(given: Value) -> BTreeMap<String, Value> {
     }
 }
 
-/// Leaves out what the cluster says, and what others fill in; and writes what Kubernetes stores in another form in that
-/// form, so that applying it again changes nothing.
+/// Removes fields that the cluster or controllers set, and converts fields to the stored form of Kubernetes. Otherwise,
+/// every later apply would be a change.
 fn normalize(object: &mut Value) {
     if let Value::Object(fields) = object {
         fields.remove("status");
@@ -367,7 +371,7 @@ fn normalize(object: &mut Value) {
     }
 }
 
-/// Kubernetes stores only `data`.
+/// Moves `stringData` into `data`, the only form that Kubernetes stores.
 fn normalize_secret(object: &mut Value) {
     let Value::Object(fields) = object else {
         return;
@@ -381,7 +385,7 @@ fn normalize_secret(object: &mut Value) {
     }
 }
 
-/// A certificate authority that is left empty is filled in by somebody else.
+/// Removes an empty certificate bundle, which another program such as cert-manager fills in.
 fn forget_empty_bundle(object: &mut Value, client: &str) {
     if let Some(Value::Object(client)) = object.pointer_mut(client)
         && client
@@ -392,17 +396,17 @@ fn forget_empty_bundle(object: &mut Value, client: &str) {
     }
 }
 
-/// Returns the objects that an archive carries, as they would be anywhere: for the rights that it needs.
+/// Returns the packaged objects of an archive as they could be at any site, to determine the rights that they need.
 pub(crate) fn of_any_site(
     accepted: &Accepted,
     environment: &EnvironmentName,
     namespace: &Namespace,
 ) -> Result<Vec<DesiredObject>, Error> {
     let charts = accepted.charts().iter();
-    let charts = charts.map(|it| of_release(&it.release, BTreeSet::new()));
+    let charts = charts.map(|chart| of_release(&chart.release, BTreeSet::new()));
     let charts: Vec<CarriedSet> = charts.collect();
     let definitions = definitions_of(accepted.charts().iter());
-    // The Secret of the parameters is there for charts too.
+    // Charts can also use the Secret of the parameters, so it is included for them.
     let sets: Vec<&CarriedSet> = accepted.sets().iter().chain(&charts).collect();
     let images = accepted.images().iter().map(|image| {
         let address = Address {
@@ -433,7 +437,7 @@ pub(crate) fn of_any_site(
             parameters: values.collect(),
             ..Expansion::default()
         },
-        // One may be made in each namespace.
+        // A copy may be created in each namespace.
         login: Some(PullSecret {
             name: String::new(),
             content: PullSecretContent::Known(json!({})),
@@ -445,9 +449,14 @@ pub(crate) fn of_any_site(
             .then(|| parameters::secret(id.name(), 1, namespace, &KeptValues::default())),
     };
     let mut objects = rendering.objects(&mut Patches::new(&[]))?;
-    let number = |it: &DesiredObject| number_of(it.object.reference(), id.name(), namespace);
-    if let Some(first) = objects.iter().find(|it| number(it) == Some(1)).cloned() {
-        // Rights to Secrets are given by name.
+    let number =
+        |desired: &DesiredObject| number_of(desired.object.reference(), id.name(), namespace);
+    if let Some(first) = objects
+        .iter()
+        .find(|desired| number(desired) == Some(1))
+        .cloned()
+    {
+        // Rights to Secrets are granted by name, so every possible number needs one.
         for number in 2..=limits::SECRET_NUMBERS {
             let values = KeptValues::default();
             let object = Object::new(parameters::secret(id.name(), number, namespace, &values))?;
@@ -460,26 +469,30 @@ pub(crate) fn of_any_site(
     Ok(objects)
 }
 
-/// The kinds that an archive defines.
+/// Returns the kinds that an archive defines.
 pub(crate) fn kinds(accepted: &Accepted) -> ObjectKinds {
     let all = accepted.crds().iter().chain(accepted.converted_crds());
     ObjectKinds::new(all.map(|crd| &crd.document))
 }
 
-/// Returns the definitions that each of these releases brings and a webhook converts. What several have, the first brings.
+/// Returns the CRDs with webhook conversion by release. If multiple releases have the same CRD, it belongs to the
+/// first.
 pub(crate) fn definitions_of<'c>(
     charts: impl Iterator<Item = &'c CarriedChart>,
 ) -> BTreeMap<SetName, Vec<&'c Value>> {
     let mut known = BTreeSet::new();
     let own = charts.map(|chart| {
-        let all = chart.definitions.iter().map(|it| &it.document);
-        let new = all.filter(|it| known.insert(rules::definition_name(it)));
+        let all = chart
+            .definitions
+            .iter()
+            .map(|definition| &definition.document);
+        let new = all.filter(|definition| known.insert(rules::definition_name(definition)));
         (chart.release.name.clone().into(), new.collect())
     });
     own.collect()
 }
 
-/// Returns the values that placeholders stand for in an environment, but for namespaces of the release's own.
+/// Returns the values for placeholders in an environment, except for namespaces.
 pub(crate) fn expansion(
     asked: &Asked<'_>,
     place: &NamespaceRecord,
@@ -495,7 +508,7 @@ pub(crate) fn expansion(
     })
 }
 
-/// Returns the set of what a release has besides the objects that Helm brings, with these namespaces.
+/// Returns a set for the objects of a release that Helm does not install, with these namespaces.
 pub(crate) fn of_release(release: &ChartRelease, namespaces: BTreeSet<Namespace>) -> CarriedSet {
     let fixed = |name| OwnNamespace { name, fixed: true };
     CarriedSet {
@@ -511,7 +524,7 @@ pub(crate) fn of_release(release: &ChartRelease, namespaces: BTreeSet<Namespace>
     }
 }
 
-/// The namespace for each of the release's own, where this one is the environment's.
+/// Returns the namespaces that replace those of these sets, if `namespace` is the environment's.
 pub(crate) fn namespaces(
     sets: &[&CarriedSet],
     namespace: &Namespace,
@@ -520,7 +533,7 @@ pub(crate) fn namespaces(
     meant(own, namespace)
 }
 
-/// The namespace for each of these, where this one is the environment's.
+/// Returns the namespaces that replace these, if `namespace` is the environment's.
 pub(crate) fn meant<'a>(
     own: impl IntoIterator<Item = &'a OwnNamespace>,
     namespace: &Namespace,
@@ -556,12 +569,12 @@ mod tests {
         json!({ "apiVersion": api_version, "kind": kind, "metadata": { "name": name } })
     }
 
-    /// Renders sets in the environment `prod`, whose namespace is `shop-prod`.
+    /// Renders sets in the environment `prod` with the namespace `shop-prod`.
     fn rendered(sets: &[CarriedSet], login: Option<PullSecret>) -> Vec<DesiredObject> {
         by_site(sets, login, "[]", None)
     }
 
-    /// Renders sets in the same environment, with the site's patches and its sensitive values.
+    /// Renders sets in the same environment with the site's patches and sensitive values.
     fn by_site(
         sets: &[CarriedSet],
         login: Option<PullSecret>,
@@ -584,7 +597,7 @@ mod tests {
         objects
     }
 
-    /// Makes something of a rendering of the sets there.
+    /// Passes the inputs of these sets in that environment to a function.
     fn with<T>(
         sets: &[CarriedSet],
         login: Option<PullSecret>,
@@ -617,8 +630,14 @@ mod tests {
 
     fn names(carried: &[DesiredObject]) -> Vec<String> {
         let all = carried.iter();
-        all.map(|it| format!("{} {}", it.part.as_ref().unwrap(), it.object.reference()))
-            .collect()
+        all.map(|desired| {
+            format!(
+                "{} {}",
+                desired.part.as_ref().unwrap(),
+                desired.object.reference()
+            )
+        })
+        .collect()
     }
 
     #[test]
@@ -934,7 +953,8 @@ mod tests {
             let file = json!({ "workloads": [{ "set": { "labels": { "team": label } } }] });
             held(&file.to_string(), "{}")
         };
-        let [plain, one, other] = [HeldSite::default(), site("a"), site("b")].map(|it| made(&it));
+        let [plain, one, other] =
+            [HeldSite::default(), site("a"), site("b")].map(|site| made(&site));
         assert_eq!(one.labels()["team"], "a");
         let of =
             |job: &Object, annotation| job.annotations().get(annotation).map(ToString::to_string);
@@ -960,7 +980,7 @@ mod tests {
         let objects = by_site(&sets, None, "[]", Some(secret));
         let names: Vec<String> = objects
             .iter()
-            .map(|it| it.object.reference().to_string())
+            .map(|desired| desired.object.reference().to_string())
             .collect();
         let expected = [
             "Secret shop-prod/shop-parameters-2",

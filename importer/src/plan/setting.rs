@@ -1,5 +1,5 @@
-//! The setting of a deployment: the namespace that a version is deployed to, and the choices made there, before its
-//! objects are known; and the obstacles to them.
+//! The setting of a deployment: the namespace, and the choices made there before its objects are known.
+//! [`Planner::setting`] resolves parameters, values of charts and the pull secret, and adds the blockers of each.
 
 use std::collections::BTreeMap;
 
@@ -31,32 +31,32 @@ use crate::plan::sources::ValuesSources;
 use crate::plan::standing::StandingRelease;
 use crate::plan::values::{ReleaseValues, ValuesLayer};
 
-/// Changes of a letter between a name and the one that may have been meant.
+/// The maximum edit distance between an unknown name and a suggestion.
 const NEAR: usize = 3;
 
-/// Everything that a deployment is planned from.
+/// The inputs for planning a deployment.
 #[derive(Debug)]
 pub(crate) struct Planner<'a> {
     pub(crate) asked: &'a Asked<'a>,
     pub(crate) cluster: &'a Cluster,
     pub(crate) state: &'a ClusterState,
     pub(crate) target: &'a Target,
-    /// The definitions that are written before anything else.
+    /// The CRDs that are written before all other objects.
     pub(crate) crds: &'a [PlannedCrd],
 }
 
-/// The namespace that a version is deployed to, and the choices made there, before its objects are known.
+/// The namespace of a deployment, and the choices made there before its objects are known.
 pub(crate) struct Setting {
     /// The record of the namespace, without this version.
     pub(crate) place: NamespaceRecord,
-    /// The namespace, if it is there.
+    /// The live namespace, if it exists.
     pub(crate) space: Option<Object>,
-    /// The record of the Solution that stands there.
+    /// The record of the Solution's running version there.
     pub(crate) standing: Option<Deployed>,
-    /// The choices of the site for the environment.
+    /// The site configuration of the environment.
     pub(crate) site: HeldSite,
     pub(crate) parameters: Parameters,
-    /// The values of releases above the publisher's.
+    /// The values of releases that override the publisher's.
     pub(crate) values: BTreeMap<ReleaseName, ReleaseValues>,
     /// The record of the Solution after the change.
     pub(crate) deployed: Deployed,
@@ -67,7 +67,7 @@ impl Planner<'_> {
         self.asked.accepted.manifest().spec.operator.as_ref()
     }
 
-    /// Returns where it is deployed to, and what is chosen there.
+    /// Returns the namespace of the deployment and the choices made there.
     pub(crate) async fn setting(
         &self,
         namespace: &Namespace,
@@ -78,7 +78,7 @@ impl Planner<'_> {
         obstacles.extend(place::check_reserved(namespace).err());
         let place = self.place(namespace, space.as_ref(), obstacles);
         let scope = self.operator().map(|operator| operator.scope);
-        obstacles.extend(scope.and_then(|it| second(self.state, id.name(), namespace, it)));
+        obstacles.extend(scope.and_then(|scope| second(self.state, id.name(), namespace, scope)));
         let standing = self.state.deployed(namespace, id.name()).cloned();
         let fleet = fleet(self.target, standing.as_ref());
         obstacles.extend(fleet.and_then(too_large));
@@ -90,7 +90,7 @@ impl Planner<'_> {
         let mut parameters = self
             .parameters(&place, standing.as_ref(), &site, obstacles)
             .await?;
-        let stay = fleet.and_then(|it| stays(it, self.target, id.name()));
+        let stay = fleet.and_then(|fleet| stays(fleet, self.target, id.name()));
         parameters.notes.extend(stay);
         let values = self.values(&place, &site, &parameters, obstacles).await?;
         parameters
@@ -106,12 +106,14 @@ impl Planner<'_> {
             fleet: fleet.cloned().map(Box::new),
             fleet_cluster: match self.target.fleet {
                 Some(_) => self.asked.request.fleet_cluster.clone(),
-                None => standing.as_ref().and_then(|it| it.fleet_cluster.clone()),
+                None => standing
+                    .as_ref()
+                    .and_then(|standing| standing.fleet_cluster.clone()),
             },
             labels: [].into(),
             former_releases: standing
                 .as_ref()
-                .map(|it| it.former_releases.clone())
+                .map(|standing| standing.former_releases.clone())
                 .unwrap_or_default(),
             accepted: None,
         };
@@ -131,7 +133,7 @@ impl Planner<'_> {
         Ok(setting)
     }
 
-    /// The values of the parameters, and whatever is wrong with them.
+    /// Resolves the values of the parameters, and adds their blockers.
     async fn parameters(
         &self,
         space: &NamespaceRecord,
@@ -147,9 +149,9 @@ impl Planner<'_> {
         } = self.asked;
         let declared = &accepted.manifest().spec.parameters;
         let charts = accepted.charts();
-        let is_kept = declared.values().any(|it| it.sensitive)
+        let is_kept = declared.values().any(|parameter| parameter.sensitive)
             || !charts.is_empty()
-            || standing.is_some_and(|it| it.secret.is_some());
+            || standing.is_some_and(|standing| standing.secret.is_some());
         let kept = if is_kept {
             parameters::kept(self.cluster, id.name(), space).await?
         } else {
@@ -168,7 +170,7 @@ impl Planner<'_> {
             site: &site.parameters(id.name()),
             kept: &kept,
             generated,
-            releases: &charts.iter().map(|it| &it.release.name).collect(),
+            releases: &charts.iter().map(|chart| &chart.release.name).collect(),
             adopted: &self.adopted(space).await?,
             key: &self.asked.digest_key,
         };
@@ -177,22 +179,23 @@ impl Planner<'_> {
         Ok(parameters)
     }
 
-    /// Whether the cluster has the storage classes that parameters name: without one, volumes are waited for in vain.
+    /// Checks whether the cluster has the storage classes in parameters. Without them, volumes would remain pending.
     async fn check_storage_classes(
         &self,
         parameters: &Parameters,
         obstacles: &mut Vec<Obstacle>,
     ) -> Result<(), Error> {
         let declared = self.asked.accepted.manifest().spec.parameters.iter();
-        let classes = declared.filter(|(_, it)| it.format == Some(ParameterFormat::StorageClass));
+        let classes = declared
+            .filter(|(_, parameter)| parameter.format == Some(ParameterFormat::StorageClass));
         for (name, _) in classes {
             let resolved = parameters.all.get(name);
-            let Some(class) = resolved.and_then(|it| it.value.as_str()) else {
+            let Some(class) = resolved.and_then(|resolved| resolved.value.as_str()) else {
                 continue;
             };
             let reference = ObjectRef::cluster_scoped("storage.k8s.io/v1", "StorageClass", class);
             match self.cluster.get(&reference).await {
-                // Who may not look is told by what becomes of the volume.
+                // If the user may not read storage classes, the status of the volume shows the problem later.
                 Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => {}
                 Ok(None) => obstacles.push(
                     Unfit::NoStorageClass {
@@ -207,7 +210,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// Returns the values of the releases that are adopted: what whoever installed them had chosen.
+    /// Returns the values that other users gave to the adopted releases.
     async fn adopted(&self, space: &NamespaceRecord) -> Result<ChartValues, Error> {
         let mut adopted = ChartValues::new();
         if self.asked.request.allowed.adopt.objects == Adopt::Refuse {
@@ -223,7 +226,7 @@ impl Planner<'_> {
             }
             let standing = StandingRelease::look(self.cluster, namespace, &release.name).await?;
             if let Some(of_others) = standing.as_ref().map(StandingRelease::newest_of_others) {
-                let config = of_others?.map(|it| by_path(&it.config));
+                let config = of_others?.map(|release| by_path(&release.config));
                 let config = config.filter(|config| !config.is_empty());
                 adopted.extend(config.map(|config| (release.name.clone(), config)));
             }
@@ -231,7 +234,8 @@ impl Planner<'_> {
         Ok(adopted)
     }
 
-    /// The values of each release above the publisher's, and whatever is wrong with the objects that they come from.
+    /// Returns the values of each release that override the publisher's, and adds the blockers of the objects that they
+    /// are read from.
     async fn values(
         &self,
         space: &NamespaceRecord,
@@ -250,13 +254,13 @@ impl Planner<'_> {
             let mut layers = sources.layers(site, obstacles).await?;
             let key = parameters.secret.key.as_ref();
             let chosen = parameters.charts.get(&release.name).into_iter().flatten();
-            layers.extend(chosen.map(|it| ValuesLayer::chosen(it, key)));
+            layers.extend(chosen.map(|chosen| ValuesLayer::chosen(chosen, key)));
             all.insert(release.name.clone(), ReleaseValues(layers));
         }
         Ok(all)
     }
 
-    /// Whether nodes can log in with what is chosen.
+    /// Checks whether nodes can log in to the registry.
     async fn check_login(
         &self,
         setting: &Setting,
@@ -264,7 +268,7 @@ impl Planner<'_> {
     ) -> Result<(), Error> {
         let pull_secret = setting.deployed.pull_secret.as_ref();
         if let Some(made) = login::made(self.asked, self.target, pull_secret) {
-            // A login is for one registry.
+            // A login is only valid for one registry.
             let (host, pull_host) = (&made.host, self.asked.record.pull_host());
             if host != pull_host {
                 obstacles.push(Obstacle::OtherLogin {
@@ -278,8 +282,8 @@ impl Planner<'_> {
         Ok(())
     }
 
-    /// The namespace that is meant: the one that is named, else the only one that the environment has, else that of its
-    /// name where an environment may be made.
+    /// Returns the namespace of the deployment: that of the request, else the only one of the environment, else the
+    /// default namespace if the environment may be created. Adds a blocker otherwise.
     pub(crate) fn namespace(&self, obstacles: &mut Vec<Obstacle>) -> Option<Namespace> {
         let target = self.target;
         let environment = &target.environment;
@@ -303,7 +307,7 @@ impl Planner<'_> {
         }
     }
 
-    /// The record of the namespace as it will be, and what speaks against it.
+    /// Returns the future record of the namespace, and adds a blocker if it cannot be used.
     fn place(
         &self,
         namespace: &Namespace,
@@ -320,8 +324,8 @@ impl Planner<'_> {
         })
     }
 
-    /// Returns the pull secret. The site's file comes before the version that runs: its choice may have come from
-    /// there.
+    /// Returns the name of the pull secret. The site's file has priority over the running version, whose choice may
+    /// itself come from an earlier site file.
     fn pull_secret(&self, site: &HeldSite, standing: Option<&Deployed>) -> Option<KubernetesName> {
         let running = || standing.and_then(|standing| standing.pull_secret.clone());
         let kept = || site.pull_secret().cloned().or_else(running);
@@ -337,7 +341,7 @@ impl Planner<'_> {
         }
     }
 
-    /// A pull secret is the site's: it must be there, or no pod will start.
+    /// Checks whether the pull secret of the site exists. Pods cannot start without it.
     async fn check_pull_secret(
         &self,
         setting: &Setting,
@@ -349,7 +353,7 @@ impl Planner<'_> {
         let reference = ObjectRef::namespaced("v1", "Secret", namespace.as_str(), secret.as_str());
         if space.is_some() {
             match self.cluster.get(&reference).await {
-                // Whoever may not look at Secrets may still have been told its name.
+                // A user without the right to read Secrets may still know its name.
                 Ok(Some(_)) | Err(deployer::Error::Forbidden { .. }) => return Ok(()),
                 Ok(None) => {}
                 Err(error) => return Err(error.into()),
@@ -373,13 +377,14 @@ impl Planner<'_> {
     }
 }
 
-/// Returns the choices of a fleet that count: of the one that plans, else of the one that deployed what stands.
+/// Returns the applicable choices of a fleet: those of the planning fleet, else those of the fleet that deployed the
+/// running version.
 fn fleet<'a>(target: &'a Target, standing: Option<&'a Deployed>) -> Option<&'a FleetChoices> {
     let kept = || standing?.fleet.as_deref();
     target.fleet.as_deref().or_else(kept)
 }
 
-/// Says that the choices of a fleet stay where none plans.
+/// Returns the note that the choices of a fleet are kept, if no fleet plans.
 fn stays(fleet: &FleetChoices, target: &Target, solution: &SolutionName) -> Option<String> {
     let is_kept = target.fleet.is_none();
     is_kept.then(|| {
@@ -390,7 +395,7 @@ fn stays(fleet: &FleetChoices, target: &Target, solution: &SolutionName) -> Opti
     })
 }
 
-/// Returns the obstacle to choices of a fleet that have no room in the record.
+/// Returns the blocker for choices of a fleet that are too large for the record.
 fn too_large(fleet: &FleetChoices) -> Option<Obstacle> {
     let size = fleet.size();
     let is_large = size > limits::PARAMETERS_SIZE;
@@ -400,7 +405,7 @@ fn too_large(fleet: &FleetChoices) -> Option<Obstacle> {
     })
 }
 
-/// Returns the obstacle to a version where a newer one runs.
+/// Returns the blocker for a version older than the running one.
 fn older(running: &Version, version: &Version, downgrade: Downgrade) -> Option<Obstacle> {
     let is_older = version < running && downgrade == Downgrade::Refuse;
     is_older.then(|| Obstacle::OlderVersion {
@@ -409,8 +414,8 @@ fn older(running: &Version, version: &Version, downgrade: Downgrade) -> Option<O
     })
 }
 
-/// Returns the obstacle to a version that is no upgrade for the one that runs. A way back is none, whatever the range
-/// says.
+/// Returns the blocker for a version that cannot be upgraded to from the running one. The range does not apply to
+/// downgrades.
 fn too_old(running: &Version, version: &Version, range: Option<&VersionRange>) -> Option<Obstacle> {
     let range = range.filter(|range| running < version && !range.contains(running))?;
     Some(Obstacle::NotUpgradable {
@@ -420,8 +425,7 @@ fn too_old(running: &Version, version: &Version, range: Option<&VersionRange>) -
     })
 }
 
-/// Returns the obstacle that an operator which works in the whole cluster would not be the only one: two would work on
-/// the same objects.
+/// Returns the blocker for a second operator if one of the two has cluster scope. Both would work on the same objects.
 fn second(
     state: &ClusterState,
     solution: &SolutionName,
@@ -444,7 +448,7 @@ fn second(
     })
 }
 
-/// A variable in which the operator finds an image is not the site's to choose.
+/// Returns the blockers for variables in which the operator finds an image. The site must not set them.
 fn check_variables(operator: Option<&Operator>, choices: &Choices) -> Vec<Obstacle> {
     let variables = operator.into_iter().flat_map(Operator::plain_variables);
     let of_images = variables.filter(|(_, value)| value.contains("$(image:"));
@@ -457,7 +461,7 @@ fn check_variables(operator: Option<&Operator>, choices: &Choices) -> Vec<Obstac
         .collect()
 }
 
-/// An environment that nobody made, and the one that may have been meant.
+/// Returns the blocker for an unknown environment, with the name of a similar one.
 fn unknown(environment: &EnvironmentName, state: &ClusterState) -> Obstacle {
     let names = state.namespaces.iter().map(|space| &space.environment);
     Obstacle::UnknownEnvironment {
@@ -505,7 +509,7 @@ mod tests {
         let refused = |running: &str, range: Option<&str>| {
             let range: Option<VersionRange> = range.map(|range| range.parse().unwrap());
             let (running, version) = (running.parse().unwrap(), "2.0.0".parse().unwrap());
-            too_old(&running, &version, range.as_ref()).map(|it| it.to_string())
+            too_old(&running, &version, range.as_ref()).map(|obstacle| obstacle.to_string())
         };
         let since = Some(">=1.4.0, <2.0.0");
         let words = "version 1.3.9 is running, and 2.0.0 can only upgrade from >=1.4.0, <2.0.0";
@@ -514,7 +518,7 @@ mod tests {
             ("1.4.0", since),
             ("1.9.0", since),
             ("1.0.0", None),
-            // The same version once more, and the way back, are no upgrades.
+            // The same version and a downgrade are no upgrades.
             ("2.0.0", since),
             ("2.1.0", since),
         ] {
@@ -558,7 +562,7 @@ mod tests {
             let rest = r#"{"parameters":{"shop":{"text":""}}}"#.len();
             let text = "a".repeat(length - rest);
             let fleet = choices(&format!("{{parameters: {{shop: {{text: {text}}}}}}}"));
-            too_large(&fleet).map(|it| it.to_string())
+            too_large(&fleet).map(|obstacle| obstacle.to_string())
         };
         assert_eq!(refused(limits::PARAMETERS_SIZE), None);
         let large = "the choices of the fleet have 65537 bytes in total; the limit is 65536";

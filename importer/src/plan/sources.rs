@@ -1,7 +1,8 @@
-//! The objects of a cluster that hold values of charts: read when it is planned, so that what is shown is used.
+//! The ConfigMaps and Secrets in a cluster that contain values for charts ([`ValuesSources`]). They are read during
+//! planning, so that the plan shows the values that are used.
 //!
-//! They lie where the release is installed: whoever may write them could change its objects there as well. What they come
-//! to is judged like all values, and asks for the same consent.
+//! The objects are in the namespace of the release: a user who may write them could change the release's objects there
+//! as well. The resulting objects are checked like other objects, and need the same consent.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -15,17 +16,18 @@ use crate::model::look::look;
 use crate::model::obstacle::{Obstacle, SourceProblem, Unfit};
 use crate::plan::values::{LayerContent, ValuesLayer};
 
-/// The place in which the objects of a release's values are looked for.
+/// The place of the objects with a release's values.
 #[derive(Debug)]
 pub(crate) struct ValuesSources<'a> {
     pub(crate) cluster: &'a Cluster,
-    /// The namespace that the release is installed in.
+    /// The namespace of the release.
     pub(crate) namespace: &'a Namespace,
     pub(crate) release: &'a ReleaseName,
 }
 
 impl ValuesSources<'_> {
-    /// Returns what the site's files and a fleet choose, with what the objects hold; and what is wrong with these.
+    /// Returns the layers of values from the site's files and a fleet, including those in cluster objects. Adds a
+    /// blocker for each object that cannot be used.
     pub(crate) async fn layers<'s>(
         &self,
         site: impl Iterator<Item = (&'s SiteLayer, &'s ChartChoices)>,
@@ -73,8 +75,8 @@ fn kind(kind: ValuesKind) -> &'static str {
     }
 }
 
-/// Returns the layer of an object's values. What a Secret holds is digested with the Secret's uid, which only those know
-/// who may read it.
+/// Returns the layer of the values in an object. Digests of a Secret's values use the Secret's uid as key, which only
+/// users who can read the Secret know.
 fn layer(
     source: &ValuesSource,
     live: Option<&Object>,

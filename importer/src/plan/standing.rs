@@ -1,4 +1,5 @@
-//! The records that Helm has stored of a release: its revisions, and the manifests that the newest of them sent.
+//! The state of a release that Helm has stored in the cluster: its revisions, and the manifests of the newest one
+//! ([`StandingRelease`]).
 
 use change::{ReleaseEntry, RevisionEntry, Stands, vocabulary as v};
 use deployer::{Cluster, Gvk, Object, Selector};
@@ -10,21 +11,21 @@ use sha2::{Digest as _, Sha256};
 use crate::model::error::Error;
 use crate::model::obstacle::{Obstacle, Unfit};
 
-/// Hex digits of an id: 96 bits, so that nobody makes other revisions with the same one.
+/// Hex digits of an id: 96 bits, so that other revisions with the same id cannot be constructed.
 const ID_LENGTH: usize = 24;
 
-/// A release, as it stands.
+/// The stored state of a release.
 #[derive(Debug)]
 pub(crate) struct StandingRelease {
     /// The newest revision, with its objects.
     pub(crate) newest: StoredRevision,
-    /// The Secrets of all of its revisions, the newest one last.
+    /// The Secrets of all revisions, the newest one last.
     secrets: Vec<Object>,
-    /// The Solution that brought it, by the label that Helm keeps with it.
+    /// The Solution that installed the release, by the label that Helm stores with it.
     owner: Option<String>,
 }
 
-/// A revision, as the labels of its Secret have it.
+/// A revision, according to the labels of its Secret.
 struct RevisionSecret<'a> {
     number: u32,
     status: ReleaseStatus,
@@ -32,8 +33,8 @@ struct RevisionSecret<'a> {
 }
 
 impl StandingRelease {
-    /// Does as [`Self::read`]; returns none also where this user may not look. The right to look is asked for with all
-    /// other rights.
+    /// Reads a release like [`Self::read`], but also returns none if the user may not read it. The missing right is
+    /// reported together with the other rights.
     pub(crate) async fn look(
         cluster: &Cluster,
         namespace: &Namespace,
@@ -45,8 +46,8 @@ impl StandingRelease {
         }
     }
 
-    /// Reads the state of a release; none if Helm knows none of this name, or keeps only the history of one that was
-    /// uninstalled.
+    /// Reads the state of a release. Returns none if Helm has no release with this name, or only the history of an
+    /// uninstalled one.
     pub(crate) async fn read(
         cluster: &Cluster,
         namespace: &Namespace,
@@ -59,7 +60,7 @@ impl StandingRelease {
         let secrets = cluster.list(&secrets, namespace, Some(&selector)).await?;
         let mut revisions: Vec<RevisionSecret<'_>> =
             secrets.iter().filter_map(RevisionSecret::of).collect();
-        revisions.sort_by_key(|it| it.number);
+        revisions.sort_by_key(|revision| revision.number);
         let Some(newest) = revisions.last() else {
             return Ok(None);
         };
@@ -69,53 +70,57 @@ impl StandingRelease {
         let stored = stored_in(newest.secret)?;
         Ok(Some(Self {
             newest: stored,
-            secrets: revisions.iter().map(|it| it.secret.clone()).collect(),
+            secrets: revisions
+                .iter()
+                .map(|revision| revision.secret.clone())
+                .collect(),
             owner: newest
                 .secret
                 .labels()
                 .get(v::RELEASE_OF)
-                .map(|it| (*it).to_owned()),
+                .map(|owner| (*owner).to_owned()),
         }))
     }
 
-    /// Whether this Solution brought it, whoever has changed it since: it has a revision that is recorded, or says so. One
-    /// that others have made anew under its name is theirs.
+    /// Checks whether this Solution installed the release, even if other users have changed it since: it has a recorded
+    /// revision, or the Solution's label. A release that another user has installed under the same name has neither.
     pub(crate) fn is_of(&self, solution: &SolutionName, known: &[RevisionEntry]) -> bool {
         let mut secrets = self.secrets.iter();
-        secrets.any(|it| is_known(known, it)) || self.owner.as_deref() == Some(solution.as_str())
+        secrets.any(|secret| is_known(known, secret))
+            || self.owner.as_deref() == Some(solution.as_str())
     }
 
-    /// Whether its newest revision is as it is recorded. Another one is of before there was a record, or somebody else has
-    /// made or changed it: whoever may write Secrets in its namespace.
+    /// Checks whether the newest revision is recorded. An unrecorded one is either older than the record, or another
+    /// user has installed or changed it, which everyone with write access to Secrets in the namespace can do.
     pub(crate) fn is_known(&self, known: &[RevisionEntry]) -> bool {
         let newest = self.secrets.last();
-        newest.is_some_and(|it| is_known(known, it))
+        newest.is_some_and(|secret| is_known(known, secret))
     }
 
-    /// The revisions that are as they are recorded.
+    /// Returns the recorded revisions.
     pub(crate) fn stored(&self, known: &[RevisionEntry]) -> Result<Vec<StoredRevision>, Error> {
-        let known = self.secrets.iter().filter(|it| is_known(known, it));
+        let known = self.secrets.iter().filter(|secret| is_known(known, secret));
         known.map(stored_in).collect()
     }
 
-    /// Returns the newest revision that no Solution brought; none if there is none any more.
+    /// Returns the newest revision that no Solution has installed; none if none is left.
     pub(crate) fn newest_of_others(&self) -> Result<Option<StoredRevision>, Error> {
         let mut secrets = self.secrets.iter().rev();
-        let newest = secrets.find(|it| !it.labels().contains_key(v::RELEASE_OF));
+        let newest = secrets.find(|secret| !secret.labels().contains_key(v::RELEASE_OF));
         newest.map(stored_in).transpose()
     }
 
-    /// Returns all of its revisions, to be recorded as they are.
+    /// Returns all revisions, to record the release without a change.
     pub(crate) fn as_it_is(&self) -> Vec<RevisionEntry> {
         let revisions = self.secrets.iter().filter_map(RevisionSecret::of);
-        let revisions = revisions.map(|it| {
-            let secret = it.secret.as_value();
-            RevisionEntry::new(it.number, secret).stored(it.secret.uid())
+        let revisions = revisions.map(|revision| {
+            let secret = revision.secret.as_value();
+            RevisionEntry::new(revision.number, secret).stored(revision.secret.uid())
         });
         revisions.collect()
     }
 
-    /// The id under which it can be taken over as it is.
+    /// Returns the id for accepting the unrecorded state of the release.
     pub(crate) fn id(&self) -> String {
         let all = serde_json::to_vec(&self.as_it_is()).expect("they have a JSON form");
         let mut id = Digest::new(Sha256::digest(all).into()).hex();
@@ -123,14 +128,14 @@ impl StandingRelease {
         id
     }
 
-    /// Returns the obstacle that stands as long as nobody has accepted it: that its newest revision is not recorded,
-    /// with the objects that it sends.
+    /// Returns the blocker for an unrecorded newest revision, with the objects in it. It applies until the user accepts
+    /// the revision.
     pub(crate) fn unknown(&self, release: &ReleaseEntry) -> Obstacle {
         let newest = &self.newest;
         let named = |text: &str| {
             let objects = manifests::rendered(text.as_bytes()).unwrap_or_default();
-            let objects = objects.into_iter().map(|it| {
-                let text = |pointer| manifests::text(&it.value, pointer).to_owned();
+            let objects = objects.into_iter().map(|object| {
+                let text = |pointer| manifests::text(&object.value, pointer).to_owned();
                 let space = text("/metadata/namespace");
                 let space = if space.is_empty() {
                     space
@@ -142,8 +147,8 @@ impl StandingRelease {
             objects.collect::<Vec<_>>()
         };
         let mut sends = named(&newest.manifest);
-        let hooks = newest.hooks.iter().flat_map(|it| named(it));
-        sends.extend(hooks.map(|it| format!("the hook {it}")));
+        let hooks = newest.hooks.iter().flat_map(|hook| named(hook));
+        sends.extend(hooks.map(|hook| format!("the hook {hook}")));
         Unfit::NotRecorded {
             release: release.to_string(),
             revision: newest.revision,
@@ -162,23 +167,25 @@ impl StandingRelease {
         }
     }
 
-    /// Returns the revision of [`Stands::deployed`]; only recorded ones count, as long as anything is recorded.
+    /// Returns the newest revision with Helm's status `deployed`. If any revision is recorded, only recorded ones
+    /// count.
     pub(crate) fn deployed(&self, known: &[RevisionEntry]) -> Option<u32> {
-        let counts = |it: &&Object| known.is_empty() || is_known(known, it);
+        let counts = |secret: &&Object| known.is_empty() || is_known(known, secret);
         let revisions = self
             .secrets
             .iter()
             .filter(counts)
             .filter_map(RevisionSecret::of);
-        let whole = revisions.filter(|it| it.status == ReleaseStatus::Deployed);
-        whole.map(|it| it.number).max()
+        let whole = revisions.filter(|revision| revision.status == ReleaseStatus::Deployed);
+        whole.map(|revision| revision.number).max()
     }
 
     pub(crate) fn revision(&self) -> u32 {
         self.newest.revision
     }
 
-    /// Whether it is what it was in this revision: that one still, or one to which Helm has gone back to it.
+    /// Checks whether the release is in the state of this revision: by the revision itself, or by Helm's rollback to
+    /// it.
     pub(crate) fn is_back_at(&self, revision: u32) -> bool {
         self.newest.status == ReleaseStatus::Deployed
             && (self.newest.revision == revision
@@ -187,7 +194,7 @@ impl StandingRelease {
 }
 
 fn is_known(known: &[RevisionEntry], secret: &Object) -> bool {
-    known.iter().any(|it| it.is(secret.as_value()))
+    known.iter().any(|revision| revision.is(secret.as_value()))
 }
 
 fn stored_in(secret: &Object) -> Result<StoredRevision, Error> {

@@ -1,4 +1,4 @@
-//! The summary of a plan's deployment.
+//! The conversion of a planned [`Deployment`] to its summary in a plan, [`PlannedTarget`].
 
 use std::borrow::Cow;
 
@@ -19,13 +19,13 @@ use crate::plan::summary::{
     PlannedPatch, PlannedProof, PlannedRight, PlannedTarget, kept, removed,
 };
 
-/// The definitions of a deployment that stay as newer versions wrote them.
+/// Returns the CRDs of a deployment that keep the form of a newer version.
 pub(crate) fn newer(deployment: &Deployment) -> impl Iterator<Item = PlannedObject> {
     let newer = deployment.change.newer.iter();
-    newer.map(|it| kept(it.live.reference(), &it.version))
+    newer.map(|newer| kept(newer.live.reference(), &newer.version))
 }
 
-/// Returns the objects that are removed and made anew.
+/// Returns the objects that are deleted and recreated.
 pub(crate) fn replaced(deployment: &Deployment) -> impl Iterator<Item = PlannedObject> {
     let hidden = &deployment.parameters.hidden;
     deployment.change.changes().filter_map(move |change| {
@@ -85,12 +85,12 @@ fn planned_proof(proof: &Proof) -> PlannedProof {
 fn planned_charts(deployment: &Deployment) -> Vec<PlannedChart> {
     let releases = &deployment.releases;
     let hidden = &deployment.parameters.hidden;
-    let all = releases.all.iter().map(|it| it.planned(hidden));
-    let going = releases.departing.iter().map(|it| PlannedChart {
-        release: it.to_string(),
-        chart: format!("{} {}", it.chart, it.version),
+    let all = releases.all.iter().map(|release| release.planned(hidden));
+    let going = releases.departing.iter().map(|release| PlannedChart {
+        release: release.to_string(),
+        chart: format!("{} {}", release.chart, release.version),
         action: "uninstall".to_owned(),
-        revision: it.revision,
+        revision: release.revision,
         found: None,
         values: Vec::new(),
         objects: Vec::new(),
@@ -121,7 +121,7 @@ fn planned_parameter(name: &ParameterName, resolved: &Resolved) -> PlannedParame
     }
 }
 
-/// Returns the danger of a right: some only where another Solution runs in the same namespace.
+/// Returns the danger of a right. Some rights are only dangerous if another Solution runs in the same namespace.
 fn danger(right: &Right, shared: bool) -> Option<&'static str> {
     let danger = right.danger()?;
     (danger.when == When::Always || shared).then_some(danger.words)

@@ -1,4 +1,5 @@
-//! A plan in words, for people and for programs.
+//! The summary of a plan for people and programs: [`PlanSummary`]. Its JSON form is part of plan files and results, so
+//! its schema is public.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -73,24 +74,25 @@ pub struct PlanSummary {
     pub notes: Vec<String>,
     /// The findings about the accepted archive.
     pub findings: Vec<Finding>,
-    /// The values that nobody asked for, and that stand or are usual.
+    /// The values that the user did not specify: earlier choices and defaults.
     #[serde(skip)]
     pub defaults: Vec<PlannedDefault>,
-    /// The parts that could not be seen when it was made with the rights of an administrator of only a namespace.
+    /// The objects that could not be read with the rights of a namespace administrator.
     #[serde(skip)]
     pub unseen: Vec<Unseen>,
-    /// The objects that would be applied, by kind and name. A plan's file has them beside the summary.
+    /// The objects that would be applied, by kind and name. A plan file stores them separately from the summary.
     #[serde(skip)]
     pub(crate) applied: BTreeMap<String, AppliedObject>,
 }
 
-/// An object that would be applied, as it is sent to the API server.
+/// An object that would be applied, in the form that is sent to the API server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(crate) struct AppliedObject {
     /// The digest of the object.
     pub(crate) sent: Digest,
-    /// Whether the API server could dry-run it. It cannot before the namespace or the kind of the object exists.
+    /// True if the API server could dry-run it. This is impossible before the namespace or the kind of the object
+    /// exists.
     pub(crate) is_dry_run: bool,
 }
 
@@ -99,7 +101,7 @@ impl PlanSummary {
     pub fn objects(&self) -> impl Iterator<Item = &PlannedObject> {
         let target = self.target.iter();
         let of_target = target.flat_map(|target| {
-            let of_charts = target.releases.iter().flat_map(|it| &it.objects);
+            let of_charts = target.releases.iter().flat_map(|chart| &chart.objects);
             target
                 .objects
                 .iter()
@@ -109,11 +111,14 @@ impl PlanSummary {
         self.crds.iter().chain(of_target)
     }
 
-    /// Returns the same objects, to be changed.
+    /// Returns every object that is written or removed, in order.
     pub(crate) fn objects_mut(&mut self) -> impl Iterator<Item = &mut PlannedObject> {
         let target = self.target.iter_mut();
         let of_target = target.flat_map(|target| {
-            let of_charts = target.releases.iter_mut().flat_map(|it| &mut it.objects);
+            let of_charts = target
+                .releases
+                .iter_mut()
+                .flat_map(|chart| &mut chart.objects);
             let own = target.objects.iter_mut().chain(&mut target.removed);
             own.chain(of_charts)
         });
@@ -121,7 +126,7 @@ impl PlanSummary {
     }
 }
 
-/// A value that was not asked for.
+/// A value that the user did not specify.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PlannedDefault {
@@ -172,7 +177,7 @@ pub struct PlannedLine {
     pub danger: bool,
 }
 
-/// The labels in which objects of charts have the version of their chart.
+/// The labels with a chart's version in the objects of charts.
 const STAMPS: [&str; 3] = [
     ".metadata.labels[helm.sh/chart]",
     ".metadata.labels[app.kubernetes.io/version]",
@@ -207,27 +212,27 @@ pub struct PlannedObject {
     pub(crate) live: Option<Digest>,
 }
 
-/// The action on an object that is as it should be.
+/// The action on an object that does not change.
 const KEEP: &str = "keep";
 
 impl PlannedObject {
-    /// Whether it would be another one than it is, or not be there.
+    /// Checks whether the object would be created, changed, replaced or removed.
     #[must_use]
     pub fn differs(&self) -> bool {
         ["create", "change", "replace", "remove"].contains(&self.action.as_str())
     }
 
-    /// Whether nothing is to be said of it: it is kept as it is, and no warning is about it.
+    /// Checks whether the object does not change and has no warnings.
     #[must_use]
     pub fn is_kept(&self) -> bool {
         self.action == KEEP && self.narrowed.is_empty() && self.taken_over.is_empty()
     }
 
-    /// Whether all that changes in it is what its labels say of its chart's version.
+    /// Checks whether the only changes are labels with the chart's version.
     #[must_use]
     pub fn is_stamped(&self) -> bool {
         let mut changes = self.changes.iter();
-        !self.changes.is_empty() && changes.all(|it| STAMPS.contains(&it.as_str()))
+        !self.changes.is_empty() && changes.all(|path| STAMPS.contains(&path.as_str()))
     }
 }
 
@@ -443,7 +448,8 @@ pub(crate) fn summary(
     }
 }
 
-/// Returns the planned change to an object, or the obstacle to it.
+/// Returns the planned change to an object. If the API server rejects the object, or if other field managers own its
+/// fields, the error is the blocker.
 pub(crate) fn planned(
     object: &Object,
     trial: Trial,
@@ -495,7 +501,7 @@ pub(crate) fn planned(
     })
 }
 
-/// Returns the obstacle that others set fields of an object to something else.
+/// Returns the blocker for fields that other field managers own.
 pub(crate) fn fields_owned(object: &Object, owned: &[FieldConflict]) -> Obstacle {
     Obstacle::FieldsOwned {
         object: object.reference().to_string(),
@@ -503,7 +509,7 @@ pub(crate) fn fields_owned(object: &Object, owned: &[FieldConflict]) -> Obstacle
     }
 }
 
-/// Whether something that was there or was allowed is not any more.
+/// Checks whether a change removes a field, or restricts the permitted values.
 fn is_loss(change: &FieldChange) -> bool {
     let narrower = [".required", ".enum", ".maximum", ".minimum", ".pattern"];
     change.after.is_none()
@@ -513,7 +519,7 @@ fn is_loss(change: &FieldChange) -> bool {
             .any(|field| change.path.contains(field) && change.path.contains("openAPIV3Schema"))
 }
 
-/// A CRD that a newer version wrote and that stays.
+/// Returns the summary of a CRD that keeps the form of a newer version.
 pub(crate) fn kept(crd: &ObjectRef, newer: &Version) -> PlannedObject {
     PlannedObject {
         object: crd.to_string(),
@@ -532,7 +538,7 @@ pub(crate) fn removed(object: &Object, hidden: &HiddenTexts) -> PlannedObject {
     }
 }
 
-/// The words in which the API server says that a field cannot be changed.
+/// Parts of the API server's messages about immutable fields.
 const IMMUTABLE: [&str; 4] = [
     "immutable",
     "updates to statefulset spec",
@@ -540,7 +546,7 @@ const IMMUTABLE: [&str; 4] = [
     "may not change once set",
 ];
 
-/// Returns the obstacle for an object that is not taken. One that could be made anew says so.
+/// Returns the blocker for a rejected object, with the object to recreate if the cause is an immutable field.
 fn refused(object: &Object, error: &deployer::Error, hidden: &HiddenTexts) -> Obstacle {
     let why = hidden.say(&error.to_string());
     let is_immutable = matches!(error, deployer::Error::Invalid { .. })

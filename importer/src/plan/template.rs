@@ -1,5 +1,6 @@
-//! The template of an operator's Deployment, beneath what an import sets: what only one of them says stands, and where
-//! both do, the import's word counts. A pure function.
+//! The template of an operator's Deployment, merged into the Deployment of an import ([`lay_beneath`]). Fields in only
+//! one of the two are kept. If both have a field, that of the import applies. A pure function;
+//! docs/decisions/0017-operator-template.md gives the reasons.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::model::error::ExpandError;
 use crate::plan::expand::Addresses;
 
-/// Lays a template beneath a Deployment whose only container is the operator's.
+/// Merges a template into a Deployment whose only container is the operator's.
 pub(crate) fn lay_beneath(
     template: &OperatorTemplate,
     images: &Addresses<'_>,
@@ -19,7 +20,8 @@ pub(crate) fn lay_beneath(
         deployment["spec"]["replicas"] = json!(replicas);
     }
     let pod = &mut deployment["spec"]["template"];
-    // Releases find their pods by labels that an import would give another value.
+    // Labels and annotations of the template have priority: releases find their pods by labels for which an import has
+    // other values.
     for (name, value) in &template.metadata.labels {
         pod["metadata"]["labels"][name] = json!(value);
     }
@@ -32,7 +34,7 @@ pub(crate) fn lay_beneath(
     Ok(())
 }
 
-/// The pod's specification.
+/// Merges the pod specifications.
 fn spec(mut theirs: Value, mut ours: Value) -> Value {
     let own = ours["containers"][0].take();
     let beside = |field: &str, theirs: &mut Value| {
@@ -44,7 +46,7 @@ fn spec(mut theirs: Value, mut ours: Value) -> Value {
         .partition(OperatorTemplate::is_own);
     others.iter_mut().for_each(withhold);
     let own = container(operators.pop().unwrap_or_default(), own);
-    // The first container is the operator's for everybody who asks.
+    // Other code relies on the operator's container being the first one.
     ours["containers"] = [vec![own], others].concat().into();
     let mut first = beside("initContainers", &mut theirs);
     if !first.is_empty() {
@@ -53,20 +55,20 @@ fn spec(mut theirs: Value, mut ours: Value) -> Value {
     }
     let volumes = beside("volumes", &mut theirs);
     ours["volumes"] = joined(ours["volumes"].take(), volumes, "name");
-    // What it asks for beyond the usual stands in the plan.
+    // The template's security context has priority over the default. The plan shows its effects.
     let usual = ours["securityContext"].take();
     ours["securityContext"] = merge(usual, theirs["securityContext"].take());
     merge(theirs, ours)
 }
 
-/// The operator's container.
+/// Merges the operator's container.
 fn container(mut theirs: Value, mut ours: Value) -> Value {
     let mut list = |field: &str| {
         let list = theirs.get_mut(field).and_then(Value::as_array_mut);
         list.map(std::mem::take).unwrap_or_default()
     };
     let (env, mounts, ports) = (list("env"), list("volumeMounts"), list("ports"));
-    // The usual variables give way, as they do to those of `spec.operator.env`.
+    // Default variables are replaced by those of the template, as by those in `spec.operator.env`.
     if let Some(usual) = ours["env"].as_array_mut() {
         let known = keys(&env, "name");
         usual.retain(|usual| !known.contains(&usual["name"].to_string()));
@@ -76,7 +78,7 @@ fn container(mut theirs: Value, mut ours: Value) -> Value {
     if !ports.is_empty() {
         ours["ports"] = joined(ours["ports"].take(), ports, "containerPort");
     }
-    // Operators look for their own container by its name.
+    // Operators look up their own container by its name.
     if let Some(name) = theirs.get("name") {
         ours["name"] = name.clone();
     }
@@ -85,41 +87,43 @@ fn container(mut theirs: Value, mut ours: Value) -> Value {
     container
 }
 
-/// Takes from a container what is always withheld.
+/// Applies the restrictions for all containers.
 fn withhold(container: &mut Value) {
     let theirs = container["securityContext"].take();
     let mut context = merge(theirs, withheld());
     if context["privileged"] == true
         && let Some(context) = context.as_object_mut()
     {
-        // The API server takes no pod with both.
+        // The API server rejects a privileged container with this field.
         context.remove("allowPrivilegeEscalation");
     }
     container["securityContext"] = context;
 }
 
-/// Returns the security context that withholds what no container gets.
+/// Returns the security context with the restrictions for all containers.
 pub(crate) fn withheld() -> Value {
     json!({ "allowPrivilegeEscalation": false, "capabilities": { "drop": ["ALL"] } })
 }
 
-/// Returns one list behind the other, without those of the second that have the same key.
+/// Appends the elements of the second list whose key is not in the first.
 fn joined(ours: Value, theirs: Vec<Value>, key: &str) -> Value {
     let Value::Array(mut all) = ours else {
         return theirs.into();
     };
     let known = keys(&all, key);
-    let new = |it: &Value| !known.contains(&it[key].to_string());
+    let new = |element: &Value| !known.contains(&element[key].to_string());
     all.extend(theirs.into_iter().filter(new));
     all.into()
 }
 
-/// Returns the values that tell the elements of a list apart.
+/// Returns the values of the key that identifies the elements of a list.
 fn keys(list: &[Value], key: &str) -> BTreeSet<String> {
-    list.iter().map(|it| it[key].to_string()).collect()
+    list.iter()
+        .map(|element| element[key].to_string())
+        .collect()
 }
 
-/// Lays a value over another: maps are joined, anything else is replaced.
+/// Merges two values: maps are joined, other values are replaced by `over`.
 fn merge(beneath: Value, over: Value) -> Value {
     match (beneath, over) {
         (Value::Object(mut all), Value::Object(over)) => {
@@ -134,7 +138,7 @@ fn merge(beneath: Value, over: Value) -> Value {
     }
 }
 
-/// Returns the same value with every `$(image:…)` replaced.
+/// Returns the value with every `$(image:…)` expanded.
 fn expand(value: &Value, images: &Addresses<'_>) -> Result<Value, ExpandError> {
     Ok(match value {
         Value::String(text) => images.expand(text)?.into(),
@@ -144,7 +148,7 @@ fn expand(value: &Value, images: &Addresses<'_>) -> Result<Value, ExpandError> {
         }
         Value::Object(fields) => {
             let fields = fields.iter();
-            let fields = fields.map(|(name, it)| Ok((name.clone(), expand(it, images)?)));
+            let fields = fields.map(|(name, field)| Ok((name.clone(), expand(field, images)?)));
             Value::Object(fields.collect::<Result<Map<_, _>, ExpandError>>()?)
         }
         other => other.clone(),

@@ -1,6 +1,6 @@
-//! Tries what would be written: every object, as the API server would store it, with its admission rules; and the
-//! operator's pod before its Deployment exists, since a Deployment is taken by every API server, and only its pods meet
-//! PodSecurity, quotas and admission webhooks.
+//! The dry run of a plan at the API server. [`Tried::make`] dry-runs every object with admission. [`pod`] and [`pods`]
+//! dry-run pods of workloads: the API server accepts any Deployment, and only its pods are checked against PodSecurity
+//! levels, quotas and admission webhooks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,14 +27,14 @@ pub(crate) struct Tried {
     pub(crate) objects: Vec<PlannedObject>,
     pub(crate) applied: BTreeMap<String, AppliedObject>,
     pub(crate) unchanged: Unchanged,
-    /// The objects that could not be tried, since the definitions of their kinds change before.
+    /// The objects without a dry run, because the CRDs of their kinds change first.
     pub(crate) redefined: Vec<ObjectRef>,
-    /// The obstacles that keep other objects from being written.
+    /// The blockers.
     pub(crate) obstacles: Vec<Obstacle>,
 }
 
-/// The objects that are there as they are to be, by uid and stored version as they were tried. As long as an object has
-/// these, it need not be tried again.
+/// The objects that do not change: the resource version in the dry run by uid. An object with the same resource version
+/// needs no further dry run.
 #[derive(Debug, Default)]
 pub(crate) struct Unchanged(BTreeMap<String, String>);
 
@@ -55,12 +55,12 @@ impl Unchanged {
         }
     }
 
-    /// Whether so many objects were tried, and nothing of any is to be changed.
+    /// Checks whether none of this number of objects changes.
     pub(crate) fn is_all_of(&self, tried: usize) -> bool {
         self.0.len() == tried
     }
 
-    /// Whether an object is still stored as it was when nothing of it was to be changed.
+    /// Checks whether an object still has the resource version of a dry run without changes.
     pub(crate) fn has(&self, live: &Object) -> bool {
         let tried = live.uid().and_then(|uid| self.0.get(uid));
         tried.is_some_and(|stored| live.resource_version() == Some(stored))
@@ -68,20 +68,20 @@ impl Unchanged {
 }
 
 impl Tried {
-    /// Asks the API server about each of them.
+    /// Dry-runs all objects of a decision.
     pub(crate) async fn make(
         asked: &Asked<'_>,
         decision: &Decision,
         cluster: &Cluster,
     ) -> Result<Self, Error> {
         let deployment = decision.deployment.as_ref();
-        let hidden = deployment.map(|it| it.parameters.hidden.clone());
+        let hidden = deployment.map(|deployment| deployment.parameters.hidden.clone());
         let hidden = hidden.unwrap_or_default();
         let tried = |crd: &&PlannedCrd| crd.tried().is_some();
         let definitions: Vec<&PlannedCrd> = decision.crds.iter().filter(tried).collect();
         let (all, conflicts): (Vec<Object>, Vec<Conflicts>) =
             decision.tried(asked)?.into_iter().unzip();
-        // What is taken over is found out for all of them, and refused below.
+        // Forced conflicts show all fields of other managers at once. They are refused below.
         let trials = cluster
             .dry_run(&all, &v::manager(), Conflicts::Force)
             .await?;
@@ -104,7 +104,8 @@ impl Tried {
                 redefined.push(reference);
             }
             let planned = planned(object, trial, conflicts, &hidden);
-            let set = deployment.and_then(|it| it.change.inventory.find(object.reference()));
+            let set = deployment
+                .and_then(|deployment| deployment.change.inventory.find(object.reference()));
             let planned = planned.map_err(|obstacle| match set {
                 Some(_) => obstacle,
                 None => of_import(object, obstacle),
@@ -133,7 +134,7 @@ impl Tried {
     }
 }
 
-/// Returns the obstacle to an object that no inventory names: an import makes it anew for nobody.
+/// Returns the blocker for an object outside the inventory. An import never recreates such objects.
 fn of_import(object: &Object, obstacle: Obstacle) -> Obstacle {
     match obstacle {
         Obstacle::Unfit(Unfit::Immutable { why, .. }) => Unfit::ImmutableOwn {
@@ -145,14 +146,14 @@ fn of_import(object: &Object, obstacle: Obstacle) -> Obstacle {
     }
 }
 
-/// Returns the cluster's refusal of the operator's pod, if any. Nothing is known where the namespace does not exist
-/// yet, or where this user may not make pods himself: Kubernetes lets him make Deployments all the same.
+/// Returns the API server's rejection of the operator's pod, if any. Returns none if the namespace does not exist yet,
+/// or if the user may not create pods. Kubernetes lets such a user create Deployments nevertheless.
 pub(crate) async fn pod(
     cluster: &Cluster,
     deployment: &Deployment,
 ) -> Result<Option<Obstacle>, Error> {
     if deployment.deployed.labels.contains_key(space::ENFORCE) {
-        // The namespace takes other pods now than it will then.
+        // The namespace has another PodSecurity level now than after the change.
         return Ok(None);
     }
     let namespace = deployment.namespace().as_str();
@@ -165,13 +166,13 @@ pub(crate) async fn pod(
     let Some(pod) = trial_pod(operator, namespace)? else {
         return Ok(None);
     };
-    // What would change of it is of no interest.
+    // Changes to an existing pod do not matter.
     cluster.suppose_absent(pod.reference());
     let tried = cluster
         .dry_run(&[pod], &v::manager(), Conflicts::Force)
         .await?;
     Ok(tried.into_iter().find_map(|(_, trial)| match trial {
-        // A namespace that is new: it comes with this import, or its account is still being made.
+        // The namespace does not exist yet, or Kubernetes has not created its `default` account yet.
         Trial::Refused(deployer::Error::Forbidden { message, .. })
             if message.contains("serviceaccount") =>
         {
@@ -187,18 +188,19 @@ pub(crate) async fn pod(
     }))
 }
 
-/// The pod that a workload makes, under a name of its own; none if the object makes no pods.
+/// Returns a pod of a workload with a separate name; none if the object has no pods.
 fn trial_pod(workload: &Object, namespace: &str) -> Result<Option<Object>, Error> {
     let template = ["/spec/template", "/spec/jobTemplate/spec/template"];
     let mut found = template.into_iter();
     let template = found.find_map(|pointer| workload.as_value().pointer(pointer));
-    let Some((template, mut spec)) = template.map(|it| (it, it["spec"].clone())) else {
+    let Some((template, mut spec)) = template.map(|template| (template, template["spec"].clone()))
+    else {
         return Ok(None);
     };
     let Some(fields) = spec.as_object_mut() else {
         return Ok(None);
     };
-    // The account does not exist before the first deployment; the namespace's own serves for a trial.
+    // The account may not exist before the first deployment, so the dry run uses the namespace's default account.
     fields.remove("serviceAccountName");
     let pod = json!({
         "apiVersion": "v1",
@@ -213,17 +215,21 @@ fn trial_pod(workload: &Object, namespace: &str) -> Result<Option<Object>, Error
     Ok(Some(Object::new(pod)?))
 }
 
-/// Returns the workloads of charts and sets whose pods the API server refuses by the level that their namespace is held to,
-/// or by its quota. Their controllers would be told so again and again, and never give up. Other refusals are left alone:
-/// cluster policies may refuse pods that a user makes, and take those of controllers. So is the quota where the workload
-/// exists: a pod that is replaced makes room for the next.
+/// Returns a blocker for each workload of charts and sets whose pods the API server rejects by the PodSecurity level or
+/// quota of their namespace. Controllers would otherwise retry forever. Other rejections are ignored, as cluster
+/// policies may reject a user's pods and accept those of controllers. The quota is also ignored for existing workloads,
+/// since a replaced pod frees its share.
 pub(crate) async fn pods(
     cluster: &Cluster,
     deployment: &Deployment,
 ) -> Result<Vec<Obstacle>, Error> {
     let sets = deployment.change.changes();
     let sets = sets.filter(|change| change.desired.part.is_some());
-    let of_charts = deployment.releases.all.iter().flat_map(|it| &it.objects);
+    let of_charts = deployment
+        .releases
+        .all
+        .iter()
+        .flat_map(|release| &release.objects);
     let standing = deployment
         .change
         .live()
@@ -266,7 +272,7 @@ pub(crate) async fn pods(
     Ok(obstacles)
 }
 
-/// Whether a namespace is held to a PodSecurity level which is the one that it will have, and pods may be tried in it.
+/// Checks whether pods can be dry-run in a namespace under its final PodSecurity level.
 async fn is_held(
     cluster: &Cluster,
     deployment: &Deployment,
@@ -286,12 +292,12 @@ async fn is_held(
         return Ok(false);
     }
     let reference = ObjectRef::cluster_scoped("v1", "Namespace", namespace);
-    // Whoever may not read namespaces is told by the rollout.
+    // If the namespace cannot be read, the rollout will show the problem.
     let live = cluster.get(&reference).await.unwrap_or_default();
     Ok(live.is_some_and(|live| live.labels().contains_key(space::ENFORCE)))
 }
 
-/// Whether the API server would give a controller the same answer as this user.
+/// Checks whether a controller would get the same rejection as the user.
 fn is_for_controllers(message: &str, exists: bool) -> bool {
     message.contains("violates PodSecurity") || !exists && message.contains("exceeded quota")
 }
@@ -394,7 +400,7 @@ mod tests {
         assert!(!unchanged.has(&live("u", "8", "Apply")));
         assert!(!unchanged.has(&live("other", "7", "Apply")));
         assert!(!tried(Applied::Changed, "Apply").has(&live("u", "7", "Apply")));
-        // What a creation left that was cut off is still to be claimed.
+        // An interrupted creation leaves an object that is not claimed yet.
         assert!(!tried(Applied::Unchanged, "Update").has(&live("u", "7", "Update")));
     }
 }

@@ -1,5 +1,5 @@
-//! The objects that run with the images of imported versions, in any namespace: found by the images that they ask for,
-//! whoever made them.
+//! The workloads in any namespace that use images of imported versions, regardless of their creator. They are found by
+//! the images in their pods: [`workloads`].
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::model::uses::Use;
 use crate::model::workloads::WORKLOADS;
 use crate::plan::rights::ask::check_looking;
 
-/// The fields in which a pod names images, and in which its node says what it has of them.
+/// The fields with the images of a pod, each with the field of their status.
 const CONTAINERS: [(&str, &str); 3] = [
     ("containers", "containerStatuses"),
     ("initContainers", "initContainerStatuses"),
@@ -31,7 +31,7 @@ pub(crate) struct Images {
 }
 
 impl Images {
-    /// Returns the images of the versions that are chosen, of all that are recorded.
+    /// Returns the images of the chosen versions among all recorded ones.
     pub(crate) fn of(
         records: &[Record],
         is_chosen: impl Fn(&Record) -> bool,
@@ -48,8 +48,8 @@ impl Images {
         })
     }
 
-    /// Whether an image is one of these: it lies among them, or it is asked for elsewhere by a digest that only they
-    /// have, as a mirror lets it.
+    /// Checks whether an image is one of these. It is if its address is below theirs. With any other address, such as
+    /// that of a mirror, it must have a digest that only they have.
     fn has(&self, image: &str) -> bool {
         let is_below = |places: &[String]| places.iter().any(|place| image.starts_with(place));
         if is_below(&self.places) || is_below(&self.others) {
@@ -60,7 +60,7 @@ impl Images {
     }
 }
 
-/// Returns the prefixes of the addresses of images, for those who push and for those who pull.
+/// Returns the prefixes of the addresses of images, both for pushing and for pulling.
 fn places(records: &[&Record]) -> Result<Vec<String>, Error> {
     let places = records.iter().map(|record| shelf::own_addresses(record));
     let places = places.collect::<Result<Vec<_>, _>>()?;
@@ -72,8 +72,8 @@ fn digests(records: &[&Record]) -> impl Iterator<Item = String> {
     images.map(|image| image.digest.to_string())
 }
 
-/// Returns everything that runs these images or would run them, but for what leaves anyway. An object that keeps others
-/// is named alone. Not being allowed to look is in the way.
+/// Returns every object that uses these images, except for those that are leaving. Of an object and the objects that it
+/// controls, only the former is returned. Adds a blocker if the user may not list them.
 pub(crate) async fn workloads(
     cluster: &Cluster,
     images: &Images,
@@ -84,6 +84,7 @@ pub(crate) async fn workloads(
         return Ok(Vec::new());
     }
     let mut found = UseSearch::new(images, leaving);
+    // The kinds are ordered: objects precede those that they control.
     for (api, kind, _, pods) in WORKLOADS {
         let look = |object: Object| found.take(&object, pods);
         let kind = Gvk::new(api, kind);
@@ -96,7 +97,7 @@ struct UseSearch<'a> {
     images: &'a Images,
     leaving: &'a BTreeSet<ObjectRef>,
     uses: Vec<Use>,
-    /// The uids of what is named or leaves, and of what that keeps.
+    /// The uids of the returned and the leaving objects, and of the objects that they own.
     named: BTreeSet<String>,
 }
 
@@ -129,8 +130,8 @@ impl<'a> UseSearch<'a> {
     }
 }
 
-/// The images that an object asks for. Of a pod that waits, those that its node has: until then, they are names that
-/// anybody can write who may make pods.
+/// Returns the images of an object. For a pending pod, only those count that its node has pulled. Until then, they are
+/// names that everyone who may create pods can choose.
 fn asked_for<'a>(object: &'a Value, pods: &str) -> Vec<&'a str> {
     let Some(pod) = object.pointer(pods) else {
         return Vec::new();
@@ -139,15 +140,17 @@ fn asked_for<'a>(object: &'a Value, pods: &str) -> Vec<&'a str> {
     let is_there = |statuses: &str, container: &Value| {
         let statuses = object["status"][statuses].as_array();
         let mut statuses = statuses.into_iter().flatten();
-        statuses.any(|it| it["name"] == container["name"] && it["imageID"].as_str() > Some(""))
+        statuses.any(|status| {
+            status["name"] == container["name"] && status["imageID"].as_str() > Some("")
+        })
     };
     let containers = CONTAINERS.iter().flat_map(|(list, statuses)| {
         let containers = pod[*list].as_array().into_iter().flatten();
-        containers.filter(move |it| !waits || is_there(statuses, it))
+        containers.filter(move |container| !waits || is_there(statuses, container))
     });
     let images = containers.filter_map(|container| container["image"].as_str());
     let mut images: Vec<&str> = images.collect();
-    // Volumes are there before the first container is.
+    // Image volumes are mounted before the first container starts.
     if !waits || !images.is_empty() {
         let volumes = pod["volumes"].as_array().into_iter().flatten();
         images.extend(volumes.filter_map(|volume| volume["image"]["reference"].as_str()));
@@ -161,8 +164,8 @@ fn controller(object: &Value) -> Option<&str> {
     controller["uid"].as_str()
 }
 
-/// Whether it runs nothing, or nothing any more: it goes, it has ended, a Deployment keeps it only to know what it was
-/// before, or a killed run has left it that only pulled.
+/// Checks whether an object no longer runs anything: it is being deleted, has completed, is an old `ReplicaSet` of a
+/// Deployment, or is the pod of an interrupted test pull.
 fn is_over(object: &Object) -> bool {
     let value = object.as_value();
     let ended = || {
@@ -245,7 +248,7 @@ mod tests {
             (format!("pull.test/{ours}-more:7"), false),
             (format!("pull.test/{theirs}:7"), false),
             (format!("other.test/{ours}:7"), false),
-            // Both versions have it.
+            // Both versions have this digest.
             (format!("pull.test/shop_web@{digest}"), false),
         ] {
             assert_eq!(images.has(&image), expected, "{image}");
@@ -268,9 +271,12 @@ mod tests {
         found_beside(&[], objects)
     }
 
-    /// Returns the same uses where some objects leave.
+    /// Returns the uses if these objects leave.
     fn found_beside(leaving: &[&Object], objects: &[(Object, &str)]) -> Vec<String> {
-        let leaving = leaving.iter().map(|it| it.reference().clone()).collect();
+        let leaving = leaving
+            .iter()
+            .map(|object| object.reference().clone())
+            .collect();
         let images = images();
         let mut found = UseSearch::new(&images, &leaving);
         for (object, pods) in objects {
@@ -319,7 +325,7 @@ mod tests {
     fn what_leaves_uses_nothing_and_neither_does_what_it_keeps() {
         let containers = json!([{"image": "pull.test/shop-1.0.0/web:7"}]);
         let of = json!({"spec": {"template": {"spec": {"containers": containers}}}});
-        let [ours, theirs] = ["operator", "web"].map(|it| object("Deployment", it, None, &of));
+        let [ours, theirs] = ["operator", "web"].map(|name| object("Deployment", name, None, &of));
         let replicas = |name: &str, keeper: &str| object("ReplicaSet", name, Some(keeper), &of);
         let all = [
             (ours.clone(), TEMPLATE),
@@ -376,7 +382,7 @@ mod tests {
         assert_eq!(pod(web.clone(), waiting), [""; 0]);
         let there = json!({"containerStatuses": has("web", "sha256:1")});
         assert_eq!(pod(web, there), ["Pod n/pod"]);
-        // Another container runs, of an image of somebody else.
+        // A container with another image runs already.
         let other = |first: &str| {
             let spec = json!({
                 "initContainers": named("first", first),

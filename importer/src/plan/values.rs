@@ -1,5 +1,5 @@
-//! The values of a release above the publisher's, layer by layer: what the site's files say, and what was chosen for the
-//! environment. Pure.
+//! The values of a release that override the publisher's, in layers: those of the site's files, and those chosen for
+//! the environment ([`ReleaseValues`]). Pure functions.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,22 @@ use crate::model::site::SiteValue;
 use crate::plan::hidden;
 use crate::plan::parameters::{ChosenValue, looks_secret};
 
-/// Values from one place.
+/// Values from one source.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ValuesLayer {
-    /// The place, for people.
+    /// The source, for messages.
     pub(crate) from: String,
     pub(crate) content: LayerContent,
-    /// What digests of them are made with, where nobody is to see them.
+    /// The key for digests of the values, if they are sensitive.
     pub(crate) key: Option<String>,
 }
 
 /// The content of a layer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LayerContent {
-    /// Values as a file has them.
+    /// A map of values, as in a file.
     Values(Map<String, Value>),
-    /// One value.
+    /// A single value.
     At(ValuePath, Value),
 }
 
@@ -34,14 +34,14 @@ pub(crate) enum LayerContent {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ReleaseValues(pub(crate) Vec<ValuesLayer>);
 
-/// A value with the layer that it comes from.
+/// A value with its layer.
 struct LayerValue<'a> {
     value: Value,
     layer: &'a ValuesLayer,
 }
 
 impl ValuesLayer {
-    /// Returns the layer of a value that was chosen; of one that nobody is to see with the key of digests.
+    /// Returns the layer of a chosen value. If its path looks like that of a secret, it gets the key for digests.
     pub(crate) fn chosen(chosen: &ChosenValue, key: Option<&String>) -> Self {
         let ChosenValue {
             path,
@@ -55,7 +55,7 @@ impl ValuesLayer {
         }
     }
 
-    /// Lays it over other values, as Helm does with several files and then with `--set`.
+    /// Merges the layer over other values, as Helm does with multiple files followed by `--set`.
     fn lay_over(&self, values: &mut Map<String, Value>) {
         match &self.content {
             LayerContent::Values(above) => merge_values(values, above),
@@ -70,7 +70,7 @@ impl ValuesLayer {
         }
     }
 
-    /// The layer with a digest in the place of each value that nobody is to see.
+    /// Returns the layer with digests in place of sensitive values.
     fn told(&self) -> Self {
         let Some(key) = &self.key else {
             return self.clone();
@@ -99,7 +99,7 @@ impl ValuesLayer {
     }
 }
 
-/// Puts a digest in the place of each value that is no map. Nobody who does not have the key can guess a value by it.
+/// Replaces each value that is no map by a digest. Without the key, a reader cannot find a value by trying.
 fn digest_leaves(value: &mut Value, key: &str) {
     match value {
         Value::Object(values) => values
@@ -107,6 +107,7 @@ fn digest_leaves(value: &mut Value, key: &str) {
             .for_each(|value| digest_leaves(value, key)),
         leaf => {
             let mut digest = Sha256::new_with_prefix(key);
+            // The separator keeps different pairs of key and value apart.
             digest.update([0]);
             digest.update(leaf.to_string());
             let digest = schemas::Digest::new(digest.finalize().into());
@@ -116,7 +117,7 @@ fn digest_leaves(value: &mut Value, key: &str) {
 }
 
 impl ReleaseValues {
-    /// Returns all values together, above these.
+    /// Returns these values with all layers merged over them.
     pub(crate) fn above(&self, mut values: Map<String, Value>) -> Map<String, Value> {
         for layer in &self.0 {
             layer.lay_over(&mut values);
@@ -124,12 +125,12 @@ impl ReleaseValues {
         values
     }
 
-    /// Returns the same with a digest in the place of each value that nobody is to see.
+    /// Returns the layers with digests in place of sensitive values.
     pub(crate) fn told(&self) -> Self {
         Self(self.0.iter().map(ValuesLayer::told).collect())
     }
 
-    /// Returns the layers without the value at a place, and those within it.
+    /// Returns the layers without the value at a path and the values within it.
     pub(crate) fn without(&self, path: &ValuePath) -> Self {
         let layers = self.0.iter().map(|layer| {
             let mut rest = Map::new();
@@ -151,12 +152,14 @@ impl ReleaseValues {
         Self(layers.collect())
     }
 
-    /// Returns the values that count, each with its source; nothing of those that nobody is to see.
+    /// Returns the effective values, each with its source. Sensitive ones are masked.
     pub(crate) fn shown(&self) -> Vec<SiteValue> {
         let mut all: BTreeMap<ValuePath, LayerValue<'_>> = BTreeMap::new();
         for layer in &self.0 {
             for (path, value) in layer.by_path() {
-                choose(&mut all, path, LayerValue { value, layer }, |it| &it.value);
+                choose(&mut all, path, LayerValue { value, layer }, |chosen| {
+                    &chosen.value
+                });
             }
         }
         let shown = |(path, LayerValue { value, layer }): (ValuePath, LayerValue<'_>)| SiteValue {
@@ -170,14 +173,14 @@ impl ReleaseValues {
         all.into_iter().map(shown).collect()
     }
 
-    /// Returns the values that nobody is to see.
+    /// Returns the sensitive values.
     pub(crate) fn hidden(&self) -> impl Iterator<Item = Value> {
         let secret = self.0.iter().filter(|layer| layer.key.is_some());
         secret.flat_map(|layer| layer.by_path().into_values().flat_map(texts))
     }
 }
 
-/// The values within lists, one by one.
+/// Returns the scalar values within lists and maps.
 fn texts(value: Value) -> Vec<Value> {
     match value {
         Value::Array(items) => items.into_iter().flat_map(texts).collect(),
@@ -258,7 +261,7 @@ mod tests {
     fn what_is_shown_says_where_it_comes_from_and_no_secret() {
         let shown = layers().shown().into_iter();
         let shown: Vec<String> = shown
-            .map(|it| format!("{} {} ({})", it.field, it.value, it.from))
+            .map(|value| format!("{} {} ({})", value.field, value.value, value.from))
             .collect();
         let expected = [
             "auth.password \"***\" (chosen before)",

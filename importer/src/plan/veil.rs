@@ -1,6 +1,6 @@
-//! The veil over reports of a change, which leave out the values that nobody may see: a server's refusal, an Event or a
-//! program's log may quote them. Every report passes here: events, errors, and with these the receipt, the history and
-//! the Kubernetes Events.
+//! The removal of sensitive values from reports of a change: [`event`] and [`error`]. An API server's error, an Event
+//! or a program's log may quote them. All events and errors pass through this module, and thereby the receipt, the
+//! history and the Kubernetes Events.
 
 use deployer::{Reword, Words};
 use helm::HelmError;
@@ -10,7 +10,7 @@ use crate::model::error::Error;
 use crate::model::event::Event;
 use crate::plan::hidden::HiddenTexts;
 
-/// The event without these values.
+/// Returns the event without hidden texts.
 pub(crate) fn event(mut event: Event, hidden: &HiddenTexts) -> Event {
     let reword: Reword<'_> = &|words| hidden.say(words);
     match &mut event {
@@ -18,7 +18,7 @@ pub(crate) fn event(mut event: Event, hidden: &HiddenTexts) -> Event {
         Event::Unproved { detail, .. } => detail.reword(reword),
         Event::Rollout(standing) | Event::Standing(standing) => standing.reword(reword),
         Event::Nodes(nodes) => nodes.reword(reword),
-        // A registry is sent nothing of what is chosen.
+        // Registries do not receive chosen values.
         Event::Push(_)
         | Event::Pushed
         | Event::Waiting(_)
@@ -37,7 +37,7 @@ pub(crate) fn event(mut event: Event, hidden: &HiddenTexts) -> Event {
     event
 }
 
-/// The error without these values.
+/// Returns the error without hidden texts.
 pub(crate) fn error(mut error: Error, hidden: &HiddenTexts) -> Error {
     cover(&mut error, &|words| hidden.say(words));
     error
@@ -61,8 +61,8 @@ fn cover(error: &mut Error, reword: Reword<'_>) {
             cover(source, reword);
         }
         Error::Unserved { lacking, .. } => lacking.reword(reword),
-        // What is in the way is said in words of ours, and a refusal of the plan is covered there. The others are about
-        // the registry, this machine and the records.
+        // Blockers have our own texts, and messages in the plan are masked where they are created. The other errors are
+        // about the registry, this machine and the records.
         Error::Refused(_)
         | Error::Hindered(_)
         | Error::Registry(_)
@@ -87,7 +87,7 @@ fn cover(error: &mut Error, reword: Reword<'_>) {
     }
 }
 
-/// Covers what Helm says, in which a template may quote its values.
+/// Masks Helm's messages, in which a template may quote its values.
 fn helm(error: &mut HelmError, reword: Reword<'_>) {
     match error {
         HelmError::Failed { said, .. } => said.reword(reword),
@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn no_error_of_a_change_says_what_is_hidden() {
-        let [one, two] = ["1.0.0", "1.1.0"].map(|it| it.parse::<schemas::Version>().unwrap());
+        let [one, two] =
+            ["1.0.0", "1.1.0"].map(|version| version.parse::<schemas::Version>().unwrap());
         let invalid = || match refused() {
             Error::Cluster(error) => error,
             _ => unreachable!(),

@@ -1,7 +1,7 @@
-//! Two versions compared by their archives alone, without a cluster: the images and the bytes of each, what they define and
-//! may do, and every document of theirs. A pure function: the same archives give the same comparison.
+//! The comparison of two versions by their archives alone, without a cluster: images and their sizes, CRDs, rights, and
+//! all documents. The entry point is [`VersionComparison::make`], a pure function of the archives.
 //!
-//! A definition is judged as an import judges it in a cluster in which only the first version was.
+//! CRDs are compared as an import would do it in a cluster in which only the first version has been activated.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -135,7 +135,7 @@ pub enum DocumentAction {
 impl VersionComparison {
     /// Compares the second version with the first.
     pub fn make(before: &Accepted, after: &Accepted) -> Result<Self, Error> {
-        let [old, new] = [before, after].map(|it| contents(it.images()));
+        let [old, new] = [before, after].map(|accepted| contents(accepted.images()));
         let rights = rules::compare(&outline::rights(before)?, &outline::rights(after)?);
         let [old_documents, new_documents] = [before, after].map(documents);
         Ok(Self {
@@ -148,21 +148,21 @@ impl VersionComparison {
         })
     }
 
-    /// Whether nothing differs.
+    /// Checks whether nothing differs.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// Every content of images by its digest, with its size.
+/// The contents of images: size by digest.
 type Contents = BTreeMap<Digest, u64>;
 
 fn contents<'a>(images: impl IntoIterator<Item = &'a Image>) -> Contents {
     let images = images.into_iter();
     let all = images.flat_map(|image| {
         let documents = image.documents();
-        let documents = documents.map(|it| (it.digest, it.bytes.len() as u64));
+        let documents = documents.map(|document| (document.digest, document.bytes.len() as u64));
         let blobs = image.blobs.iter().map(|(digest, size)| (*digest, *size));
         documents.chain(blobs)
     });
@@ -170,7 +170,9 @@ fn contents<'a>(images: impl IntoIterator<Item = &'a Image>) -> Contents {
 }
 
 fn brought(contents: &Contents, known: &Contents) -> BroughtBytes {
-    let new = contents.iter().filter(|(it, _)| !known.contains_key(it));
+    let new = contents
+        .iter()
+        .filter(|(digest, _)| !known.contains_key(digest));
     BroughtBytes {
         contents: new.clone().count(),
         bytes: new.map(|(_, size)| size).sum(),
@@ -179,7 +181,9 @@ fn brought(contents: &Contents, known: &Contents) -> BroughtBytes {
 
 fn compare_images(before: &[Image], after: &[Image], known: &Contents) -> Vec<ComparedImage> {
     let roots = |images: &[Image]| {
-        let placed = images.iter().map(|it| (it.place.clone(), it.root.digest));
+        let placed = images
+            .iter()
+            .map(|image| (image.place.clone(), image.root.digest));
         placed.collect::<BTreeMap<_, _>>()
     };
     let former = former_places(&roots(before), &roots(after));
@@ -211,12 +215,12 @@ fn compare_images(before: &[Image], after: &[Image], known: &Contents) -> Vec<Co
         }
     });
     compared
-        .filter(|it| it.before != it.after || it.former.is_some())
+        .filter(|image| image.before != image.after || image.former.is_some())
         .collect()
 }
 
-/// The places in the first of images that the second has under another tag: those of the same name and content, and
-/// one that is the only one of its name on both sides.
+/// Returns the former places of images that have another tag in the second version. They have the same name and
+/// content, or are the only changed image of their name in both versions.
 fn former_places(
     before: &BTreeMap<ImagePlace, Digest>,
     after: &BTreeMap<ImagePlace, Digest>,
@@ -246,7 +250,7 @@ fn former_places(
             places
                 .next()
                 .filter(|_| places.next().is_none())
-                .map(|it| (*it).clone())
+                .map(|place| (*place).clone())
         };
         if let (Some(place), Some(old)) = (of_name(&new), of_name(&gone)) {
             former.insert(place, old);
@@ -261,7 +265,12 @@ fn compare_definitions(
 ) -> Result<Vec<ComparedDefinition>, Error> {
     let by_name = |accepted| {
         let all = outline::definitions(accepted);
-        let all = all.map(|it| (manifests::text(it.document, "/metadata/name"), it));
+        let all = all.map(|definition| {
+            (
+                manifests::text(definition.document, "/metadata/name"),
+                definition,
+            )
+        });
         all.collect::<BTreeMap<_, _>>()
     };
     let (old, new) = (by_name(before), by_name(after));
@@ -270,8 +279,8 @@ fn compare_definitions(
     for name in names {
         let (old, new) = (old.get(name), new.get(name));
         let mut found = ComparedDefinition {
-            before: old.map(|it| it.document.into()),
-            after: new.map(|it| it.document.into()),
+            before: old.map(|definition| definition.document.into()),
+            after: new.map(|definition| definition.document.into()),
             refused: None,
             narrowed: Vec::new(),
         };
@@ -288,7 +297,8 @@ fn compare_definitions(
     Ok(compared)
 }
 
-/// Why an import would refuse a definition in the place of another one, in whose version objects are stored.
+/// Returns the reason why an import would refuse a CRD over an active one. Objects are assumed to be stored in the
+/// active CRD's storage version.
 fn refusal(
     before: &Accepted,
     after: &Accepted,
@@ -296,7 +306,8 @@ fn refusal(
     new: &Value,
     users: Users,
 ) -> Result<Option<String>, Error> {
-    let [older, newer] = [before, after].map(|it| it.statement().predicate.id.version());
+    let [older, newer] =
+        [before, after].map(|accepted| accepted.statement().predicate.id.version());
     let mut active = old.clone();
     let stored = crd::versions(old).filter(|version| version["storage"] == true);
     let stored: Vec<&Value> = stored.map(|version| &version["name"]).collect();
@@ -309,10 +320,10 @@ fn refusal(
     })
 }
 
-/// A document, by its kind and name.
+/// Documents by kind and name.
 type Documents = BTreeMap<(DocumentKind, String), Value>;
 
-/// Every document of a version that is not an image or a definition, nor only about rights.
+/// Returns the documents of a version, without images, CRDs and roles.
 fn documents(accepted: &Accepted) -> Documents {
     let mut all = Documents::new();
     let spec = json!(accepted.manifest().spec);
@@ -320,9 +331,12 @@ fn documents(accepted: &Accepted) -> Documents {
     for (field, value) in spec {
         let mut each_of = |kind| {
             let list = value.as_array().into_iter().flatten();
-            all.extend(
-                list.map(|it| ((kind, manifests::text(it, "/name").to_owned()), it.clone())),
-            );
+            all.extend(list.map(|item| {
+                (
+                    (kind, manifests::text(item, "/name").to_owned()),
+                    item.clone(),
+                )
+            }));
         };
         match field.as_str() {
             "version" | "images" => {}
@@ -345,17 +359,17 @@ fn documents(accepted: &Accepted) -> Documents {
     all.insert((DocumentKind::Manifest, "metadata".to_owned()), metadata);
     for set in accepted.sets() {
         let objects = set.objects.iter();
-        let objects = objects.filter(|it| !manifests::is_definition(&it.document));
-        all.extend(objects.map(|it| {
-            let text = |pointer| manifests::text(&it.document, pointer);
+        let objects = objects.filter(|object| !manifests::is_definition(&object.document));
+        all.extend(objects.map(|object| {
+            let text = |pointer| manifests::text(&object.document, pointer);
             let namespace = text("/metadata/namespace");
             let slash = if namespace.is_empty() { "" } else { "/" };
             let (kind, name) = (text("/kind"), text("/metadata/name"));
-            // Kinds of two groups may have one name.
+            // Kinds of two groups may have the same name.
             let group = text("/apiVersion").split_once('/').map(|(group, _)| group);
             let group = group.map(|group| format!(".{group}")).unwrap_or_default();
             let name = format!("{} {kind}{group} {namespace}{slash}{name}", set.set.name);
-            ((DocumentKind::Object, name), it.document.clone())
+            ((DocumentKind::Object, name), object.document.clone())
         }));
     }
     all.extend(accepted.charts().iter().map(|chart| {
@@ -389,23 +403,27 @@ fn compare_documents(before: &Documents, after: &Documents) -> Vec<ComparedDocum
     compared.collect()
 }
 
-/// Hides what a site does not show either: the values of Secrets, and defaults of sensitive parameters.
+/// Masks the values of Secrets and the defaults of sensitive parameters, as a plan does.
 fn hide(kind: DocumentKind, old: &mut Option<Value>, new: &mut Option<Value>) {
     let known = old.clone();
-    let secret = |it: &Option<Value>| it.as_ref().is_some_and(|it| it["kind"] == "Secret");
+    let secret = |document: &Option<Value>| {
+        document
+            .as_ref()
+            .is_some_and(|document| document["kind"] == "Secret")
+    };
     match kind {
         DocumentKind::Object if secret(old) || secret(new) => {
             diff::mask(old.as_mut(), None);
             diff::mask(new.as_mut(), known.as_ref());
         }
         DocumentKind::Parameter => {
-            let sensitive = |it: &Value| it["sensitive"] == true;
+            let sensitive = |parameter: &Value| parameter["sensitive"] == true;
             let is_sensitive = old.iter().chain(new.iter()).any(sensitive);
-            for (it, words) in [(old, "(secret)"), (new, "(another secret)")] {
-                let it = it
+            for (parameter, words) in [(old, "(secret)"), (new, "(another secret)")] {
+                let parameter = parameter
                     .as_mut()
-                    .filter(|it| is_sensitive && !it["default"].is_null());
-                let Some(parameter) = it else { continue };
+                    .filter(|parameter| is_sensitive && !parameter["default"].is_null());
+                let Some(parameter) = parameter else { continue };
                 let same = known
                     .as_ref()
                     .is_none_or(|known| known["default"] == parameter["default"]);
@@ -428,7 +446,7 @@ mod tests {
         };
         let compared = compare_documents(&one(before), &one(after)).into_iter();
         compared
-            .map(|it| format!("{:?} {}", it.action, it.diff.replace('\n', "|")))
+            .map(|document| format!("{:?} {}", document.action, document.diff.replace('\n', "|")))
             .collect()
     }
 
@@ -484,7 +502,8 @@ mod tests {
     fn an_image_is_found_again_under_another_tag() {
         let placed = |images: &[(&str, u8)]| {
             let images = images.iter();
-            let placed = images.map(|(it, byte)| (it.parse().unwrap(), Digest::new([*byte; 32])));
+            let placed =
+                images.map(|(place, byte)| (place.parse().unwrap(), Digest::new([*byte; 32])));
             placed.collect::<BTreeMap<ImagePlace, Digest>>()
         };
         let former = |before: &[(&str, u8)], after: &[(&str, u8)]| {
@@ -492,15 +511,15 @@ mod tests {
             let former = former.map(|(place, old)| format!("{old} → {place}"));
             former.collect::<Vec<_>>().join(", ")
         };
-        // The same content first, whatever the order of the tags.
+        // Images with the same content match first, regardless of the order of their tags.
         let before = [("web:0.3.0", 1), ("web:0.4.0", 2)];
         let after = [("web:0.5.0", 2), ("web:0.6.0", 1)];
         let both = "web:0.4.0 → web:0.5.0, web:0.3.0 → web:0.6.0";
         assert_eq!(former(&before, &after), both);
-        // Another content, where no other image of the name could be meant.
+        // An image with other content matches if no other image has the name.
         assert_eq!(former(&[("web:1", 1)], &[("web:2", 2)]), "web:1 → web:2");
         assert_eq!(former(&before, &[("web:1.0.0", 3)]), "");
-        // Neither another name nor an image that is still there.
+        // Another name does not match, nor does an image that still exists.
         assert_eq!(former(&[("web:1", 1)], &[("app:1", 1)]), "");
         assert_eq!(former(&[("web:1", 1)], &[("web:1", 1), ("web:2", 1)]), "");
     }

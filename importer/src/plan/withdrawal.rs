@@ -1,6 +1,6 @@
-//! The objects that go when a deployment is taken back that carries objects as they are, and their order: those that
-//! could refuse the rest first, then those that its workloads have to let go, then the workloads, then the objects that
-//! they read.
+//! The removal of a deployment's packaged objects, with its order ([`Withdrawal`]): first objects that could block the
+//! rest, such as webhooks, then objects that workloads must release, then workloads, then the objects that workloads
+//! read.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,33 +19,33 @@ use crate::model::obstacle::{Obstacle, Unfit};
 use crate::model::state::ClusterState;
 use crate::plan::rights::ask::check_resources;
 
-/// The objects that a deployment carries, as they are taken back.
+/// The planned removal of the packaged objects of a deployment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Withdrawal {
-    /// The inventory that the site has recorded.
+    /// The recorded inventory.
     pub(crate) recorded: Inventory,
-    /// The objects that are applied before anything goes.
+    /// The objects that are applied before the removal.
     pub(crate) cleanup: Cleanup,
-    /// The obstacles.
+    /// The blockers.
     pub(crate) obstacles: Vec<Obstacle>,
-    /// The objects that are there and go, in their order.
+    /// The existing objects to remove, in order.
     pub(crate) objects: Vec<Entry>,
-    /// The definitions that others' objects keep, and that cannot be judged once their webhook is gone.
+    /// The CRDs that objects of other owners still need. Those objects could not be converted without the webhook.
     pub(crate) used: Vec<ObjectRef>,
-    /// The uids of what goes, with those of what belongs to it and goes with it.
+    /// The uids of the objects to remove, and of the objects that the garbage collector removes with them.
     pub(crate) uids: BTreeSet<String>,
-    /// The objects that have the name of one of them, and are not the ones that were applied.
+    /// The objects with the name of a recorded one that are not the applied ones.
     pub(crate) left: Vec<ObjectRef>,
-    /// The objects that call one of its Services whenever something is written, whoever made them.
+    /// The objects of any owner that make the API server call one of the removed Services for requests.
     pub(crate) callers: Vec<Object>,
-    /// The namespaces that were there before: they stay, without our marks.
+    /// The namespaces that existed before the deployment. They are kept without our labels and annotations.
     pub(crate) released: Vec<Entry>,
-    /// The notes on objects that stay.
+    /// The notes on objects that are kept.
     pub(crate) notes: Vec<String>,
 }
 
 impl Withdrawal {
-    /// Returns what would be taken back of a Solution that is deployed here.
+    /// Plans the removal of a deployed Solution.
     pub(crate) async fn plan(
         place: Place<'_>,
         state: &ClusterState,
@@ -65,7 +65,7 @@ impl Withdrawal {
         Ok(withdrawal)
     }
 
-    /// Returns the withdrawal of the recorded objects, as far as it goes.
+    /// Plans the removal of the recorded objects for which `goes` holds.
     pub(crate) async fn of(
         cluster: &Cluster,
         solution: &SolutionName,
@@ -78,7 +78,7 @@ impl Withdrawal {
         Self::found(cluster, recorded, removal).await
     }
 
-    /// Returns the withdrawal of the objects that were found to go.
+    /// Plans the removal of objects that have been read already.
     pub(crate) async fn found(
         cluster: &Cluster,
         recorded: Inventory,
@@ -86,7 +86,7 @@ impl Withdrawal {
     ) -> Result<Self, Error> {
         let uids = removal.live.iter().filter_map(Object::uid);
         let definitions = removal.live.iter();
-        let definitions = definitions.filter(|it| is_definition(it.as_value()));
+        let definitions = definitions.filter(|object| is_definition(object.as_value()));
         let definitions: Vec<Object> = definitions.cloned().collect();
         let released = removal.staying.iter();
         let released = released.filter(|(_, why)| *why == Stays::WasThere);
@@ -107,7 +107,7 @@ impl Withdrawal {
         let mut callers = withdrawal.find_callers(cluster).await?;
         let goes = |caller: &Object| {
             let mut objects = withdrawal.objects.iter();
-            objects.any(|it| it.is(caller.reference()))
+            objects.any(|entry| entry.is(caller.reference()))
         };
         callers.retain(|caller| !goes(caller));
         withdrawal.callers = callers;
@@ -123,9 +123,9 @@ impl Withdrawal {
         Ok(withdrawal)
     }
 
-    /// Finds out which resources of these definitions go with what goes. Others that need the webhook which converts them
-    /// are in the way: without it, nobody could read them any more. A definition that has others for any other reason is
-    /// found to have them when it is to go.
+    /// Finds the custom resources of these CRDs that are removed with the other objects. Adds a blocker for CRDs with
+    /// webhook conversion whose other resources remain: no client could read them without the webhook. Resources of
+    /// other CRDs are checked when the CRD is removed.
     async fn judge(&mut self, cluster: &Cluster, definitions: &[Object]) -> Result<(), Error> {
         if check_resources(cluster, definitions.iter(), &mut self.obstacles).await? {
             return Ok(());
@@ -134,16 +134,19 @@ impl Withdrawal {
         for definition in definitions {
             resources.push(custom_resources(cluster, definition).await?);
         }
+        // Objects that are removed with their owners may own other objects in turn.
         for _ in 0..limits::GENERATIONS {
             let all = resources.iter().flatten();
-            let belonging = all.filter(|it| belongs(it, &self.uids));
+            let belonging = all.filter(|object| belongs(object, &self.uids));
             let uids = belonging.filter_map(Object::uid).map(str::to_owned);
             let uids: Vec<String> = uids.collect();
             self.uids.extend(uids);
         }
         for (definition, resources) in definitions.iter().zip(&resources) {
-            let staying = resources.iter().filter(|it| !self.goes(it));
-            let staying: Vec<String> = staying.map(|it| it.reference().to_string()).collect();
+            let staying = resources.iter().filter(|object| !self.goes(object));
+            let staying: Vec<String> = staying
+                .map(|object| object.reference().to_string())
+                .collect();
             if !staying.is_empty() && is_converted(definition) {
                 self.used.push(definition.reference().clone());
                 let needed = Unfit::ConversionNeeded {
@@ -156,22 +159,25 @@ impl Withdrawal {
         Ok(())
     }
 
-    /// Whether an object is one that goes, or goes with one.
+    /// Checks whether an object is removed, directly or with its owner.
     pub(crate) fn goes(&self, live: &Object) -> bool {
         live.uid().is_some_and(|uid| self.uids.contains(uid))
     }
 
-    /// Whether the site has kept something that is applied before.
+    /// Checks whether the record contains objects to apply before the removal.
     pub(crate) fn cleans_up(&self) -> bool {
         !self.recorded.cleanup.is_empty()
     }
 
-    /// Returns the objects that are applied before anything goes.
+    /// Returns the objects that are applied before the removal.
     pub(crate) fn applied(&self) -> impl Iterator<Item = ObjectRef> {
-        self.cleanup.steps.iter().map(|it| it.recorded.reference())
+        self.cleanup
+            .steps
+            .iter()
+            .map(|step| step.recorded.reference())
     }
 
-    /// Finds the objects to apply before anything goes.
+    /// Finds the objects to apply before the removal, and adds their blockers.
     async fn find_cleanup(
         &mut self,
         cluster: &Cluster,
@@ -201,7 +207,7 @@ impl Withdrawal {
         };
         for object in cleanup.objects()? {
             let live = match look(cluster, object.reference()).await {
-                // Its definition comes before it.
+                // An earlier object of the cleanup defines the kind.
                 Err(Error::Cluster(deployer::Error::NoSuchKind(_))) => None,
                 other => other?,
             };
@@ -213,29 +219,32 @@ impl Withdrawal {
         Ok(())
     }
 
-    /// Returns everything that goes, in its order.
+    /// Returns all objects to remove, in order.
     pub(crate) fn references(&self) -> impl Iterator<Item = ObjectRef> {
         let objects = self.objects.iter().map(Entry::reference);
         let callers = self.callers.iter().map(Object::reference);
         callers.cloned().chain(objects)
     }
 
-    /// The objects that go at the same time.
+    /// Returns the objects to remove in this step.
     pub(crate) fn at(&self, departure: Departure) -> BTreeMap<ObjectRef, Entry> {
         let objects = self
             .objects
             .iter()
-            .filter(|it| Departure::of(it) == departure);
-        objects.map(|it| (it.reference(), it.clone())).collect()
+            .filter(|entry| Departure::of(entry) == departure);
+        objects
+            .map(|entry| (entry.reference(), entry.clone()))
+            .collect()
     }
 
-    /// Whether Services of parts go, so that something may call them. An operator's serves its metrics alone.
+    /// Checks whether Services of sets or charts are removed, which webhooks may call. An operator's own Service is
+    /// only for metrics.
     pub(crate) fn has_services(&self) -> bool {
         let mut entries = self.recorded.entries.iter();
-        entries.any(|it| it.part.is_some() && it.is_service())
+        entries.any(|entry| entry.part.is_some() && entry.is_service())
     }
 
-    /// Returns the objects that call one of the Services that go, whoever made them.
+    /// Returns the objects of any owner that make the API server call one of the removed Services.
     pub(crate) async fn find_callers(&self, cluster: &Cluster) -> Result<Vec<Object>, Error> {
         if !self.has_services() {
             return Ok(Vec::new());
@@ -255,7 +264,7 @@ impl Withdrawal {
     }
 }
 
-/// The kinds whose objects have the API server call a Service.
+/// Returns the kinds whose objects make the API server call a Service.
 pub(crate) fn callers_kinds() -> [Gvk; 3] {
     let admission = "admissionregistration.k8s.io/v1";
     [
@@ -265,7 +274,7 @@ pub(crate) fn callers_kinds() -> [Gvk; 3] {
     ]
 }
 
-/// Whether all that an object belongs to goes, so that the garbage collector takes it as well.
+/// Checks whether all owners of an object are removed, so that the garbage collector removes it.
 fn belongs(object: &Object, going: &BTreeSet<String>) -> bool {
     let owners = object.as_value()["metadata"]["ownerReferences"].as_array();
     let mut owners = owners.into_iter().flatten().peekable();
@@ -273,12 +282,12 @@ fn belongs(object: &Object, going: &BTreeSet<String>) -> bool {
     owners.peek().is_some() && owners.all(goes)
 }
 
-/// Whether a webhook converts the objects of a definition.
+/// Checks whether a CRD has webhook conversion.
 fn is_converted(definition: &Object) -> bool {
     definition.as_value()["spec"]["conversion"]["strategy"] == "Webhook"
 }
 
-/// Says why an object stays.
+/// Returns the note on an object that is kept.
 pub(crate) fn note(entry: &Entry, why: Stays) -> String {
     let what = entry.reference();
     match why {
