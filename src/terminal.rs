@@ -52,16 +52,21 @@ pub(crate) fn ask(
 
 /// The first line, without what ends it. One of more bytes than that comes out too long.
 pub(crate) fn first_line(from: impl Read, most: usize) -> std::io::Result<Zeroizing<Vec<u8>>> {
-    // Room for one byte too many and the line's end.
-    let bytes = disk::read_erased(from, most + 3, Some(b'\n'))?;
-    let mut lines = bytes.split(|byte| *byte == b'\n');
-    let line = lines.next().unwrap_or_default();
-    Ok(Zeroizing::new(
-        line.strip_suffix(b"\r").unwrap_or(line).to_vec(),
-    ))
+    Ok(line_of(&read(from, most)?))
 }
 
-/// One line of the terminal; none when the user asked the program to end. Waiting for it ends at a signal, where
+/// Reads up to the end of a line. There is room for one byte too many and the line's end.
+fn read(from: impl Read, most: usize) -> std::io::Result<Zeroizing<Vec<u8>>> {
+    disk::read_erased(from, most + 3, Some(b'\n'))
+}
+
+fn line_of(bytes: &[u8]) -> Zeroizing<Vec<u8>> {
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    let line = lines.next().unwrap_or_default();
+    Zeroizing::new(line.strip_suffix(b"\r").unwrap_or(line).to_vec())
+}
+
+/// One line of the terminal; none when the user asked the program to end, or closed the input. Waiting for it ends at a signal, where
 /// reading would go on.
 fn typed(terminal: &File, most: usize) -> std::io::Result<Option<Zeroizing<Vec<u8>>>> {
     loop {
@@ -74,7 +79,9 @@ fn typed(terminal: &File, most: usize) -> std::io::Result<Option<Zeroizing<Vec<u
             return Ok(None);
         }
         if any > 0 {
-            return first_line(terminal, most).map(Some);
+            let bytes = read(terminal, most)?;
+            // The end of the input is no answer: closing the terminal must not accept a default.
+            return Ok((!bytes.is_empty()).then(|| line_of(&bytes)));
         }
     }
 }

@@ -148,6 +148,8 @@ fn ctrl_c_and_a_no_leave_everything_as_it_was() {
         .at("Environment that commands use by default: ", "\n")
         .at("Write this? [Y/n] ", "n\n")
         .ended(1);
+    // The end of the input does not stand for the answer that Enter gives.
+    run(&desk).at(CONTEXT, "\u{4}").ended(3);
     for path in [".config", "run", ".docker"] {
         assert!(!desk.path(path).exists(), "{path}");
     }

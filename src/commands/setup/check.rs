@@ -9,8 +9,9 @@ use super::{Arguments, requests};
 use crate::args::{Output, RegistryArguments, choose};
 use crate::commands::import::ImageRegistry;
 use crate::failure::{self, Failure, Outcome};
+use crate::render::{self, Row};
 use crate::settings::Settings;
-use crate::{registries, render, trust};
+use crate::{registries, trust};
 
 /// The checks of the current configuration.
 #[derive(Serialize, JsonSchema)]
@@ -56,17 +57,15 @@ pub(super) fn run(arguments: &Arguments, settings: &Settings, output: Output) ->
 }
 
 fn show(checked: &CheckedSetup) {
-    let heading = ["CHECK", "RESULT", "DETAIL"].map(str::to_owned);
     let rows = checked.checks.iter().map(|check| {
         let result = choose(check.passed, "ok", "failed");
-        [
+        Row::from([
             check.part.to_owned(),
             result.to_owned(),
             check.detail.clone(),
-        ]
+        ])
     });
-    let rows: Vec<_> = [heading].into_iter().chain(rows).collect();
-    render::columns(&rows).iter().for_each(render::line);
+    render::table(["CHECK", "RESULT", "DETAIL"], &rows.collect::<Vec<_>>());
     let fixes = checked.checks.iter().filter_map(|check| check.fix.as_ref());
     render::notes("hint: ", fixes);
 }

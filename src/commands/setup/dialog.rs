@@ -1,11 +1,11 @@
 //! Questions of `solution setup`, each asked again until its answer passes a check.
 
+use std::path::{Path, PathBuf};
+
 use crate::failure::Failure;
 use crate::render;
 use crate::terminal::{self, Echo};
 use crate::{environment, interrupt};
-
-use std::path::{Path, PathBuf};
 
 /// Bytes of an answer.
 const ANSWER: usize = 4096;
