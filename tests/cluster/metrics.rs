@@ -86,7 +86,7 @@ fn metrics_are_collected_where_the_cluster_can() {
 
     define(&site);
     let planned = import(&site, &plain, &["--dry-run"]).success();
-    assert!(planned.contains("create ServiceMonitor"), "{planned}");
+    assert!(planned.contains("+ ServiceMonitor"), "{planned}");
     import(&site, &plain, &[]).success();
     let found = monitor(&site).json();
     assert_eq!(

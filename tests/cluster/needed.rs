@@ -137,7 +137,10 @@ fn several_archives_come_in_the_order_of_what_they_need() {
     }
     let before = site.snapshot();
     let planned = import(&site, &shop, &[&db, "--dry-run"]).success();
-    let [first, second] = ["db-1.0.0 (1 of 2)", "shop-1.0.0 (2 of 2)"];
+    let [first, second] = [
+        "archive   1 of 2\nsolution  db 1.0.0,",
+        "archive   2 of 2\nsolution  shop 1.0.0,",
+    ];
     assert!(planned.find(first) < planned.find(second), "{planned}");
     assert!(planned.contains(first), "{planned}");
     assert_eq!(site.snapshot(), before);
