@@ -1,4 +1,5 @@
-//! The proof that an archive was checked: everything the importer uses, and nothing that was not checked.
+//! The proof that an archive was checked. [`Accepted`] gives the importer the checked documents of an archive, and
+//! access to its remaining contents, which are verified while they are read.
 
 use std::collections::BTreeMap;
 
@@ -12,8 +13,8 @@ use crate::definitions::CarriedDefinition;
 use crate::programs::CarriedProgram;
 use crate::sets::CarriedSet;
 
-/// An archive without errors, for which trusted keys vouch or which was allowed by its id. Only [`crate::check`] makes
-/// one, and only [`crate::Report::accept`] hands it out.
+/// An archive without errors that is signed by trusted keys or that the user allowed to be unsigned. Only
+/// [`crate::check`] creates one, and only [`crate::Report::accept`] returns it.
 #[derive(Debug)]
 pub struct Accepted {
     pub(crate) listed: Listed,
@@ -26,87 +27,88 @@ pub struct Accepted {
     pub(crate) programs: Vec<CarriedProgram>,
 }
 
-/// A `helm` that an archive includes, to be verified while it is read.
+/// A `helm` program in an archive. Its bytes are verified while they are read.
 #[derive(Debug)]
 pub enum IncludedHelm<'a> {
-    /// A content of an image, which a head alone does not have.
+    /// A blob of a program image. An archive's head (its data without images) does not contain it.
     Image(&'a CarriedProgram),
-    /// A file of the head.
+    /// A file in the head.
     File(Blob),
 }
 
 impl Accepted {
-    /// Returns the statement that was signed.
+    /// Returns the signed statement.
     #[must_use]
     pub fn statement(&self) -> &Statement {
         self.listed.statement()
     }
 
-    /// SHA-256 of the signed statement.
+    /// Returns the SHA-256 digest of the signed statement.
     #[must_use]
     pub fn archive_id(&self) -> Digest {
         self.listed.archive_id()
     }
 
-    /// Returns the signers who vouch for the archive; none when it is unsigned and was allowed by its id.
+    /// Returns the trusted signers of the archive; `None` if it is unsigned and was allowed by its id.
     #[must_use]
     pub fn signers(&self) -> Option<&Signers> {
         self.listed.signers()
     }
 
-    /// The manifest.
+    /// Returns the manifest.
     #[must_use]
     pub fn manifest(&self) -> &Solution {
         &self.solution
     }
 
-    /// The images in the order of their places. Their documents were read, and their blobs are all listed: the bytes of
-    /// these are verified while they are pushed.
+    /// Returns the images, sorted by place. Their documents were read and checked. Their blobs are all listed; the
+    /// bytes of blobs are verified while they are pushed.
     #[must_use]
     pub fn images(&self) -> &[Image] {
         &self.images
     }
 
-    /// The custom resource definitions that all environments share: those of the operator in the order of their files, then
-    /// those in `crds/` of charts, in the order of the manifest. Each custom resource is defined once.
+    /// Returns the custom resource definitions that all environments share: those of the operator in the order of their
+    /// files, then those in `crds/` of charts in the order of the manifest. Each custom resource is defined once.
     #[must_use]
     pub fn crds(&self) -> &[CarriedDefinition] {
         &self.definitions
     }
 
-    /// The definitions in `crds/` of charts that a webhook converts, each once: the environment that a chart is installed in
-    /// owns them.
+    /// Returns the definitions in `crds/` of charts that use webhook conversion, each once. Each belongs to the
+    /// environment in which its chart is installed.
     pub fn converted_crds(&self) -> impl Iterator<Item = &CarriedDefinition> {
         let of_charts = self.charts.iter().flat_map(|chart| &*chart.definitions);
-        let named = of_charts.map(|it| (rules::definition_name(&it.document), it));
+        let named =
+            of_charts.map(|definition| (rules::definition_name(&definition.document), definition));
         named.collect::<BTreeMap<_, _>>().into_values()
     }
 
-    /// The Role and `ClusterRole` documents in their order in the file.
+    /// Returns the Role and `ClusterRole` documents in the order of the file.
     #[must_use]
     pub fn roles(&self) -> &[Value] {
         &self.roles
     }
 
-    /// The sets of objects that are applied as they are, in the order of the manifest.
+    /// Returns the sets of manifests in the order of the manifest.
     #[must_use]
     pub fn sets(&self) -> &[CarriedSet] {
         &self.sets
     }
 
-    /// The Helm charts in the order of the manifest.
+    /// Returns the Helm charts in the order of the manifest.
     #[must_use]
     pub fn charts(&self) -> &[CarriedChart] {
         &self.charts
     }
 
-    /// The programs for the site.
+    /// Returns the programs for the site.
     #[must_use]
     pub fn programs(&self) -> &[CarriedProgram] {
         &self.programs
     }
 
-    /// The program `helm` for a processor; none when the archive does not include it.
+    /// Returns the `helm` program for a processor architecture; `None` if the archive does not include it.
     #[must_use]
     pub fn helm(&self, architecture: Architecture) -> Option<IncludedHelm<'_>> {
         let requires = &self.statement().predicate.requires;
@@ -115,25 +117,26 @@ impl Accepted {
             return file.map(IncludedHelm::File);
         }
         let mut programs = self.programs.iter();
-        let is_helm = |it: &&CarriedProgram| {
-            program_name(&it.place.name) == Some("helm") && architecture.runs(&it.program.platform)
+        let is_helm = |carried: &&CarriedProgram| {
+            program_name(&carried.place.name) == Some("helm")
+                && architecture.runs(&carried.program.platform)
         };
         programs.find(is_helm).map(IncludedHelm::Image)
     }
 
-    /// A content of the archive, to be verified while it is read; none when the archive does not have it.
+    /// Returns a blob of the archive, which is verified while it is read; `None` if the archive does not contain it.
     #[must_use]
     pub fn blob(&self, digest: &Digest) -> Option<Blob> {
         self.listed.blob(digest)
     }
 
-    /// The archive, for what else is read of it: the order of its data, the kind of its medium.
+    /// Returns the archive, for access to its data layout and its medium.
     #[must_use]
     pub fn listed(&self) -> &Listed {
         &self.listed
     }
 
-    /// The archive alone, without what was read of it.
+    /// Returns the archive and drops the documents that were read from it.
     #[must_use]
     pub fn into_listed(self) -> Listed {
         self.listed

@@ -1,4 +1,6 @@
-//! Checks of `charts/`: the Helm charts of an archive (docs/reference/format-charts.md).
+//! Checks of the Helm charts in `charts/`, specified in docs/reference/format-charts.md. [`check`] reads each chart and
+//! its values and compares them with the manifest and with the chart's OCI artifact among the images. It also collects
+//! the custom resource definitions in `crds/`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,31 +28,32 @@ const DIRECTORY: &str = "charts/";
 /// A release of a Helm chart.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarriedChart {
-    /// The release as the manifest has it.
+    /// The release in the manifest.
     pub release: ChartRelease,
     /// The chart's archive.
     pub archive: Vec<u8>,
-    /// SHA-256 of it.
+    /// The SHA-256 digest of the chart's archive.
     pub digest: Digest,
-    /// Whether Helm must not check its values by schemas, since it would fetch one from elsewhere.
+    /// True if Helm must skip the validation of values, because the chart's schema refers to a remote one.
     pub skip_schema: bool,
     /// The publisher's values, with placeholders.
     pub values: Map<String, Value>,
-    /// The inputs that its templates ask for besides: the cluster, or chance.
+    /// The additional inputs of the chart's templates: the live cluster and random values.
     pub asks: Asks,
-    /// The definitions in its `crds/` that a webhook converts, so that one environment owns them.
+    /// The definitions in the chart's `crds/` that use webhook conversion. One environment owns them.
     pub definitions: Arc<[CarriedDefinition]>,
 }
 
 impl CarriedChart {
-    /// Returns what its templates ask for with these values, as text: a chart may take values for templates.
+    /// Returns the additional inputs of the chart's templates with these values. Values are included because charts may
+    /// evaluate them as templates.
     #[must_use]
     pub fn asks_with(&self, values: &[u8]) -> Asks {
         self.asks | Asks::of(values)
     }
 }
 
-/// The images and capabilities that the charts are compared with.
+/// The images and capabilities to compare the charts with.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChartContext<'a> {
     pub(crate) images: &'a [Image],
@@ -58,8 +61,8 @@ pub(crate) struct ChartContext<'a> {
     pub(crate) requires: &'a [Capability],
 }
 
-/// Reads and checks all charts, and adds the definitions in them. `solution` is none when the manifest could not be read, so
-/// that there is nothing to compare them with.
+/// Reads and checks all charts, and adds their definitions. `solution` is `None` if the manifest could not be read; the
+/// charts are not checked then.
 pub(crate) fn check(
     files: &ListedFiles<'_>,
     solution: Option<&Solution>,
@@ -82,14 +85,18 @@ pub(crate) fn check(
     unexpected(files, &spec.charts, findings);
     let mut judge = ChartJudge {
         files,
-        images: context.images.iter().map(|it| (&it.place, it)).collect(),
+        images: context
+            .images
+            .iter()
+            .map(|image| (&image.place, image))
+            .collect(),
         placeholders: PlaceholderNames::new(&spec.images, &spec.parameters),
         definitions,
         findings,
         as_helm: false,
     };
     let mut carried = Vec::new();
-    // That there are more is a finding already.
+    // A longer list of charts is already reported as a finding.
     for release in spec.charts.iter().take(rules::limits::CHARTS) {
         files.go_on()?;
         carried.extend(judge.release(release)?);
@@ -117,8 +124,9 @@ pub(crate) fn check(
 
 /// Adds findings for files that belong to no chart.
 fn unexpected(files: &ListedFiles<'_>, charts: &[ChartRelease], findings: &mut Findings) {
-    let paths = charts.iter().map(|it| &it.name);
-    let paths = paths.flat_map(|it| [archive::chart_path(it), archive::chart_values_path(it)]);
+    let paths = charts.iter().map(|release| &release.name);
+    let paths =
+        paths.flat_map(|name| [archive::chart_path(name), archive::chart_values_path(name)]);
     let known: BTreeSet<String> = paths.map(|path| path.to_string()).collect();
     for entry in files.below(DIRECTORY) {
         if !known.contains(entry.path.as_str()) {
@@ -128,18 +136,18 @@ fn unexpected(files: &ListedFiles<'_>, charts: &[ChartRelease], findings: &mut F
     }
 }
 
-/// Judges charts one by one.
+/// The state of the checks of the charts, which run one after the other.
 struct ChartJudge<'a> {
     files: &'a ListedFiles<'a>,
     images: BTreeMap<&'a ImagePlace, &'a Image>,
     placeholders: PlaceholderNames<'a>,
     definitions: &'a mut CarriedDefinitions,
     findings: &'a mut Findings,
-    /// Whether a chart needs the second version of the capability.
+    /// True if a chart needs the second version of the capability.
     as_helm: bool,
 }
 
-/// A chart that could be read, with its archive.
+/// A readable chart and its archive.
 struct ReadableChart<'a> {
     entry: &'a ContentsEntry,
     archive: Vec<u8>,
@@ -147,7 +155,7 @@ struct ReadableChart<'a> {
 }
 
 impl<'a> ChartJudge<'a> {
-    /// A release, if both its files could be read.
+    /// Checks a release and returns it if its chart and its values could be read.
     fn release(&mut self, release: &ChartRelease) -> Result<Option<CarriedChart>, OpenError> {
         let read = self.chart(release)?;
         if let Some(ReadableChart { entry, chart, .. }) = &read {
@@ -170,10 +178,10 @@ impl<'a> ChartJudge<'a> {
             archive: read.archive,
             digest: read.entry.digest,
             skip_schema: read.chart.remote_schema.is_some(),
-            // Values may be templates too.
+            // The chart may evaluate values as templates, so their inputs count too.
             asks: read.chart.asks | Asks::of(Value::Object(values.clone()).to_string().as_bytes()),
             values,
-            // Those of all charts are known when all were read.
+            // The definitions are only complete after all charts were read; `content::check` fills this field.
             definitions: Arc::default(),
         }))
     }
@@ -183,7 +191,7 @@ impl<'a> ChartJudge<'a> {
         self.findings.add(&MISSING, MANIFEST, message);
     }
 
-    /// The chart, if it can be read.
+    /// Reads the chart of a release and compares its name and version with the manifest.
     fn chart(&mut self, release: &ChartRelease) -> Result<Option<ReadableChart<'a>>, OpenError> {
         let path = archive::chart_path(&release.name);
         let Some(entry) = self.files.get(path.as_str()) else {
@@ -226,8 +234,8 @@ impl<'a> ChartJudge<'a> {
         }))
     }
 
-    /// Compares the chart in the artifact among the images with that of the release. What else a registry has of a chart is
-    /// as its publisher made it. That the artifact is absent is a finding already.
+    /// Checks that the image at the release's place is the OCI artifact of this chart. Only the chart layer of the
+    /// artifact is compared; the publisher controls the rest of it.
     fn artifact(&mut self, release: &ChartRelease, entry: &ContentsEntry) {
         let place = release.place();
         let image = self.images.get(&place);
@@ -238,7 +246,7 @@ impl<'a> ChartJudge<'a> {
         }
     }
 
-    /// The publisher's values, if they can be read.
+    /// Reads the publisher's values of a release and checks their placeholders.
     fn values(&mut self, release: &ChartRelease) -> Result<Option<Map<String, Value>>, OpenError> {
         let path = archive::chart_values_path(&release.name);
         let Some(entry) = self.files.get(path.as_str()) else {
@@ -266,7 +274,7 @@ impl<'a> ChartJudge<'a> {
     }
 }
 
-/// Returns the kind of finding that a problem of a chart is.
+/// Returns the kind of finding for a problem of a chart.
 #[must_use]
 pub fn chart_finding(problem: &ChartProblem) -> &'static FindingInfo {
     match problem {

@@ -1,6 +1,9 @@
-//! The stages of a check, in the order in which trust grows: open, decide about signatures, compare with the signed
-//! list, read the documents, read all data. A stage that fails ends the check, since what comes later would rest on it;
-//! within a stage everything is collected.
+//! The stages of a validation, in the order in which trust grows: open the archive, check signatures, compare the
+//! archive with the signed list, read the documents, read all data. If a stage fails, the check ends, because the later
+//! stages depend on its result. Within a stage, all findings are collected.
+//!
+//! The entry points are [`check`] for an archive, [`check_draft`] for an archive before it is signed,
+//! [`check_accepted`] for one that was accepted earlier, and [`vouch`] for signatures alone.
 
 use std::path::Path;
 
@@ -22,7 +25,7 @@ use crate::refusal::{self, names};
 use crate::rendered::{self, DraftOrigin, RenderedChart};
 use crate::report::{Report, SignatureRule, Summary};
 
-/// Checks an archive, and tells how far the pass over the data is. An end before its time is an error.
+/// Checks an archive and reports progress while it reads all data. An interrupted check is an error.
 pub fn check(
     path: &Path,
     options: &CheckOptions,
@@ -32,8 +35,8 @@ pub fn check(
     check_opened(path, opened, options, None, watch)
 }
 
-/// Checks the documents of what is to be an archive, under the name that it will get; its data was hashed while it was
-/// written. Who signs is decided by who makes it.
+/// Checks the documents of an archive before it is signed. Its data is not read again, since it was hashed while it was
+/// written. Signatures are not checked, because the publisher signs afterwards.
 pub fn check_draft(
     medium: Medium,
     now: StatementTime,
@@ -47,7 +50,8 @@ pub fn check_draft(
     check_documents(medium, &options, Some(origin), cancel)
 }
 
-/// Checks the documents of an archive that was accepted before. Its expiry date is that of imports.
+/// Checks the documents of an archive that was accepted earlier. Its expiry date is not checked, because it applies to
+/// imports.
 pub fn check_accepted(
     medium: Medium,
     before: AcceptedBefore,
@@ -57,7 +61,7 @@ pub fn check_accepted(
     check_documents(medium, &options, None, cancel)
 }
 
-/// Decides about the signatures of what was opened, and nothing else. The report says why nobody vouches for it.
+/// Checks only the signatures of an opened archive. The report explains why they were not accepted.
 pub fn vouch(
     opened: &Opened,
     signatures: Signatures,
@@ -120,9 +124,9 @@ fn check_opened(
     Ok(Report::new(checking.summary, findings, accepted))
 }
 
-/// The reason why the stages ended early.
+/// The reason for an early end of the stages.
 enum StageStop {
-    /// The reason is among the findings.
+    /// The archive was refused; the findings contain the reason.
     Refused,
     Failed(OpenError),
 }
@@ -133,7 +137,8 @@ impl From<OpenError> for StageStop {
     }
 }
 
-/// Whether anybody answers for the archive.
+/// The result of the signature stage: `Yes` if trusted keys signed the archive, the user allowed it to be unsigned, or
+/// it was accepted earlier; `No` if signatures were not checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Vouched {
     Yes,
@@ -156,6 +161,7 @@ impl Checking<'_> {
     ) -> Result<Option<Accepted>, StageStop> {
         let mut opened = opened.map_err(|error| self.refuse(error))?;
         self.summary.archive_id = Some(opened.archive_id());
+        // Detached signatures count too, so they are attached before the decision about signatures.
         self.attach(&mut opened, path)?;
         let (trusted, vouched) = self.decide(&opened)?;
         self.describe(&trusted);
@@ -192,7 +198,7 @@ impl Checking<'_> {
         })
     }
 
-    /// An error of the archive's stages: a refusal becomes findings.
+    /// Turns an error of the archive's stages into findings if it refuses the archive. Other errors are returned.
     fn refuse(&mut self, error: OpenError) -> StageStop {
         match refusal::add(error, &mut self.findings) {
             Ok(()) => StageStop::Refused,
@@ -253,7 +259,8 @@ impl Checking<'_> {
         opened.skip_signature().map_err(|error| self.refuse(error))
     }
 
-    /// Verifies by the policy for the Solution that the statement claims to be about.
+    /// Verifies the signatures by the policy for the Solution that the statement names. The name is not trusted yet: it
+    /// only selects the policy, and the signature covers it.
     fn verify_by(
         &mut self,
         opened: &Opened,
@@ -325,13 +332,16 @@ impl Checking<'_> {
         }
     }
 
-    /// Refuses what only earlier versions read, wherever an archive comes in. What was accepted then stays readable.
+    /// Refuses incoming archives that require the draft of a capability. Archives that were accepted earlier remain
+    /// readable.
     fn refuse_drafts(&mut self, trusted: &Trusted) -> Result<(), StageStop> {
         if matches!(self.options.signatures, Signatures::Accepted(_)) {
             return Ok(());
         }
         let requires = trusted.statement().predicate.requires.iter();
-        let mut drafts = requires.filter(|it| Feature::is_draft(it)).peekable();
+        let mut drafts = requires
+            .filter(|capability| Feature::is_draft(capability))
+            .peekable();
         if drafts.peek().is_none() {
             return Ok(());
         }
@@ -352,7 +362,7 @@ impl Checking<'_> {
         let files = ListedFiles::new(listed.contents(), &read, self.watch.cancel);
         let signed = &listed.statement().predicate;
         let content = content::check(&files, signed, &mut self.findings)?;
-        // An import reads no layer before it pushes it.
+        // An import does not read layers before it pushes them, so it skips this check.
         if self.options.depth == Depth::Everything
             || matches!(self.options.signatures, Signatures::Later)
         {
@@ -364,7 +374,8 @@ impl Checking<'_> {
         Ok((content, files.into_damaged()))
     }
 
-    /// Reads all data, if asked to, and reports what is damaged: each content once.
+    /// Reads all data, if requested, and reports each damaged blob once, including those found while documents were
+    /// read.
     fn data(&mut self, listed: &Listed, mut damaged: DamagedFiles) -> Result<(), StageStop> {
         let signed = match listed.signers() {
             Some(signers) => format!("{} signed", names(signers.trusted.iter().copied())),
@@ -374,6 +385,7 @@ impl Checking<'_> {
         if self.options.depth == Depth::Everything {
             let found = listed.verify_data(self.options.threads, self.watch);
             for content in found.map_err(|error| self.refuse(error))? {
+                // The pass over the data reports this blob, so it is not reported a second time below.
                 damaged.remove(&content.expected);
                 self.findings.add(&DAMAGED, content.path, &message);
             }

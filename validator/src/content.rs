@@ -1,5 +1,6 @@
-//! The content of the listed files that is checked: manifest, images, operator, charts, sets, programs. What is read
-//! here is read once, and is what the importer gets.
+//! The check of all documents in an archive: manifest, images, operator, charts, sets and programs. [`check`] reads
+//! each document once. The importer gets the documents that were read here, so that it never uses bytes that were not
+//! checked.
 
 use archive::OpenError;
 use schemas::{ImageReference, Predicate, Solution};
@@ -14,7 +15,7 @@ use crate::programs::CarriedProgram;
 use crate::sets::CarriedSet;
 use crate::{charts, images, manifest, operator, practice, programs, sets};
 
-/// The content of the files, as far as they could be read.
+/// The documents of an archive, as far as they could be read.
 #[derive(Debug)]
 pub(crate) struct CheckedContent {
     pub(crate) solution: Option<Solution>,
@@ -26,7 +27,7 @@ pub(crate) struct CheckedContent {
     pub(crate) programs: Vec<CarriedProgram>,
 }
 
-/// Reads and checks the files of the Solution that was signed.
+/// Reads and checks the files of the signed Solution.
 pub(crate) fn check(
     files: &ListedFiles<'_>,
     signed: &Predicate,
@@ -75,6 +76,7 @@ pub(crate) fn check(
     let programs = programs::check(&images.list, requires, findings);
     practice::check(solution.as_ref(), &images.places, &programs, findings);
     let OwnedDefinitions { shared, of_charts } = definitions.into_owned();
+    // All charts are read, so the converted definitions of each are complete.
     for chart in &mut charts {
         chart.definitions = of_charts[&chart.digest].clone();
     }

@@ -1,5 +1,6 @@
-//! The definitions of custom resources of an archive: those of the operator, and behind them those in `crds/` of its charts,
-//! which an import applies in the same way. All of them share the budgets of the operator's files.
+//! The custom resource definitions of an archive: those of the operator, and those in `crds/` of its charts, which an
+//! import applies in the same way. [`CarriedDefinitions`] collects and checks them. All share the limits for files of
+//! the operator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,45 +16,45 @@ use rules::Problem;
 use rules::catalogue::FindingInfo;
 use rules::catalogue::charts::{BUDGET, DEFINITION, DEFINITION_METADATA};
 
-/// A custom resource definition, with the file it stands in.
+/// A custom resource definition and its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarriedDefinition {
-    /// The file of the definition; that of the chart where it stands in one.
+    /// The file of the definition, or the chart that contains it.
     pub path: ArchivePath,
-    /// The document.
+    /// The document of the definition.
     pub document: Value,
 }
 
-/// The definitions that were read so far, and what they cost.
+/// The definitions that were read so far, and their cost.
 #[derive(Debug, Default)]
 pub struct CarriedDefinitions {
     list: Vec<CarriedDefinition>,
-    /// The position of each name in the list.
+    /// The index of each definition in `list`, by name.
     places: BTreeMap<String, usize>,
-    /// Bytes of the files.
+    /// The total size of the files in bytes.
     size: u64,
     cost: DocumentCost,
-    /// The charts that were looked at, since several releases may have the same; with the names of their definitions that a
-    /// webhook converts.
+    /// The charts that were checked, with the names of their definitions that use webhook conversion. Several releases
+    /// may have the same chart.
     charts: BTreeMap<Digest, BTreeSet<String>>,
 }
 
-/// The definitions of an archive, by who owns them in a cluster.
+/// The definitions of an archive, grouped by their owner in a cluster.
 #[derive(Debug)]
 pub(crate) struct OwnedDefinitions {
-    /// Those that all environments share.
+    /// The definitions that all environments share.
     pub(crate) shared: Vec<CarriedDefinition>,
-    /// Those of each chart that a webhook converts: one environment owns each.
+    /// The definitions of each chart that use webhook conversion. One environment owns each of them.
     pub(crate) of_charts: BTreeMap<Digest, Arc<[CarriedDefinition]>>,
 }
 
 impl CarriedDefinitions {
-    /// Starts with those of the operator, of whose files this is the size and the cost.
+    /// Creates the collection with the definitions of the operator, and the size and cost of their files.
     pub(crate) fn of_operator(list: Vec<CarriedDefinition>, size: u64, cost: DocumentCost) -> Self {
         let mut places = BTreeMap::new();
         for (place, definition) in list.iter().enumerate() {
             let name = rules::definition_name(&definition.document);
-            // That two files define the same is a finding already.
+            // Two files that define the same resource are already a finding.
             places.extend(name.map(|name| (name.to_owned(), place)));
         }
         Self {
@@ -65,12 +66,12 @@ impl CarriedDefinitions {
         }
     }
 
-    /// All of them.
+    /// Returns all definitions.
     pub(crate) fn list(&self) -> &[CarriedDefinition] {
         &self.list
     }
 
-    /// Whether a webhook converts one of a chart, which earlier readers refuse.
+    /// Returns true if a definition of a chart uses webhook conversion. Earlier versions refuse such archives.
     #[must_use]
     pub fn are_converted(&self) -> bool {
         self.charts.values().any(|converted| !converted.is_empty())
@@ -81,12 +82,13 @@ impl CarriedDefinitions {
         let of_charts = self.charts.iter();
         let of_charts = of_charts.map(|(chart, names)| (*chart, names.iter().map(named).collect()));
         let of_charts = of_charts.collect();
-        let is_shared = |it: &CarriedDefinition| !rules::converts_by_webhook(&it.document);
+        let is_shared =
+            |definition: &CarriedDefinition| !rules::converts_by_webhook(&definition.document);
         let shared = self.list.into_iter().filter(is_shared).collect();
         OwnedDefinitions { shared, of_charts }
     }
 
-    /// Adds those of the chart in this file, after they were judged.
+    /// Checks and adds the definitions of a chart in the archive.
     pub(crate) fn add_chart(
         &mut self,
         entry: &ContentsEntry,
@@ -111,7 +113,7 @@ impl CarriedDefinitions {
         Ok(())
     }
 
-    /// Judges those of a chart that will be in this file. There may be no archive yet.
+    /// Checks and adds the definitions of a chart before the archive exists. `path` is the chart's future path.
     pub fn judge_chart(
         &mut self,
         path: &ArchivePath,
@@ -132,14 +134,14 @@ impl CarriedDefinitions {
         found
     }
 
-    /// Whether a chart is one that was not looked at yet.
+    /// Registers a chart. Returns false if it was checked already.
     fn begin(&mut self, chart: Digest) -> bool {
         let is_new = !self.charts.contains_key(&chart);
         self.charts.entry(chart).or_default();
         is_new
     }
 
-    /// Adds those of one file, unless all files together hold too much.
+    /// Checks and adds the definitions in one file. Returns an error if all files together exceed a limit.
     fn add_file(
         &mut self,
         path: &ArchivePath,
@@ -147,6 +149,7 @@ impl CarriedDefinitions {
         file: ChartFile<'_>,
         tell: &mut impl FnMut(&'static FindingInfo, String),
     ) -> Result<(), Problem> {
+        // The size is checked before the file is parsed, and the cost before its documents are checked.
         self.size = self.size.saturating_add(file.bytes.len() as u64);
         self.check_budget()?;
         let documents = match charts::read_documents(file.bytes) {
@@ -169,8 +172,8 @@ impl CarriedDefinitions {
         self.check_budget()
     }
 
-    /// Adds a document, unless it is none that an import applies. Helm would take the first of several of one name; which
-    /// one that is, nobody who reads the charts can tell.
+    /// Checks and adds a document. If several charts define the same resource, all definitions must be equal: Helm
+    /// would install the first one that it comes to, and a reader of the charts cannot predict which one that is.
     fn add(
         &mut self,
         path: &ArchivePath,
@@ -211,7 +214,7 @@ impl CarriedDefinitions {
     }
 }
 
-/// Returns the finding of a chart with such a problem in `crds/`.
+/// Returns the kind of finding for a problem in `crds/` of a chart.
 fn info(problem: &Problem) -> &'static FindingInfo {
     match problem {
         Problem::Withheld(_) => &DEFINITION_METADATA,
@@ -238,7 +241,7 @@ mod tests {
         )
     }
 
-    /// Adds so many charts, all with these files and each with a digest of its own, and gives what is found.
+    /// Adds `count` charts with these files and different digests, and returns the findings.
     fn found(
         definitions: &mut CarriedDefinitions,
         count: u8,
@@ -266,7 +269,8 @@ mod tests {
             added.unwrap();
         }
         let findings = findings.into_sorted().into_iter();
-        let words = findings.map(|it| format!("{} {}: {}", it.id, it.place, it.message));
+        let words = findings
+            .map(|finding| format!("{} {}: {}", finding.id, finding.place, finding.message));
         words.collect()
     }
 
@@ -325,7 +329,7 @@ mod tests {
         let mut definitions = CarriedDefinitions::default();
         assert_eq!(found(&mut definitions, 3, &one), [""; 0]);
         let size = definitions.size;
-        // Releases of one chart cost no more than one.
+        // Several releases of one chart count once.
         assert_eq!(found(&mut definitions, 3, &one), [""; 0]);
         assert_eq!(definitions.size, size);
         let mut list = definitions.list;

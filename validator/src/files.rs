@@ -1,4 +1,5 @@
-//! The listed files as the checks see them: each is read once, within a limit, and only as the bytes that were listed.
+//! Access to the listed files for all checks. [`ListedFiles`] reads a file within a size limit and only returns bytes
+//! that match the listed digest. It remembers damaged files, so that the pass over the data reports each of them once.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -11,25 +12,25 @@ use watch::Cancel;
 
 use crate::finding::Findings;
 
-/// The reason why a file has no bytes.
+/// The reason why the bytes of a file are not available.
 #[derive(Debug)]
 pub(crate) enum ReadProblem {
-    /// The bytes are not those that were listed.
+    /// The bytes do not match the listed digest.
     Damaged,
-    /// The state of its bytes could not be found out.
+    /// The file could not be read, so its state is unknown.
     Failed(OpenError),
 }
 
-/// Reads a file of at most so many bytes whole, and compares it with its listed digest.
+/// A function that reads a whole file of at most the given number of bytes and compares it with its listed digest.
 pub(crate) type FileReader<'a> = dyn Fn(&str, u64) -> Result<Vec<u8>, ReadProblem> + 'a;
 
-/// Contents that are not what was listed, each with the first file that was read with it.
+/// The damaged blobs by expected digest, each with the path at which it was read.
 pub(crate) type DamagedFiles = BTreeMap<Digest, ArchivePath>;
 
-/// The listed files.
+/// The files of the signed list.
 pub(crate) struct ListedFiles<'a> {
     contents: &'a Contents,
-    /// The numbers of files, one of each content, by digest.
+    /// The index of one file for each distinct digest, sorted by digest.
     by_digest: Vec<usize>,
     read: &'a FileReader<'a>,
     damaged: RefCell<DamagedFiles>,
@@ -37,7 +38,7 @@ pub(crate) struct ListedFiles<'a> {
 }
 
 impl<'a> ListedFiles<'a> {
-    /// Makes the files readable. Reading ends with an error once `cancel` says so.
+    /// Creates the access to the files. Reads fail after `cancel` requests a stop.
     pub(crate) fn new(
         contents: &'a Contents,
         read: &'a FileReader<'a>,
@@ -45,6 +46,7 @@ impl<'a> ListedFiles<'a> {
     ) -> Self {
         let digest = |number: usize| contents.entries()[number].digest;
         let mut by_digest: Vec<usize> = (0..contents.entries().len()).collect();
+        // Of the files with the same content, `dedup_by_key` keeps the one with the highest number.
         by_digest.sort_unstable_by_key(|&number| (digest(number), Reverse(number)));
         by_digest.dedup_by_key(|number| digest(*number));
         Self {
@@ -56,12 +58,12 @@ impl<'a> ListedFiles<'a> {
         }
     }
 
-    /// Fails when the caller asked to stop: for whatever takes long between two reads.
+    /// Returns an error if the caller requested a stop. Long work between two reads calls it.
     pub(crate) fn go_on(&self) -> Result<(), OpenError> {
         Ok(self.cancel.go_on()?)
     }
 
-    /// The files whose path begins with `prefix`.
+    /// Returns the files whose path begins with `prefix`. The list is sorted by path, so they are adjacent.
     pub(crate) fn below(&self, prefix: &'static str) -> impl Iterator<Item = &'a ContentsEntry> {
         let entries = self.contents.entries();
         let start = entries.partition_point(|entry| entry.path.as_str() < prefix);
@@ -74,24 +76,25 @@ impl<'a> ListedFiles<'a> {
         self.contents.get(path)
     }
 
-    /// A file with this content.
+    /// Returns a file with this content.
     pub(crate) fn with_digest(&self, digest: &Digest) -> Option<&'a ContentsEntry> {
         self.number_of(digest).map(|number| self.numbered(number))
     }
 
-    /// The number of a content that the archive has, the same for all its files: below the number of files.
+    /// Returns a number for a content of the archive. It is the same for all files with this content, and less than the
+    /// number of files.
     pub(crate) fn number_of(&self, digest: &Digest) -> Option<usize> {
         let compare = |&number: &usize| self.numbered(number).digest.cmp(digest);
         let found = self.by_digest.binary_search_by(compare).ok()?;
         Some(self.by_digest[found])
     }
 
-    /// A file with the content of a number.
+    /// Returns the file with this number.
     pub(crate) fn numbered(&self, number: usize) -> &'a ContentsEntry {
         &self.contents.entries()[number]
     }
 
-    /// The number of the file with this path.
+    /// Returns the number of the file with this path.
     pub(crate) fn position(&self, path: &str) -> Option<usize> {
         self.contents.position(path)
     }
@@ -101,8 +104,8 @@ impl<'a> ListedFiles<'a> {
         self.contents.entries().len()
     }
 
-    /// The bytes of a file of at most `limit` bytes. A larger file is a finding of the kind `too_large`; a damaged one
-    /// is remembered, and reported with all others by the pass over the data.
+    /// Reads a file of at most `limit` bytes. A larger file is a `too_large` finding. A damaged file returns `None`
+    /// without a finding; the pass over the data reports it.
     pub(crate) fn read(
         &self,
         entry: &ContentsEntry,
@@ -119,7 +122,7 @@ impl<'a> ListedFiles<'a> {
         if self.damaged.borrow().contains_key(&entry.digest) {
             return Ok(None);
         }
-        // There may be very many documents, on a slow medium.
+        // There may be many documents on slow media, so each read can be interrupted.
         self.go_on()?;
         match (self.read)(entry.path.as_str(), limit) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -132,7 +135,7 @@ impl<'a> ListedFiles<'a> {
         }
     }
 
-    /// The contents that turned out damaged when they were read.
+    /// Returns the contents that were found damaged by reads.
     pub(crate) fn into_damaged(self) -> DamagedFiles {
         self.damaged.into_inner()
     }

@@ -1,4 +1,6 @@
-//! Findings: what is wrong with an archive or with what it is made from, as values. All are collected, bounded, and put in a fixed order.
+//! Findings: the problems of an archive, or of its source files, as values. [`Findings`] collects them, limits their
+//! number and length, makes untrusted text printable, and sorts them by the catalogue. [`Finding`] is part of the JSON
+//! output.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -54,7 +56,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding that stands in no source tree, in texts that are made printable and cut.
+    /// Creates a finding without a source place. The texts are made printable and cut to [`limits::TEXT`] characters.
     #[must_use]
     pub fn of(info: &FindingInfo, place: impl fmt::Display, message: impl fmt::Display) -> Self {
         Self {
@@ -68,7 +70,7 @@ impl Finding {
     }
 }
 
-/// The beginning and the end of a text, [`printable`]: at most this many of its characters, and `…` in place of others.
+/// Returns a text in [`printable`] form. If it has more than `characters` characters, `…` replaces its middle.
 fn printable_ends(text: &str, characters: usize) -> String {
     let count = text.chars().count();
     if count <= characters {
@@ -80,7 +82,7 @@ fn printable_ends(text: &str, characters: usize) -> String {
     printable_within(text, characters - tail) + &printable(end)
 }
 
-/// A finding as somebody wrote it down.
+/// The serialised form of a finding.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenFinding {
@@ -94,7 +96,8 @@ struct WrittenFinding {
 }
 
 impl<'de> Deserialize<'de> for Finding {
-    /// Reads a finding of a kind that is known: its words are those of the catalogue.
+    /// Reads a finding of a known kind. Its id and fix must be those of the catalogue, so a finding that another
+    /// version wrote with different text is rejected.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let written = WrittenFinding::deserialize(deserializer)?;
         let mut known = FINDINGS.iter().copied().chain(advice::infos());
@@ -116,13 +119,13 @@ impl<'de> Deserialize<'de> for Finding {
     }
 }
 
-/// From the files of an archive to those that it is made from.
+/// A mapping from files in an archive to the source files that they were created from.
 pub trait SourceMap: fmt::Debug + Send + Sync {
-    /// Returns where that stands which became a file of the archive, or what in it the problem is about.
+    /// Returns the source place of a file in the archive, or the place of the problem in it.
     fn place(&self, file: &str, problem: Option<&Problem>) -> Option<SourcePlace>;
 }
 
-/// Collects findings. Whatever text of others they hold is made printable and cut here, in one place.
+/// A collection of findings. All text from outside is made printable and cut here, in one place.
 #[derive(Clone, Debug, Default)]
 pub struct Findings {
     list: Vec<Finding>,
@@ -131,7 +134,7 @@ pub struct Findings {
 }
 
 impl Findings {
-    /// Collects those of an archive that is made from this tree.
+    /// Creates a collection for an archive that is created from this source tree.
     pub(crate) fn of(tree: Arc<dyn SourceMap>) -> Self {
         Self {
             tree: Some(tree),
@@ -139,7 +142,7 @@ impl Findings {
         }
     }
 
-    /// Adds a finding; beyond [`limits::FINDINGS_PER_ID`] with one id it is only counted.
+    /// Adds a finding. After [`limits::FINDINGS_PER_ID`] findings with the same id, it is only counted.
     pub(crate) fn add(
         &mut self,
         info: &FindingInfo,
@@ -151,7 +154,7 @@ impl Findings {
         self.push(info, &place, message, source);
     }
 
-    /// Adds a finding of a source tree. Where it stands is only asked if the finding is among the first with its id.
+    /// Adds a finding in a source tree. `source` is only called if the finding is kept.
     pub fn add_in(
         &mut self,
         info: &FindingInfo,
@@ -171,9 +174,9 @@ impl Findings {
         let count = self.counts.entry(info.id).or_default();
         *count += 1;
         if *count <= limits::FINDINGS_PER_ID {
-            let source = source().map(|it| SourcePlace {
-                file: printable_within(&it.file, limits::TEXT),
-                ..it
+            let source = source().map(|place| SourcePlace {
+                file: printable_within(&place.file, limits::TEXT),
+                ..place
             });
             self.list.push(Finding {
                 source,
@@ -182,14 +185,14 @@ impl Findings {
         }
     }
 
-    /// Whether nothing was added.
+    /// Returns true if there are no findings.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 
-    /// The findings in the order of [`FINDINGS`], those with one id as they were found, and after them how many were
-    /// left out.
+    /// Returns the findings in the order of [`FINDINGS`]. Findings with the same id keep their order; the last one
+    /// states the number of omitted findings.
     #[must_use]
     pub fn into_sorted(mut self) -> Vec<Finding> {
         for info in FINDINGS {
@@ -235,7 +238,7 @@ impl fmt::Display for ErrorChain<'_> {
     }
 }
 
-/// Adds what is found of an archive that has these problems in one of its files.
+/// Adds the findings for problems of one file in an archive. Problems without a catalogue entry are skipped.
 pub(crate) fn report(
     problems: impl IntoIterator<Item = Problem>,
     file: &str,

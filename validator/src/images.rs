@@ -1,10 +1,15 @@
-//! Checks of the images: each is a whole tree of documents and contents, and the archive holds exactly what follows
-//! from them.
+//! Checks of the images in an archive. Each image must be a complete tree of documents and blobs, and the archive must
+//! contain exactly the files that follow from its images. The entry points are [`check`], [`check_capabilities`] and
+//! [`check_layers`]; the specification is docs/reference/format.md.
 //!
-//! Known attacks and where they stop: a document that is read differently by two readers: `schemas::json`; indexes
-//! in indexes without end, many images that share many documents: `schemas::walk`; memory: the budgets of `limits.rs`;
-//! images with far more contents than the archive has files: not even walked to the end; content that no image refers to:
-//! every file below `images/` and `blobs/` is compared with what follows from the images.
+//! Known attacks and their defences:
+//!
+//! - A document that two readers read differently: `schemas::json`.
+//! - Endless nesting of indexes, or many images that share many documents: `schemas::walk`.
+//! - Excessive memory: the budgets in `limits.rs`.
+//! - Images with far more contents than the archive has files: the walk ends early.
+//! - Content that no image refers to: every file below `images/` and `blobs/` is compared with the files that follow
+//!   from the images.
 
 mod config;
 mod derived;
@@ -34,17 +39,17 @@ const ROOT: &str = "/manifest.json";
 /// The images below `images/`.
 #[derive(Debug, Default)]
 pub(crate) struct ArchiveImages {
-    /// The places where images lie, readable or not.
+    /// The places of all images, including unreadable ones.
     pub(crate) places: BTreeSet<ImagePlace>,
-    /// The images that could be read.
+    /// The readable images.
     pub(crate) list: Vec<Image>,
-    /// Whether the `ref`s could be read.
+    /// True if the `ref`s could be read.
     pub(crate) references_known: bool,
-    /// Whether every document was read, and every content that one names is there.
+    /// True if every document was read and the archive contains every content that one names.
     are_complete: bool,
-    /// The first foreign layer, and the file of its manifest.
+    /// The path of the first manifest with a foreign layer, and the digest of the layer.
     foreign: Option<(ArchivePath, Digest)>,
-    /// The users of the images that have a configuration, the first of each image; empty for root.
+    /// The user of the first configuration of each image that has one; empty for root.
     pub(crate) users: BTreeMap<ImagePlace, String>,
 }
 
@@ -76,7 +81,7 @@ pub(crate) fn check(
         image.reference = references.as_ref().and_then(|all| all.get(place).cloned());
         walk.contents += image.blobs.len() + image.documents().count();
         let mut users = image.blobs.keys();
-        if let Some(user) = users.find_map(|it| walk.walker.visit.user(it)) {
+        if let Some(user) = users.find_map(|digest| walk.walker.visit.user(digest)) {
             images.users.insert(place.clone(), user.to_owned());
         }
         images.list.push(image);
@@ -86,9 +91,9 @@ pub(crate) fn check(
     }
     images.foreign = walk.walker.visit.foreign.take();
     images.are_complete = walk.walker.visit.all_read() && images.list.len() == images.places.len();
-    // What it remembers is of no use any more.
+    // The walk's caches are not needed for the comparison and may be large.
     drop(walk);
-    // Without a document, what follows from it is not known either, and every file of its image would be a finding.
+    // If a document is missing, its contents are unknown, and every file of its image would be reported.
     if images.are_complete {
         let derivable = if images.references_known {
             Derivable::All
@@ -100,8 +105,9 @@ pub(crate) fn check(
     Ok(images)
 }
 
-/// Checks that there are referrers and foreign layers where the statement requires readers to know of them. Where there
-/// are referrers, not every statement requires that (docs/reference/format-referrers.md); where there are foreign layers, each does.
+/// Checks that the statement requires the capabilities for foreign layers and referrers exactly if the archive uses
+/// them. As an exception, archives with referrers need not require their capability
+/// (docs/reference/format-referrers.md).
 pub(crate) fn check_capabilities(
     images: &ArchiveImages,
     requires: &[Capability],
@@ -133,7 +139,7 @@ pub(crate) fn check_capabilities(
     }
 }
 
-/// The places of all images: the directories with a `manifest.json`.
+/// Returns the places of all images: the directories with a `manifest.json`. Adds findings for invalid places.
 fn places(files: &ListedFiles<'_>, findings: &mut Findings) -> BTreeSet<ImagePlace> {
     let mut places = BTreeSet::new();
     for entry in files.below(PREFIX) {
@@ -152,17 +158,18 @@ fn places(files: &ListedFiles<'_>, findings: &mut Findings) -> BTreeSet<ImagePla
     places
 }
 
-/// Makes images of the documents that a walk comes to.
+/// Builds images from the documents that a walk visits.
 struct ImageWalk<'a> {
     walker: Walker<Documents<'a>>,
-    /// The last image that has each content, by its number.
+    /// The number of the last image with each content, by the content's number; 0 if no image has it.
     last_image: Vec<usize>,
-    /// Pairs of an image and a content so far.
+    /// The number of pairs of an image and a content so far.
     contents: usize,
 }
 
 impl<'a> ImageWalk<'a> {
-    /// Whether there may be more images. Of pairs that cannot all be files, no list is made.
+    /// Checks whether the walk may continue with the next image. It must end as soon as the pairs cannot all be files
+    /// of the archive.
     fn affordable(&mut self) -> bool {
         let contents = self.contents;
         let Documents {
@@ -184,7 +191,7 @@ impl<'a> ImageWalk<'a> {
         true
     }
 
-    /// The image of a number from 1; none when its root document cannot be read.
+    /// Reads the image with this number, counted from 1. Returns `None` if its root document cannot be read.
     fn image(&mut self, number: usize, place: &ImagePlace) -> Result<Option<Image>, OpenError> {
         let path = format!("{PREFIX}{}/{}{ROOT}", place.name, place.tag);
         let documents = &mut self.walker.visit;
@@ -201,7 +208,10 @@ impl<'a> ImageWalk<'a> {
             place: place.clone(),
             reference: None,
             root: Arc::clone(&root.document),
-            children: children.iter().map(|it| Arc::clone(&it.document)).collect(),
+            children: children
+                .iter()
+                .map(|reached| Arc::clone(&reached.document))
+                .collect(),
             blobs: BTreeMap::new(),
             platforms: BTreeSet::new(),
         };
@@ -211,7 +221,7 @@ impl<'a> ImageWalk<'a> {
         Ok(Some(image))
     }
 
-    /// Adds what a document names to the image.
+    /// Adds the contents and the platform of a document to the image.
     fn take(&mut self, image_number: usize, reached: &Reached<usize>, image: &mut Image) {
         for &number in &reached.blobs {
             if std::mem::replace(&mut self.last_image[number], image_number) != image_number {
@@ -242,7 +252,7 @@ mod tests {
         }
     }
 
-    /// The ids that are found in an archive with these files, all with the same bytes.
+    /// Returns the ids of the findings for an archive with these files, which all have the same bytes.
     fn ids(entries: Vec<ContentsEntry>, bytes: &[u8]) -> BTreeSet<&'static str> {
         let contents = Contents::new(entries).unwrap();
         let read = |_: &str, _| Ok::<_, ReadProblem>(bytes.to_vec());
@@ -257,7 +267,7 @@ mod tests {
             .collect()
     }
 
-    /// A gigabyte of manifests is refused by what the list says, before more than the budget is read.
+    /// The sizes in the list suffice to refuse a gigabyte of manifests before more than the budget is read.
     #[test]
     fn the_bytes_of_all_documents_are_bounded() {
         let entries = (0..=255).map(|number| {
@@ -275,7 +285,7 @@ mod tests {
     const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
     const CONFIG: &str = "application/vnd.oci.image.config.v1+json";
 
-    /// The contents of an archive by their numbers; each is read as often as the tests count.
+    /// A test archive's contents by number, with a count of the reads of each.
     struct Counted {
         entries: Vec<ContentsEntry>,
         bytes: BTreeMap<String, Vec<u8>>,
@@ -324,7 +334,8 @@ mod tests {
         )
     }
 
-    /// A configuration is read once, however many manifests name it: what is wrong in it is said once, and it counts.
+    /// A configuration is read once, regardless of the number of manifests that name it. Its problems are reported
+    /// once, and its size counts once.
     #[test]
     fn a_configuration_is_read_once() {
         for (config, expected) in [
@@ -343,7 +354,10 @@ mod tests {
                 ("images/a/2/manifest.json", 2, &texts[1]),
             ]);
             let (_, found) = archive.check();
-            let found = found.iter().filter(|it| it.id == "images.config").count();
+            let found = found
+                .iter()
+                .filter(|finding| finding.id == "images.config")
+                .count();
             assert_eq!(found, expected, "{config}");
             assert_eq!(archive.reads.borrow()["blobs/sha256/config"], 1);
         }
@@ -365,7 +379,7 @@ mod tests {
             let text = text(number);
             archive.entries.push(entry(&config, size, number));
             let mut document = entry(&root, text.len() as u64, number);
-            // Another digest than the configuration's.
+            // The digest of the document must differ from that of the configuration.
             document.digest =
                 Digest::new(std::array::from_fn(
                     |index| if index == 0 { 200 } else { number },
@@ -375,7 +389,10 @@ mod tests {
             archive.bytes.insert(root, text.into_bytes());
         }
         let (_, found) = archive.check();
-        assert!(found.iter().any(|it| it.id == "images.budget"), "{found:?}");
+        assert!(
+            found.iter().any(|finding| finding.id == "images.budget"),
+            "{found:?}"
+        );
     }
 
     #[test]
@@ -388,11 +405,14 @@ mod tests {
         ]);
         let (images, found) = archive.check();
         assert_eq!(images.list[0].blobs.len(), 2);
-        let sizes = found.iter().filter(|it| it.id == "images.size").count();
+        let sizes = found
+            .iter()
+            .filter(|finding| finding.id == "images.size")
+            .count();
         assert_eq!(sizes, 1, "{found:?}");
     }
 
-    /// A manifest of these contents, by their numbers.
+    /// Returns a manifest with these contents, given by number.
     fn of_layers(layers: impl Iterator<Item = u8>) -> String {
         let layers: Vec<String> = layers.map(|number| named("m", number, 1)).collect();
         format!(
@@ -410,7 +430,7 @@ mod tests {
         (0..count).map(move |tag| entry(&format!("images/a/{tag}/manifest.json"), 1, number))
     }
 
-    /// Every image refers to all contents: the pairs are what has no bound of its own.
+    /// Every image refers to all contents, so only the number of pairs grows without another limit.
     #[test]
     fn the_contents_of_all_images_are_bounded() {
         let contents = Contents::new(blobs(0..1).collect()).unwrap();
@@ -428,12 +448,12 @@ mod tests {
                 contents: pairs,
             };
             assert_eq!(walk.affordable(), expected.is_none());
-            let found = findings.into_sorted().first().map(|it| it.id);
+            let found = findings.into_sorted().first().map(|finding| finding.id);
             assert_eq!(found, expected, "{pairs}");
         }
     }
 
-    /// The contents that images lack are not walked through, to say of each of half a million files that it is missing.
+    /// The walk must not report half a million missing files one by one.
     #[test]
     fn images_with_more_contents_than_there_are_files_are_given_up() {
         let document = of_layers(0..200);
@@ -444,12 +464,12 @@ mod tests {
         let mut findings = Findings::default();
         let id = SolutionId::new("example".parse().unwrap(), "1.0.0".parse().unwrap()).unwrap();
         let images = check(&files, &id, &mut findings).unwrap();
-        // Twelve images of 201 contents are the first with more than twice 1,200.
+        // With 201 contents per image, the twelfth image is the first that exceeds twice 1,200 files.
         assert_eq!(images.list.len(), 12);
         let found = findings.into_sorted();
         let found = found
             .iter()
-            .find(|it| it.id == "images.incomplete")
+            .find(|finding| finding.id == "images.incomplete")
             .unwrap();
         assert_eq!(
             found.message,
@@ -457,8 +477,8 @@ mod tests {
         );
     }
 
-    /// One document for each platform that an index makes up, in each of very many images: it is compared once for each
-    /// platform, and each image has it once.
+    /// An index with one document per invented platform, shared by many images: each platform is compared once, and
+    /// each image contains the document once.
     #[test]
     fn an_index_is_gone_through_once_however_many_images_share_it() {
         const PLATFORMS: usize = 1000;
@@ -483,7 +503,8 @@ mod tests {
         ];
         files.extend(paths.iter().map(|path| (path.as_str(), 2, index.as_str())));
         let mut archive = Counted::new(&files);
-        // As many files as the images need, so that they are not given up for that.
+        // The archive has as many files as the images need, so that the check of the number of contents does not stop
+        // the walk.
         archive
             .entries
             .extend((0..1000).map(|number| entry(&format!("zzz/{number}"), 1, 3)));
@@ -495,11 +516,13 @@ mod tests {
             Some(more) => more.trim_end_matches(" more").parse().unwrap(),
             None => 1,
         };
-        let found = found.iter().filter(|it| it.id == "images.platform");
+        let found = found
+            .iter()
+            .filter(|finding| finding.id == "images.platform");
         assert_eq!(found.map(compared).sum::<usize>(), PLATFORMS);
     }
 
-    /// Indexes of indexes: an image goes through each once, by whichever way it comes there.
+    /// Indexes of indexes: the walk of an image visits each document once, regardless of the path to it.
     #[test]
     fn an_image_goes_through_each_of_its_documents_once() {
         let text = |index: &[(u8, usize)]| {
@@ -516,7 +539,7 @@ mod tests {
             r#"{{"schemaVersion":2,"manifests":[{}]}}"#,
             named("m", 9, 1)
         );
-        // Each of a level names all of the next.
+        // Each index of a level names all indexes of the next level.
         let mut files = vec![("blobs/sha256/9".to_owned(), 9, "x".to_owned())];
         let mut below = vec![];
         for level in 0..4_u8 {

@@ -1,13 +1,13 @@
-//! Archive to report, and the proof of acceptance.
+//! Validation of an archive, and the proof that it was accepted.
 //!
-//! [`check`] opens an archive, decides about its signatures, compares it with its signed list, and checks everything
-//! that the list names. What is wrong comes out as [`Finding`]s in a [`Report`]; only a report without errors, of an
-//! archive for which somebody vouches, gives an [`Accepted`], the one thing the importer takes.
+//! [`check`] opens an archive, checks its signatures, compares it with its signed list of contents, and checks every
+//! file in that list. Problems are [`Finding`]s in a [`Report`]. [`Report::accept`] returns an [`Accepted`], the only
+//! input of an import, if the report has no errors and the archive is signed by trusted keys or allowed to be unsigned.
 //!
-//! This crate knows what every file of an archive must be. It must not write anything, use the network, or know registries
-//! and clusters.
+//! This crate defines the rules for every file of an archive. It writes nothing, uses no network, and depends on
+//! neither registries nor clusters.
 //!
-//! Open `check.rs` first for the stages, then `content.rs` for what is read of an archive.
+//! Start with `check.rs` for the stages, then read `content.rs` for the documents of an archive.
 
 mod accepted;
 mod capability;

@@ -1,23 +1,25 @@
-//! The named limits of checking, each with its reason. Those of single documents are in `schemas::limits`.
+//! The limits of validation, each with its reason. The limits of single documents are in `schemas::limits`.
 
-/// Findings with one id: enough to see the pattern, and a damaged disc does not fill the screen.
+/// The maximum number of findings with one id. It is enough to show the pattern, and a damaged disc does not flood the
+/// screen.
 pub const FINDINGS_PER_ID: usize = 20;
-/// Characters of a place or message: both can hold text out of the archive. A longer message keeps its beginning and its
-/// end, since the last words of a chain of causes are the reason.
+/// The maximum number of characters in a place or message, which may contain text from the archive. A longer message
+/// keeps its beginning and its end, because the end of a chain of causes is the reason.
 pub const TEXT: usize = 400;
-/// Bytes of all image manifests, indexes and configurations together, which are kept in memory: a thousand images
-/// with ten platforms each need a tenth of it.
+/// The maximum size in bytes of all image manifests, indexes and configurations, which are kept in memory. A thousand
+/// images with ten platforms each need a tenth of it.
 pub const IMAGE_DOCUMENTS: u64 = 512 * 1024 * 1024;
-/// Pairs of an image and a content of it: each is a file of the image's directory, so a valid archive cannot have
-/// more than files.
+/// The maximum number of pairs of an image and one of its contents. Each pair is a file in the image's directory, so a
+/// valid archive cannot have more pairs than files.
 pub const IMAGE_CONTENTS: usize = schemas::limits::FILES;
-/// Pairs of an image and a content for each file of the archive. Each pair is a file, so that one for each is the most
-/// that can be right, and with two for each half of what the images need is missing: which half, nobody wants to know.
+/// The maximum number of pairs of an image and a content per file of the archive. Each pair is a file, so a valid
+/// archive has at most one pair per file. With two, half of the contents are missing, and a list of them would not
+/// help.
 pub const CONTENTS_PER_FILE: usize = 2;
-/// Bytes of an image's configuration: as much as a manifest may have.
+/// The maximum size of an image configuration in bytes. It equals the limit for manifests.
 pub const IMAGE_CONFIG: u64 = schemas::limits::IMAGE_MANIFEST_SIZE;
-/// Bytes of `index.json`: 400 bytes each for the 10 000 images that the limit on files allows, and as much again for
-/// long references.
+/// The maximum size of `index.json` in bytes. The 10,000 images that the limit on files allows need 400 bytes each; the
+/// rest is for long references.
 pub const INDEX_SIZE: u64 = 8 * 1024 * 1024;
-/// Bytes of a layer that are read to see how it is compressed: one header of a tar.
+/// The number of bytes at the start of a layer that show its compression: one header of a tar archive.
 pub(crate) const LAYER_START: u64 = 512;

@@ -1,5 +1,5 @@
-//! Checks of `manifest.yaml`: that it can be read, is about the Solution that was signed, and names the images that
-//! are there.
+//! Checks of `manifest.yaml`. [`load`] reads the manifest; [`check`] compares it with the signed Solution and the
+//! images in the archive, and applies the rules for operators and prerequisites.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::capability;
 use crate::files::ListedFiles;
 use crate::finding::{Findings, report};
 
-/// Reads the manifest.
+/// Reads the manifest. Returns `None` and adds a finding if it is missing or invalid.
 pub(crate) fn load(
     files: &ListedFiles<'_>,
     findings: &mut Findings,
@@ -39,19 +39,19 @@ pub(crate) fn load(
     }
 }
 
-/// The images that the manifest is compared with.
+/// The archive's images and capabilities, which the manifest is compared with.
 #[derive(Debug)]
 pub(crate) struct Present<'a> {
     pub(crate) places: &'a BTreeSet<ImagePlace>,
-    /// The users of images that say one.
+    /// The users of the images that declare one.
     pub(crate) users: &'a BTreeMap<ImagePlace, String>,
-    /// The images' `ref`s; none when they could not be read.
+    /// The `ref`s of images; `None` if they could not be read.
     pub(crate) references: Option<BTreeSet<&'a str>>,
     /// The capabilities that the signed statement requires of a reader.
     pub(crate) requires: &'a [Capability],
 }
 
-/// Compares the manifest with what was signed and what is there.
+/// Compares the manifest with the signed Solution and the archive's images.
 pub(crate) fn check(
     solution: &Solution,
     signed: &SolutionId,
@@ -89,7 +89,8 @@ pub(crate) fn check(
     }
 }
 
-/// Archives without images were accepted before there was a capability for them, and still are without it.
+/// Checks the capability for prerequisites. Archives without images were accepted before the capability existed, so
+/// they are still accepted without it.
 fn check_capability(solution: &Solution, requires: &[Capability], findings: &mut Findings) {
     let feature = Feature::Prerequisites;
     let is_former = solution.spec.images.is_empty()

@@ -1,6 +1,5 @@
-//! Checks of `operator/`: the custom resource definitions and the roles, as far as the API server would judge them.
-//!
-//! A site learns here, and not from the API server in the middle of an upgrade, that a file is wrong.
+//! Checks of `operator/`: the custom resource definitions and the roles. [`check`] applies the rules of the API server,
+//! so that a site learns about invalid files here and not in the middle of an upgrade.
 
 use archive::{OpenError, ROLE};
 use schemas::{ContentsEntry, DocumentCost, OperatorScope, Solution, limits, yaml};
@@ -15,23 +14,24 @@ use rules::catalogue::practice::TEMPLATE;
 
 const DIRECTORY: &str = "operator/";
 
-/// The documents that the files of an operator hold.
+/// The documents in the operator's files.
 #[derive(Debug, Default)]
 pub(crate) struct OperatorFiles {
     pub(crate) definitions: Vec<CarriedDefinition>,
     pub(crate) roles: Vec<Value>,
-    /// Bytes of the files.
+    /// The total size of the files in bytes.
     pub(crate) size: u64,
     /// The cost of the documents.
     pub(crate) cost: DocumentCost,
 }
 
-/// Reads and checks the files of the operator. `solution` is none when the manifest could not be read.
+/// Reads and checks the files of the operator. `solution` is `None` if the manifest could not be read.
 pub(crate) fn check(
     files: &ListedFiles<'_>,
     solution: Option<&Solution>,
     findings: &mut Findings,
 ) -> Result<OperatorFiles, OpenError> {
+    // The signed list contains all sizes, so the limits are checked before any file is read.
     let size: u64 = files
         .below(DIRECTORY)
         .fold(0, |sum, entry| sum.saturating_add(entry.size));
@@ -64,13 +64,16 @@ pub(crate) fn check(
         report(rules::definition(document), path, findings);
         report(names.add(document, path), path, findings);
     }
-    let definitions = loaded.definitions.iter().map(|it| &it.document);
+    let definitions = loaded
+        .definitions
+        .iter()
+        .map(|definition| &definition.document);
     let problems = rules::roles(&loaded.roles, definitions, scope(solution));
     report(problems, ROLE, findings);
-    let operator = solution.and_then(|it| it.spec.operator.as_ref());
+    let operator = solution.and_then(|solution| solution.spec.operator.as_ref());
     report(rules::kept_names(operator, &loaded.roles), ROLE, findings);
-    if let Some(solution) = solution.filter(|it| it.spec.operator.is_none()) {
-        // Sets of objects bring definitions too.
+    if let Some(solution) = solution.filter(|solution| solution.spec.operator.is_none()) {
+        // Sets of manifests may include definitions without an operator.
         let with_sets = !solution.spec.manifests.is_empty();
         let unexpected = |entry: &&ContentsEntry| !(with_sets && archive::is_crd(&entry.path));
         if files.below(DIRECTORY).find(unexpected).is_some() {
@@ -88,7 +91,7 @@ fn scope(solution: Option<&Solution>) -> OperatorScope {
         .unwrap_or_default()
 }
 
-/// The files that were read so far.
+/// The state of reading the files.
 struct Loading<'a> {
     files: &'a ListedFiles<'a>,
     loaded: OperatorFiles,
@@ -169,7 +172,8 @@ mod tests {
         Contents::new(entries.collect()).unwrap()
     }
 
-    /// Returns what is found of so many definitions, all with the same bytes; none if they must not be read.
+    /// Returns the findings for `count` definitions of the same size and bytes. With `None`, a read of the files
+    /// panics.
     fn found(count: usize, size: u64, bytes: Option<&[u8]>) -> Vec<(&'static str, String)> {
         let contents = definitions(count, size);
         let read = |path: &str, _| -> Result<_, ReadProblem> {
@@ -187,7 +191,9 @@ mod tests {
         .unwrap();
         assert!(loaded.definitions.is_empty());
         let findings = findings.into_sorted().into_iter();
-        findings.map(|it| (it.id, it.message)).collect()
+        findings
+            .map(|finding| (finding.id, finding.message))
+            .collect()
     }
 
     fn over_budget(found: &[(&str, String)], words: &str) {
@@ -197,7 +203,7 @@ mod tests {
         );
     }
 
-    /// The sizes in the list are enough: nothing is read.
+    /// The sizes in the list suffice, so no file is read.
     #[test]
     fn the_files_are_bounded_before_they_are_read() {
         over_budget(&found(17, limits::YAML_SIZE, None), "bytes");
@@ -212,7 +218,7 @@ mod tests {
         over_budget(&found(2, 1, Some(aliases.as_bytes())), "text");
     }
 
-    /// Each role is small enough; together they are not.
+    /// Each role is within the limit, but all roles together exceed it.
     #[test]
     fn what_rules_come_to_is_bounded_for_all_roles_together() {
         let list = |letter: &str| {
@@ -243,7 +249,11 @@ mod tests {
                 &mut findings,
             )
             .unwrap();
-            let ids: Vec<_> = findings.into_sorted().iter().map(|it| it.id).collect();
+            let ids: Vec<_> = findings
+                .into_sorted()
+                .iter()
+                .map(|finding| finding.id)
+                .collect();
             assert_eq!(ids, expected);
         }
     }

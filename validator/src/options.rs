@@ -1,43 +1,45 @@
-//! Options of a check.
+//! Options of a check. The main type is [`CheckOptions`], which selects the accepted signatures and the depth of the
+//! check.
 
 use std::num::NonZeroUsize;
 
 use schemas::{Digest, Envelope, KeyId, SolutionId, StatementTime};
 use signing::{Policies, Trust};
 
-/// The signatures that count.
+/// The rule for accepting signatures.
 #[derive(Clone, Debug)]
 pub enum Signatures {
-    /// Only archives that trusted keys have signed are accepted.
+    /// Only accepts archives that trusted keys have signed.
     Check {
-        /// The trusted keys; none when the site has no key for this Solution.
+        /// The trusted keys; `None` if the site has no key for this Solution.
         trust: Option<TrustedKeys>,
-        /// An archive that may be without any signature. A signature that is there is checked all the same.
+        /// An archive that needs no signature. If it has signatures, they are checked anyway.
         allow_unsigned: Option<AllowUnsigned>,
     },
-    /// The archive is the one that was accepted before.
+    /// Only accepts the archive that was accepted earlier.
     Accepted(AcceptedBefore),
-    /// Everything but the signatures is checked, and the archive is never accepted.
+    /// Skips the signatures and checks everything else. The archive is never accepted.
     Skip,
-    /// The signatures are skipped likewise, and nothing is said of it: who signs is not decided yet.
+    /// Skips the signatures without a finding, because the archive will be signed later.
     Later,
 }
 
-/// An archive that was accepted before. Who signed was judged then; later changes of trust do not take that back.
+/// An archive that was accepted earlier. Its signatures were checked then; later changes of the trusted keys do not
+/// revoke that decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AcceptedBefore {
     /// SHA-256 of the signed statement.
     pub archive_id: Digest,
-    /// The trusted keys whose signatures counted; empty if it was allowed to be unsigned.
+    /// The trusted keys whose signatures counted; empty if the archive was allowed to be unsigned.
     pub signers: Vec<KeyId>,
 }
 
 /// The keys that a site trusts.
 #[derive(Clone, Debug)]
 pub enum TrustedKeys {
-    /// These keys count, whatever the archive.
+    /// Accepts these keys for every archive.
     Keys(Trust),
-    /// The keys of the one policy for the archive's Solution count.
+    /// Accepts the keys of the policy for the archive's Solution.
     Policies(Policies),
 }
 
@@ -47,37 +49,38 @@ impl From<Trust> for TrustedKeys {
     }
 }
 
-/// The decision of a person to use one unsigned archive, by its Solution id. There is no way to allow all.
+/// A user's decision to accept one unsigned archive, by its Solution id. There is no option to accept all unsigned
+/// archives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowUnsigned(pub SolutionId);
 
-/// The depth to which an archive is read.
+/// The depth of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Every byte.
+    /// Reads every byte.
     Everything,
-    /// The documents that an import uses besides layers: the manifest, the images' documents and configurations, the
-    /// operator's files. Layers are verified while they are pushed.
+    /// Reads only the documents that an import uses: the manifest, image documents and configurations, and the files of
+    /// the operator. Layers are verified while they are pushed.
     Documents,
 }
 
 /// The options of a check.
 #[derive(Clone, Debug)]
 pub struct CheckOptions {
-    /// The signatures that count.
+    /// The rule for accepting signatures.
     pub signatures: Signatures,
-    /// Envelopes beside the archive, whose signatures count too. Each must be about this archive.
+    /// Detached envelopes, whose signatures count too. Each must belong to this archive.
     pub detached: Vec<Envelope>,
-    /// The depth to which the archive is read.
+    /// The depth of the check.
     pub depth: Depth,
-    /// Threads that read and hash, at most: discs, and disks with heads, are read by one.
+    /// The maximum number of threads that read and hash. Optical discs and hard disks are read by one thread.
     pub threads: NonZeroUsize,
-    /// The time at which to judge `expires`; none leaves it unjudged. Libraries do not read the clock.
+    /// The time that `expires` is compared with; `None` skips the comparison. Libraries do not read the clock.
     pub now: Option<StatementTime>,
 }
 
 impl CheckOptions {
-    /// Returns options for the documents alone, at no time in particular.
+    /// Returns options for a check of the documents without a time.
     pub(crate) fn of_documents(signatures: Signatures) -> Self {
         Self {
             signatures,

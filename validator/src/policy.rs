@@ -1,9 +1,9 @@
-//! What a publisher makes of what was found: which warnings weigh more or less, which are ignored and why, and what is
-//! shown. One pure decision about findings. A report stays what it is, and with it what may be used of an archive: no site
-//! asks here.
+//! The evaluation of findings by a publisher's policy: it changes the severity of warnings, ignores them with a reason,
+//! and selects the displayed findings. The entry point is [`Judging::judge`]. A [`crate::Report`] is not affected, so a
+//! policy cannot make an archive acceptable, and imports do not use policies.
 //!
-//! What protects a site cannot be judged away: errors, and what is found of container, signature and integrity. An id gets
-//! into a [`Judging`] only by [`judgeable`].
+//! A policy cannot change errors or findings about the container, signature and integrity, because these protect the
+//! site. `judgeable` enforces this for every id that enters a [`Judging`].
 
 use std::collections::BTreeMap;
 
@@ -19,12 +19,12 @@ use serde::Serialize;
 use crate::finding::Finding;
 use crate::report::ArchiveVerdict;
 
-/// The groups that no policy touches.
+/// The groups of findings that no policy can change.
 const PROTECTED: [&str; 3] = ["container", "signature", "integrity"];
-/// Letters that an id may have other than the one that was meant.
+/// The maximum edit distance between an unknown id and a suggested one.
 const NEAR: usize = 3;
 
-/// How findings are judged. The default shows each with the weight that it has.
+/// The rules for the evaluation of findings. The default shows each finding with its own severity.
 #[derive(Clone, Debug, Default)]
 pub struct Judging {
     selected: Vec<String>,
@@ -48,18 +48,18 @@ pub enum IgnoredBy {
     Request,
 }
 
-/// The reason why something cannot be asked for.
+/// The reason why an id cannot be used in a policy or option.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JudgingFault {
-    /// There is no such finding, or group.
+    /// There is no finding or group with this name.
     #[error("`{id}` is not a known finding{}", near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default())]
     Unknown {
-        /// The id or group.
+        /// The given id or group.
         id: String,
-        /// The id that may be meant.
+        /// A similar known id.
         near: Option<&'static str>,
     },
-    /// The finding belongs to a group that no policy touches.
+    /// The finding belongs to a group that no policy can change.
     #[error(
         "`{0}` is about the origin and integrity of an archive: a policy cannot ignore it or change its severity"
     )]
@@ -69,26 +69,26 @@ pub enum JudgingFault {
     IsError(&'static str),
 }
 
-/// A fault of a policy, and where.
+/// A fault of a policy and its line.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {fault}")]
 pub struct PolicyProblem {
-    /// The line of the file.
+    /// The line in the file.
     pub line: u64,
-    /// What is wrong.
+    /// The reason for the fault.
     pub fault: JudgingFault,
 }
 
-/// The reason why bytes are no policy for findings.
+/// The reason why bytes are not a valid findings policy.
 #[derive(Debug, thiserror::Error)]
 pub enum UnusablePolicy {
-    /// The bytes are no such document.
+    /// The bytes are not a valid document.
     #[error(transparent)]
     Document(#[from] ManifestError),
-    /// The lines of the document cannot be told.
+    /// The line numbers of the document cannot be determined.
     #[error(transparent)]
     Lines(#[from] YamlError),
-    /// The policy asks for what it cannot have.
+    /// The policy contains entries that are not allowed.
     #[error("has entries that no policy may have")]
     Faults(Vec<PolicyProblem>),
 }
@@ -142,14 +142,19 @@ pub enum IgnoreUnused {
 }
 
 impl Judging {
-    /// Judges by a policy too.
+    /// Adds the rules of a policy.
+    ///
+    /// # Errors
+    ///
+    /// Fails and adds nothing if the document is invalid, or if an entry is not allowed. [`UnusablePolicy::Faults`]
+    /// contains all such entries.
     pub fn add_policy(&mut self, bytes: &[u8]) -> Result<(), UnusablePolicy> {
         let spec = FindingsPolicy::from_slice(bytes)?.spec;
         let lines = Lines::of(bytes)?;
         let severities = spec.severities.keys();
         let severities = severities.map(|id| (id, format!("/spec/severities/{id}")));
         let ignores = spec.ignores.iter().enumerate();
-        let ignores = ignores.map(|(at, it)| (&it.id, format!("/spec/ignores/{at}/id")));
+        let ignores = ignores.map(|(at, rule)| (&rule.id, format!("/spec/ignores/{at}/id")));
         let problems = severities.chain(ignores).filter_map(|(id, pointer)| {
             let fault = judgeable(id).err()?;
             let line = lines.line(&pointer);
@@ -157,7 +162,7 @@ impl Judging {
         });
         let mut problems: Vec<PolicyProblem> = problems.collect();
         if !problems.is_empty() {
-            problems.sort_by_key(|it| it.line);
+            problems.sort_by_key(|problem| problem.line);
             return Err(UnusablePolicy::Faults(problems));
         }
         self.severities.extend(spec.severities);
@@ -167,7 +172,11 @@ impl Judging {
         Ok(())
     }
 
-    /// Ignores all findings with this id too.
+    /// Ignores all findings with this id.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the id is unknown, protected or an error.
     pub fn ignore(&mut self, id: FindingId, reason: IgnoreReason) -> Result<(), JudgingFault> {
         judgeable(&id)?;
         let rule = IgnoreRule {
@@ -181,7 +190,11 @@ impl Judging {
         Ok(())
     }
 
-    /// Shows findings with this id or of this group, and beside them only errors and others that are selected.
+    /// Limits the displayed findings to those with this id or group, other selected ones, and errors.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no such id or group.
     pub fn select(&mut self, word: &str) -> Result<(), JudgingFault> {
         let mut known = FINDINGS.iter();
         if !known.any(|info| info.id == word || info.group() == word) {
@@ -191,7 +204,7 @@ impl Judging {
         Ok(())
     }
 
-    /// Judges what was found, at this time.
+    /// Applies the rules to findings. Ignores are compared with `now` to find expired ones.
     #[must_use]
     pub fn judge(&self, findings: &[Finding], now: StatementTime) -> JudgedFindings {
         let mut judged = JudgedFindings::default();
@@ -217,11 +230,13 @@ impl Judging {
     }
 
     fn decide(&self, finding: &Finding, now: StatementTime) -> Decision<'_> {
+        // Errors protect the site, so no rule applies to them.
         if finding.severity == Severity::Error {
             return Decision::Counts(Severity::Error);
         }
         let mut ignores = self.ignores.iter();
-        if let Some(ignore) = ignores.find(|it| it.matches(finding) && !it.is_over(now)) {
+        if let Some(ignore) = ignores.find(|ignore| ignore.matches(finding) && !ignore.is_over(now))
+        {
             return Decision::Ignored {
                 reason: Some(&ignore.rule.reason),
                 by: ignore.by,
@@ -245,19 +260,20 @@ impl Judging {
         let mut selected = self.selected.iter();
         severity == Severity::Error
             || self.selected.is_empty()
-            || selected.any(|it| it == finding.id || it == group)
+            || selected.any(|word| word == finding.id || word == group)
     }
 
     fn unused(&self, findings: &[Finding], now: StatementTime) -> Vec<UnusedIgnore> {
         let is_error = |finding: &Finding| finding.severity == Severity::Error;
-        // After an error, much may not have been looked at.
+        // After an error, checks may have been skipped, so a missing finding proves nothing.
         let is_whole = !findings.iter().any(is_error);
         let unused = self.ignores.iter().filter_map(|ignore| {
             let is_found = || findings.iter().any(|finding| ignore.matches(finding));
             let why = if ignore.is_over(now) {
                 IgnoreUnused::Expired
             } else if is_whole && !is_vulnerability(ignore.rule.id.as_str()) && !is_found() {
-                // Most checks ask no database, and the next one says something else.
+                // Ignores of vulnerabilities are never reported as unused: most checks do not use a vulnerability
+                // database, and its content changes.
                 IgnoreUnused::NotFound
             } else {
                 return None;
@@ -282,6 +298,7 @@ enum Decision<'a> {
 
 impl Ignore {
     fn matches(&self, finding: &Finding) -> bool {
+        // The pattern of a rule may match the place in the archive or the source file.
         let source = finding.source.as_ref().map(|source| source.file.as_str());
         let mut places = [Some(finding.place.as_str()), source].into_iter().flatten();
         let is_there = self.rule.place.as_ref();
@@ -295,7 +312,7 @@ impl Ignore {
 }
 
 impl JudgedFindings {
-    /// What is said of an archive of whose report this is made.
+    /// Returns the verdict on an archive after the policy. `of_report` is the verdict of its report.
     #[must_use]
     pub fn verdict(&self, of_report: ArchiveVerdict) -> ArchiveVerdict {
         let mut findings = self.findings.iter();
@@ -307,7 +324,7 @@ impl JudgedFindings {
     }
 }
 
-/// The warning that an id is of, which alone can be judged.
+/// Returns the catalogue entry of an id whose findings a policy can change.
 fn judgeable(id: &FindingId) -> Result<&'static FindingInfo, JudgingFault> {
     let mut known = FINDINGS.iter();
     match known.find(|info| info.id == id.as_str()) {
@@ -374,14 +391,16 @@ mod tests {
         ]
     }
 
-    /// What counts, as `id=severity`, and the places that are ignored.
+    /// Returns the counted findings as `id=severity`, and the places of the ignored ones.
     fn shown(judged: &JudgedFindings) -> (Vec<String>, Vec<&str>) {
         let counts = judged.findings.iter();
-        let counts = counts.map(|it| format!("{}={}", it.id, it.severity.word()));
+        let counts = counts.map(|judged| format!("{}={}", judged.id, judged.severity.word()));
         let ignored = judged.ignored.iter();
         (
             counts.collect(),
-            ignored.map(|it| it.finding.place.as_str()).collect(),
+            ignored
+                .map(|judged| judged.finding.place.as_str())
+                .collect(),
         )
     }
 
@@ -401,7 +420,7 @@ mod tests {
                 assert_eq!(policy.is_err(), is_protected, "{}", info.id);
             }
         }
-        // Whatever is ignored, an error counts.
+        // An error counts in spite of an ignore.
         let error = finding(&operator::YAML, "x");
         let all = judging.judge(std::slice::from_ref(&error), now());
         assert_eq!(all.findings, [error]);
@@ -469,13 +488,15 @@ mod tests {
         assert_eq!(counts, ["practice.latest=warning"; 2]);
         assert_eq!(ignored, ["operator/role.yaml"]);
         let unused = judged.unused_ignores.iter();
-        let unused: Vec<_> = unused.map(|it| (it.ignore.id.as_str(), it.why)).collect();
+        let unused: Vec<_> = unused
+            .map(|ignore| (ignore.ignore.id.as_str(), ignore.why))
+            .collect();
         let expired = ("practice.latest", IgnoreUnused::Expired);
         assert_eq!(
             unused,
             [expired, ("practice.template", IgnoreUnused::NotFound)]
         );
-        // What an error has kept from being looked at may be there.
+        // After an error, the missing findings may still exist.
         let broken = [found(), vec![finding(&operator::YAML, "x")]].concat();
         let unused = judging.judge(&broken, now()).unused_ignores;
         assert_eq!(unused.len(), 1);

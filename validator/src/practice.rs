@@ -1,4 +1,5 @@
-//! Practices that work but are better avoided. Few, and only warnings: a long list is read by nobody.
+//! Warnings about discouraged practices: the tag `latest`, image names with several components, and a missing display
+//! name. There are only a few, so that users read them.
 
 use std::collections::BTreeSet;
 
@@ -10,15 +11,16 @@ use crate::programs::CarriedProgram;
 
 const DISPLAY_NAME_ANNOTATION: &str = "solutions.metalk8s.scality.com/display-name";
 
-/// Looks at the manifest and the images' names.
+/// Checks the manifest and the names of images.
 pub(crate) fn check(
     solution: Option<&Solution>,
     places: &BTreeSet<ImagePlace>,
     programs: &[CarriedProgram],
     findings: &mut Findings,
 ) {
-    let charts = solution.iter().flat_map(|it| &it.spec.charts);
-    let programs = programs.iter().map(|it| it.place.clone());
+    let charts = solution.iter().flat_map(|solution| &solution.spec.charts);
+    let programs = programs.iter().map(|carried| carried.place.clone());
+    // Chart and program artifacts have nested names by specification.
     let artifacts: BTreeSet<ImagePlace> = charts.map(ChartRelease::place).chain(programs).collect();
     for place in places {
         let directory = archive::image_directory(place);

@@ -1,4 +1,5 @@
-//! Checks of the programs that an archive includes (docs/reference/format-programs.md). None of them is run.
+//! Checks of the programs that an archive includes, specified in docs/reference/format-programs.md. The entry point is
+//! [`check`]. No program is executed.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +10,16 @@ use schemas::{Capability, Image, ImagePlace};
 
 use crate::finding::{ErrorChain, Findings};
 
-/// A program of an archive, for one platform.
+/// A program in an archive, for one platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CarriedProgram {
-    /// The place of its image: the program's name behind `programs/`, and its version as the tag.
+    /// The place of the program's image. Its name is `programs/` and the program's name, and its tag is the version.
     pub place: ImagePlace,
     /// The program.
     pub program: Program,
 }
 
-/// Checks all programs. Without the capability their images are like any other.
+/// Checks all programs. Without the capability, these images have no special meaning.
 pub(crate) fn check(
     images: &[Image],
     requires: &[Capability],

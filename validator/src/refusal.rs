@@ -1,4 +1,5 @@
-//! The words for what the stages of an archive refuse: each error of `archive` is one finding, or several.
+//! The translation of errors of the `archive` crate into findings. [`is_finding`] distinguishes errors that are an
+//! answer about the archive from failures to read it.
 
 use archive::{ListError, OpenError};
 use rules::catalogue::{FindingInfo, advice, container, integrity, manifest, signature};
@@ -7,7 +8,7 @@ use signing::{Signers, VerifyError};
 
 use crate::finding::{ErrorChain, Findings};
 
-/// Adds what a refusal says, or gives the error back: it says nothing about the archive, which could not be read.
+/// Adds the findings for an error. Returns the error if it is not about the archive, which could not be read.
 pub(crate) fn add(error: OpenError, findings: &mut Findings) -> Result<(), OpenError> {
     let Some(info) = info(&error) else {
         return Err(error);
@@ -39,13 +40,13 @@ pub(crate) fn add(error: OpenError, findings: &mut Findings) -> Result<(), OpenE
     Ok(())
 }
 
-/// Whether an error is a finding, and so the answer to a question about the archive; otherwise it could not be read.
+/// Returns true if an error is a finding about the archive, and false if the archive could not be read.
 #[must_use]
 pub fn is_finding(error: &OpenError) -> bool {
     info(error).is_some()
 }
 
-/// Returns the kind of finding that an error is; none if the archive could not be read.
+/// Returns the kind of finding for an error; `None` if the archive could not be read.
 fn info(error: &OpenError) -> Option<&'static FindingInfo> {
     Some(match error {
         OpenError::Open { .. }
@@ -63,7 +64,7 @@ fn info(error: &OpenError) -> Option<&'static FindingInfo> {
         OpenError::TooLong { .. } => &container::TOO_LARGE,
         OpenError::Differences(_) => &container::METADATA,
         OpenError::Envelope { .. } => &signature::ENVELOPE,
-        // Which of several, `add_signature` says.
+        // `add_signature` selects the specific kind.
         OpenError::Signature(_) => &signature::INVALID,
         OpenError::Statement(_) => &signature::STATEMENT,
         OpenError::OtherArchive { .. } => &signature::UNTRUSTED,
@@ -74,7 +75,7 @@ fn info(error: &OpenError) -> Option<&'static FindingInfo> {
         OpenError::List(ListError::Missing(_)) => &manifest::MISSING,
         OpenError::ContentsDigest { .. } => &integrity::LIST,
         OpenError::FileDigest { .. } => &integrity::DAMAGED,
-        // About what was signed and is not an image.
+        // Errors about signed documents, the list of contents and detached signatures share one kind.
         OpenError::Document { .. }
         | OpenError::StatementAlone(_)
         | OpenError::Detached { .. }
@@ -122,7 +123,7 @@ fn add_signature(error: &VerifyError, findings: &mut Findings) {
     }
 }
 
-/// Names the keys: `key 0123…`, `keys 0123… and 4567…`.
+/// Returns the short ids of keys in words: `key 0123…`, `keys 0123… and 4567…`.
 pub(crate) fn names(keys: impl Iterator<Item = KeyId>) -> String {
     let keys: Vec<String> = keys.map(|key| key.short()).collect();
     match keys.as_slice() {

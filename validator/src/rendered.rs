@@ -1,5 +1,5 @@
-//! What only whoever makes an archive knows of it: the tree that it is made from, and the objects that its charts render to,
-//! for which a check has no program.
+//! Information about a draft archive that only the packager has: the source tree, and the objects that its charts
+//! render to. The validator itself cannot render charts, because it does not run `helm`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,23 +9,23 @@ use schemas::{ArchivePath, ImagePlace};
 
 use crate::finding::{self, Findings, SourceMap};
 
-/// Where a draft of an archive comes from.
+/// The origin of a draft archive.
 #[derive(Debug)]
 pub struct DraftOrigin {
-    /// The tree in which all that is found stands.
+    /// The source tree in which findings are located.
     pub tree: Arc<dyn SourceMap>,
     /// The charts that were rendered.
     pub rendered: Vec<RenderedChart>,
 }
 
-/// What was found in the objects that a chart renders to.
+/// The problems in the rendered objects of a chart.
 #[derive(Debug)]
 pub struct RenderedChart {
     /// The path of the chart in the archive.
     pub path: ArchivePath,
-    /// The problems that can be told without the images.
+    /// The problems that do not depend on images.
     pub problems: Vec<Problem>,
-    /// The containers that are not to be root and take the user of an image of the archive.
+    /// The containers that must not run as root and use the user of an image in the archive.
     pub non_root: Vec<ContainerOfImage>,
 }
 
@@ -36,11 +36,11 @@ pub struct ContainerOfImage {
     pub object: String,
     /// The name of the container.
     pub name: String,
-    /// The image that it runs.
+    /// The image that the container runs.
     pub image: ImagePlace,
 }
 
-/// Reports what was found of charts, where images have these users.
+/// Reports the problems of charts, including those that depend on the users of images.
 pub(crate) fn report(
     charts: &[RenderedChart],
     users: &BTreeMap<ImagePlace, String>,
@@ -48,9 +48,9 @@ pub(crate) fn report(
 ) {
     let judge = WorkloadJudge::new([], users);
     for chart in charts {
-        let refused = chart.non_root.iter().filter_map(|it| {
-            let problem = judge.image_user(&it.name, &it.image)?;
-            Some(Problem::OfMade(it.object.clone(), Box::new(problem)))
+        let refused = chart.non_root.iter().filter_map(|container| {
+            let problem = judge.image_user(&container.name, &container.image)?;
+            Some(Problem::OfMade(container.object.clone(), Box::new(problem)))
         });
         let problems = chart.problems.iter().cloned().chain(refused);
         finding::report(problems, chart.path.as_str(), findings);

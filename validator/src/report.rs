@@ -1,4 +1,4 @@
-//! The report of a check, and the only way from it to an archive that may be used.
+//! The report of a validation. [`Report::accept`] is the only way from a report to an [`Accepted`] archive.
 
 use std::path::Path;
 
@@ -83,7 +83,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// A report; the proof is kept only when there is no error.
+    /// Creates a report. It keeps the proof of acceptance only if there is no error.
     pub(crate) fn new(
         summary: Summary,
         findings: Vec<Finding>,
@@ -105,7 +105,7 @@ impl Report {
         }
     }
 
-    /// Returns what is known of the archive.
+    /// Returns the facts about the archive.
     #[must_use]
     pub fn summary(&self) -> &Summary {
         &self.summary
@@ -117,13 +117,13 @@ impl Report {
         &self.findings
     }
 
-    /// The answer.
+    /// Returns the verdict.
     #[must_use]
     pub fn verdict(&self) -> ArchiveVerdict {
         self.verdict
     }
 
-    /// The archive, for use. Gives the report back unless the verdict is [`ArchiveVerdict::Accepted`].
+    /// Returns the accepted archive. Returns the report unless the verdict is [`ArchiveVerdict::Accepted`].
     pub fn accept(mut self) -> Result<Accepted, Box<Self>> {
         match self.accepted.take() {
             Some(accepted) => Ok(*accepted),

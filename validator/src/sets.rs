@@ -1,4 +1,5 @@
-//! Checks of `manifests/`: the sets of objects that a site applies as they are (docs/reference/format-manifests.md).
+//! Checks of the sets of manifests in `manifests/`, specified in docs/reference/format-manifests.md. The entry point is
+//! [`check`], which reads all objects and applies the rules of the `rules` crate to each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,10 +20,10 @@ use rules::{ObjectNames, PlaceholderNames, PossibleMinors, Problem, WorkloadJudg
 
 const DIRECTORY: &str = "manifests/";
 
-/// An object that an archive carries, with the file it stands in.
+/// An object in an archive and its file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarriedObject {
-    /// The file of the object.
+    /// The path of the object's file.
     pub path: ArchivePath,
     /// The document, with placeholders.
     pub document: Value,
@@ -31,9 +32,9 @@ pub struct CarriedObject {
 /// A set of objects.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarriedSet {
-    /// The set as the manifest has it.
+    /// The set in the manifest.
     pub set: ObjectSet,
-    /// The objects of the set, in their order.
+    /// The objects in the order of their numbers.
     pub objects: Vec<CarriedObject>,
 }
 
@@ -41,15 +42,15 @@ pub struct CarriedSet {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SetContext<'a> {
     pub(crate) images: &'a [Image],
-    /// The users of images that say one.
+    /// The users of the images that declare one.
     pub(crate) users: &'a BTreeMap<ImagePlace, String>,
     pub(crate) definitions: &'a [CarriedDefinition],
     /// The capabilities that the signed statement requires of a reader.
     pub(crate) requires: &'a [Capability],
 }
 
-/// Reads and checks the objects of all sets. `solution` is none when the manifest could not be read, so that there is
-/// nothing to compare them with.
+/// Reads and checks the objects of all sets. `solution` is `None` if the manifest could not be read; the sets are not
+/// checked then.
 pub(crate) fn check(
     files: &ListedFiles<'_>,
     solution: Option<&Solution>,
@@ -74,6 +75,7 @@ pub(crate) fn check(
     let problems = rules::object_sets(&spec.manifests, &spec.charts, &spec.parameters);
     report(problems, MANIFEST, findings);
     report(rules::parameters(&spec.parameters), MANIFEST, findings);
+    // The signed list contains all sizes, so the limits are checked before any file is read.
     let entries = || files.below(DIRECTORY);
     let bytes = entries().fold(0, |sum: u64, entry| sum.saturating_add(entry.size));
     if let Err(problem) = rules::check_object_files(entries().count(), bytes) {
@@ -82,9 +84,10 @@ pub(crate) fn check(
     }
     let mut places = places(files, spec.manifests.as_slice(), findings);
     let mut judge = SetJudge::new(solution, context);
-    // Definitions of sets lie elsewhere, and nothing says of which set they are.
+    // CRDs of sets are in `operator/`, without a reference to their set. A set without objects may therefore consist of
+    // CRDs.
     let mut definitions = context.definitions.iter();
-    let may_define = definitions.any(|it| archive::is_crd(&it.path));
+    let may_define = definitions.any(|definition| archive::is_crd(&definition.path));
     let mut sets = Vec::new();
     for set in &spec.manifests {
         let entries = places.remove(set.name.as_str()).unwrap_or_default();
@@ -103,7 +106,7 @@ pub(crate) fn check(
     Ok(sets)
 }
 
-/// The files of each set in the order of their numbers. Those of no set are findings.
+/// Returns the files of each set in the order of their numbers. Adds findings for files that belong to no set.
 fn places<'a>(
     files: &ListedFiles<'a>,
     sets: &[ObjectSet],
@@ -131,7 +134,7 @@ fn places<'a>(
     sorted.collect()
 }
 
-/// The set and the number that a path names.
+/// Returns the set and the number in a path.
 fn place(entry: &ContentsEntry) -> Option<(&str, usize)> {
     let (set, file) = entry
         .path
@@ -145,7 +148,7 @@ fn place(entry: &ContentsEntry) -> Option<(&str, usize)> {
     Some((set, number.parse().ok()?))
 }
 
-/// Judges the objects of all sets together.
+/// The state of the checks of all objects.
 struct SetJudge<'a> {
     images: KnownImages,
     placeholders: PlaceholderNames<'a>,
@@ -158,14 +161,17 @@ struct SetJudge<'a> {
 
 impl<'a> SetJudge<'a> {
     fn new(solution: &'a Solution, context: SetContext<'a>) -> Self {
-        let documents = context.definitions.iter().map(|it| &it.document);
+        let documents = context
+            .definitions
+            .iter()
+            .map(|definition| &definition.document);
         let references = context
             .images
             .iter()
             .filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)));
         let mut names = ObjectNames::default();
         for CarriedDefinition { path, document } in context.definitions {
-            // That two files define the same is a finding already.
+            // Two files that define the same resource are already a finding.
             names.add_definition(document, path.as_str());
         }
         Self {
@@ -179,7 +185,8 @@ impl<'a> SetJudge<'a> {
         }
     }
 
-    /// Reads and judges a set, unless it holds too much.
+    /// Reads and checks a set. The inner error is a problem that ends the check of all sets, because their objects
+    /// exceed a limit.
     fn set(
         &mut self,
         files: &ListedFiles<'_>,
@@ -189,10 +196,14 @@ impl<'a> SetJudge<'a> {
     ) -> Result<Result<CarriedSet, Problem>, OpenError> {
         let mut objects = Vec::new();
         let mut judged = set.clone();
-        // More of them are refused, and each would be looked for in every object and text.
+        // A longer list is already a finding. It is cut because the check searches every text of every object for each
+        // namespace.
         judged.namespaces.truncate(rules::limits::SET_NAMESPACES);
-        let free = judged.namespaces.iter().filter(|it| !it.fixed);
-        let namespaces: Vec<Namespace> = free.map(|it| it.name.clone()).collect();
+        let free = judged
+            .namespaces
+            .iter()
+            .filter(|namespace| !namespace.fixed);
+        let namespaces: Vec<Namespace> = free.map(|namespace| namespace.name.clone()).collect();
         for (number, entry) in (1..).zip(entries) {
             let Some(bytes) = files.read(entry, limits::YAML_SIZE, &YAML, findings)? else {
                 continue;
@@ -231,7 +242,7 @@ impl<'a> SetJudge<'a> {
         let problems = rules::object(document);
         let is_object = !problems
             .iter()
-            .any(|it| matches!(it, Problem::ObjectShape(_)));
+            .any(|problem| matches!(problem, Problem::ObjectShape(_)));
         report(problems, place, findings);
         if !is_object {
             return;
@@ -264,7 +275,8 @@ impl<'a> SetJudge<'a> {
         let compiler = Compiler {
             images: &self.images,
             namespaces,
-            // Where kinds of others have pod templates was known when they were compiled.
+            // The packager used pod templates of custom kinds when it compiled the objects. They are not needed to
+            // check the result.
             templates: &[],
         };
         report(rules::compiled(&compiler, document), place, findings);
@@ -289,12 +301,13 @@ mod tests {
         Contents::new(entries.collect()).unwrap()
     }
 
-    /// Returns what is found of so many objects, and how many of them were read; `text` gives the bytes of a path.
+    /// Returns the findings for `count` objects, and the number of objects that were read. `text` returns the content
+    /// of a path.
     fn found(count: usize, size: u64, text: &dyn Fn(&str) -> String) -> (Vec<String>, usize) {
         found_with("[]", count, size, text)
     }
 
-    /// Returns what is found of a set with these namespaces, and how many of its objects were read.
+    /// Returns the findings for a set with these namespaces, and the number of objects that were read.
     fn found_with(
         namespaces: &str,
         count: usize,
@@ -324,7 +337,7 @@ mod tests {
         let findings = findings.into_sorted().into_iter();
         (
             findings
-                .map(|it| format!("{}: {}", it.id, it.message))
+                .map(|finding| format!("{}: {}", finding.id, finding.message))
                 .collect(),
             objects,
         )
@@ -345,10 +358,12 @@ mod tests {
         );
     }
 
-    /// Each would be looked for in every object: of 20,000, in 5,000 objects, that took two minutes.
+    /// Each namespace is searched in every object. For 20,000 namespaces and 5,000 objects, that took two minutes.
     #[test]
     fn namespaces_beyond_their_number_are_not_looked_at() {
-        let namespaces: Vec<String> = (0..20_000).map(|it| format!("{{name: n{it}}}")).collect();
+        let namespaces: Vec<String> = (0..20_000)
+            .map(|number| format!("{{name: n{number}}}"))
+            .collect();
         let namespaces = format!("[{}]", namespaces.join(","));
         let (words, read) = found_with(&namespaces, 1, 1, &|path| {
             object(path).replace("}}", "}, data: {a: $(namespace:n15) $(namespace:n16)}}")
@@ -361,7 +376,7 @@ mod tests {
         assert_eq!(read, 1);
     }
 
-    /// The sizes in the list are enough: nothing is read.
+    /// The sizes in the list suffice, so no file is read.
     #[test]
     fn the_objects_are_bounded_before_they_are_read() {
         let unread = |path: &str| -> String { panic!("{path} was read") };
@@ -380,7 +395,7 @@ mod tests {
         );
     }
 
-    /// A document that is no object costs as much as one that is.
+    /// Documents that are not objects count like objects.
     #[test]
     fn what_the_objects_hold_is_bounded() {
         let values = |_: &str| format!("[{}]", "0,".repeat(200_000));

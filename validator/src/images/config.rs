@@ -1,4 +1,5 @@
-//! An image's configuration (OCI image specification, `config.md`; Docker's has the same fields).
+//! The configuration of an image (OCI image specification, `config.md`; Docker's has the same fields). [`read`] reads
+//! the configuration of a manifest, and [`platform`] returns the platform that it declares.
 
 use std::fmt;
 
@@ -12,8 +13,8 @@ use crate::files::ListedFiles;
 use crate::finding::Findings;
 use crate::limits::IMAGE_CONFIG;
 
-/// The platform's fields stand here by themselves: to flatten one struct into another, serde keeps the whole document in
-/// memory.
+/// The checked fields of a configuration. The platform's fields are listed here because serde buffers the whole
+/// document to flatten one struct into another.
 #[derive(Deserialize)]
 struct Config {
     os: String,
@@ -22,7 +23,8 @@ struct Config {
     rootfs: RootFs,
 }
 
-/// What a container is started with. Read by itself: an image with something else there was always accepted.
+/// The start settings of a container. They are parsed separately, because images with other types in this field have
+/// always been accepted.
 #[derive(Deserialize)]
 struct Start {
     config: Option<StartConfig>,
@@ -39,19 +41,20 @@ struct RootFs {
     diff_ids: Vec<schemas::Digest>,
 }
 
-/// The fields of a configuration that are checked; and why it is none of an image, which is wrong only for images:
-/// cosign's signatures have one that names no platform.
+/// The checked fields of a configuration, or the reason why it is not the configuration of an image. The reason is only
+/// a finding for images: the configurations of cosign's signatures, for example, name no platform.
 pub(super) struct CheckedConfiguration(Result<ConfigFields, String>);
 
 struct ConfigFields {
     platform: Platform,
     layers: usize,
-    /// Empty for root; none where it cannot be read.
+    /// Empty for root; `None` if it cannot be read.
     user: Option<String>,
 }
 
 impl CheckedConfiguration {
-    /// Returns the user that an image for Linux says; empty for root. Attestations have configurations too.
+    /// Returns the user of an image for Linux; empty for root. Configurations of attestations have another platform and
+    /// return `None`.
     pub(super) fn user(&self) -> Option<&str> {
         let fields = self.0.as_ref().ok()?;
         let user = fields.user.as_deref();
@@ -80,11 +83,13 @@ impl CheckedConfiguration {
 
 fn user(bytes: &[u8]) -> Option<String> {
     let start = json::from_loose_slice_of::<Start>(bytes, known_keys::IMAGE_CONFIG).ok()?;
-    let user = start.config.and_then(|it| it.user);
+    let user = start.config.and_then(|start| start.user);
+    // A missing user means root.
     Some(user.unwrap_or_default())
 }
 
-/// Reads a configuration; none when it is damaged, or readers could understand it differently. `place` is the first manifest that names it.
+/// Reads a configuration. Returns `None` if it is damaged or readers could interpret it differently. `place` is the
+/// first manifest that names it.
 pub(super) fn read(
     files: &ListedFiles<'_>,
     place: &ArchivePath,
@@ -94,6 +99,7 @@ pub(super) fn read(
     let Some(bytes) = files.read(entry, IMAGE_CONFIG, &CONFIG, findings)? else {
         return Ok(None);
     };
+    // Ambiguous JSON is a finding for every configuration, even if its fields are not checked.
     let read = json::from_loose_slice_of::<IgnoredAny>(&bytes, known_keys::IMAGE_CONFIG);
     if let Err(error) = read {
         wrong(place, entry, error, findings);
@@ -102,7 +108,8 @@ pub(super) fn read(
     Ok(Some(CheckedConfiguration::of(&bytes)))
 }
 
-/// Returns what the image of a manifest runs on; none when the configuration is not one of its layers.
+/// Returns the platform of a manifest's image. Returns `None` and adds a finding if the configuration is invalid or
+/// lists another number of layers.
 pub(super) fn platform(
     config: &CheckedConfiguration,
     place: &ArchivePath,

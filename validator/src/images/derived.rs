@@ -1,5 +1,6 @@
-//! Both views of the images, and the indexes over them, must be exactly what follows from the images: then there is
-//! no file that one tool sees and another does not, and nothing can hide between them.
+//! The comparison of the image files with the files that follow from the images. Both layouts of the images and their
+//! indexes must match exactly. Otherwise tools that read different layouts would see different files, and an archive
+//! could hide content.
 
 use archive::tree;
 use rules::catalogue::images::{DIFFERS, INCOMPLETE, PLACE, UNREFERENCED};
@@ -9,17 +10,18 @@ use super::PREFIX;
 use crate::files::ListedFiles;
 use crate::finding::Findings;
 
-/// The files that can be derived.
+/// The files that can be derived from the images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Derivable {
-    /// All of them.
+    /// All derived files.
     All,
-    /// All but `index.json`, which holds the images' `ref`s and could not be read.
+    /// All files except `index.json`, which contains the `ref`s of images and could not be read.
     AllButIndex,
 }
 
-/// Compares the files of the images with what follows from the images. The digests suffice: the list of files was
-/// verified, and the pass over the data compares each file with its digest.
+/// Compares the files of the images with the derived files and adds findings for missing, different and additional
+/// ones. Comparing digests is sufficient: the list is verified, and the pass over the data compares each file with its
+/// listed digest.
 pub(super) fn compare(
     files: &ListedFiles<'_>,
     id: &SolutionId,
@@ -27,7 +29,7 @@ pub(super) fn compare(
     derivable: Derivable,
     findings: &mut Findings,
 ) {
-    // Of half a million files, only whether each follows.
+    // One flag per file, because an archive may have half a million files.
     let mut follows = vec![false; files.count()];
     let derived = tree::each_derived(id, images, |derived| {
         let path = &derived.path;

@@ -1,5 +1,5 @@
-//! The documents of all images as a walk reads them: from the listed files, within a budget; whatever is wrong with them is
-//! a finding.
+//! The documents of all images for the walk in `schemas::walk`. [`Documents`] reads them from the listed files within a
+//! budget, compares descriptors with the files, and reports problems as findings.
 
 use std::collections::BTreeMap;
 
@@ -18,19 +18,20 @@ use crate::files::ListedFiles;
 use crate::finding::{ErrorChain, Findings};
 use crate::limits::IMAGE_DOCUMENTS;
 
-/// The documents read so far, and what is found in them.
+/// The documents that were read so far, and their findings.
 pub(super) struct Documents<'a> {
     pub(super) files: &'a ListedFiles<'a>,
     pub(super) findings: &'a mut Findings,
-    /// The file of the root that is walked from.
+    /// The path of the root document of the current image.
     pub(super) image: String,
-    /// The file that each document was read from.
+    /// The path of each document.
     paths: BTreeMap<Digest, &'a ArchivePath>,
-    /// The configurations read so far, none for those that cannot be read: any number of manifests may name one.
+    /// The configurations that were read so far, since many manifests may name the same one. `None` marks an unreadable
+    /// one.
     configurations: BTreeMap<Digest, Option<CheckedConfiguration>>,
-    /// Bytes of all these so far.
+    /// The total size of the documents and configurations in bytes.
     size: u64,
-    /// The first foreign layer, and the file of its manifest.
+    /// The path of the first manifest with a foreign layer, and the digest of the layer.
     pub(super) foreign: Option<(ArchivePath, Digest)>,
     complete: bool,
 }
@@ -49,17 +50,17 @@ impl<'a> Documents<'a> {
         }
     }
 
-    /// Returns the user of a configuration, if it was read as an image's.
+    /// Returns the user of a configuration that was read for an image.
     pub(super) fn user(&self, digest: &Digest) -> Option<&str> {
         self.configurations.get(digest)?.as_ref()?.user()
     }
 
-    /// Whether every document that was asked for, and every content that one names, is there.
+    /// Returns true if all documents were read and the archive contains all contents that they name.
     pub(super) fn all_read(&self) -> bool {
         self.complete
     }
 
-    /// Reads a document; none when it cannot be read.
+    /// Reads a document. Returns `None` if it cannot be read.
     pub(super) fn read_file(
         &mut self,
         entry: &'a ContentsEntry,
@@ -89,7 +90,7 @@ impl<'a> Documents<'a> {
         Ok(parsed.ok())
     }
 
-    /// Whether a document or configuration may still be read.
+    /// Adds the size of a document or configuration to the budget, and checks whether it may be read.
     fn afford(&mut self, entry: &ContentsEntry) -> bool {
         self.size = self.size.saturating_add(entry.size);
         if self.size > IMAGE_DOCUMENTS {
@@ -102,7 +103,7 @@ impl<'a> Documents<'a> {
 
 impl Visit for Documents<'_> {
     type Error = OpenError;
-    /// The number of a content among the files.
+    /// The number of a content in [`ListedFiles`].
     type Content = usize;
 
     fn find(&mut self, by: &Document, named: &Descriptor) -> Result<Option<usize>, OpenError> {
@@ -135,7 +136,7 @@ impl Visit for Documents<'_> {
         entry.map_or(Ok(None), |entry| self.read_file(entry))
     }
 
-    /// Returns the platform; none when it is an artifact, or its configuration is wrong.
+    /// Returns the platform of a manifest. Returns `None` for an artifact or an invalid configuration.
     fn platform(
         &mut self,
         of: &Document,
@@ -158,7 +159,8 @@ impl Visit for Documents<'_> {
             self.configurations.insert(digest, read);
         }
         let known = self.configurations.get(&digest).and_then(Option::as_ref);
-        // Of another's nothing is required (docs/reference/format.md, 4): attestations and signatures run on nothing.
+        // Configurations of attestations and signatures have no requirements, because these run on no platform
+        // (docs/reference/format.md, section 4).
         let known = known.filter(|_| manifest.is_image());
         Ok(known.and_then(|known| config::platform(known, path, entry, manifest, self.findings)))
     }

@@ -1,4 +1,5 @@
-//! `index.json`, read for the one thing that does not follow from the images: each image's `ref`.
+//! The image index `index.json`. It is only read for the `ref` of each image, which cannot be derived from the images
+//! themselves. The entry point is [`parse`].
 
 use std::collections::BTreeMap;
 
@@ -11,7 +12,7 @@ use crate::files::ListedFiles;
 use crate::finding::Findings;
 use crate::limits::INDEX_SIZE;
 
-/// The path at which it lies in an archive.
+/// The path of the index in an archive.
 pub const PATH: &str = "index.json";
 
 #[derive(Deserialize)]
@@ -25,7 +26,7 @@ struct Entry {
     annotations: Annotations,
 }
 
-/// The two that are looked for: others are not kept.
+/// The annotations that are read. Others are ignored.
 #[derive(Default, Deserialize)]
 struct Annotations {
     /// The name by which OCI tools find an image in a layout.
@@ -36,7 +37,7 @@ struct Annotations {
     reference: Option<String>,
 }
 
-/// The `ref` of each image; none when the file is missing or wrong.
+/// Reads the `ref` of each image. Returns `None` if the file is missing or invalid.
 pub(super) fn references(
     files: &ListedFiles<'_>,
     findings: &mut Findings,
@@ -57,7 +58,7 @@ pub(super) fn references(
     }
 }
 
-/// The `ref` of each image, from the bytes of an archive's `index.json`; or what is wrong with them, in words.
+/// Returns the `ref` of each image in the bytes of `index.json`, or a description of the problem.
 pub fn parse(bytes: &[u8]) -> Result<BTreeMap<ImagePlace, ImageReference>, String> {
     let index: Index = json::from_slice_of(bytes, known_keys::IMAGE_DOCUMENT)
         .map_err(|error| error.to_string())?;

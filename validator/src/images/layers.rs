@@ -1,4 +1,5 @@
-//! Layers whose bytes are compressed otherwise than their media type says. Only the beginning of each is read.
+//! A check for layers that are compressed differently than their media type says. [`check`] reads only the first bytes
+//! of each layer.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,13 +13,13 @@ use crate::files::ListedFiles;
 use crate::finding::Findings;
 use crate::limits::LAYER_START;
 
-/// The form of a layer, as far as its first bytes tell it.
+/// The compression of a layer, as far as its first bytes show it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LayerForm {
     Tar,
     Gzip,
     Zstd,
-    /// Compressed by a program whose results no media type names.
+    /// A compression for which there is no media type, with the name of its program.
     Other(&'static str),
 }
 
@@ -34,7 +35,7 @@ impl fmt::Display for LayerForm {
 }
 
 impl LayerForm {
-    /// Returns the form that a media type promises; none if it promises no form that is known here.
+    /// Returns the form of layers with this media type; `None` if the media type is unknown.
     fn promised(media_type: &str) -> Option<Self> {
         let (_, form) = media_type.rsplit_once('.')?;
         match form {
@@ -45,13 +46,13 @@ impl LayerForm {
         }
     }
 
-    /// Returns the form of bytes; none if they begin like nothing that is known here, of which nothing is said.
+    /// Returns the form of bytes; `None` if their beginning is unknown. Nothing is reported then.
     fn of(start: &[u8]) -> Option<Self> {
-        // POSIX 1003.1, "ustar Interchange Format": the magic of a header.
+        // POSIX 1003.1, "ustar Interchange Format": the magic of a header is at this offset.
         const USTAR: usize = 257;
         Some(match start {
             [0x1f, 0x8b, ..] => Self::Gzip,
-            // RFC 8878, 3.1: a frame, or a frame that readers skip.
+            // RFC 8878, 3.1: a frame, or a skippable frame.
             [0x28, 0xb5, 0x2f, 0xfd, ..] | [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Self::Zstd,
             [b'B', b'Z', b'h', b'1'..=b'9', 0x31, 0x41, 0x59, 0x26, ..] => Self::Other("bzip2"),
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Other("xz"),
@@ -63,8 +64,8 @@ impl LayerForm {
     }
 }
 
-/// Reports the layers of all images that are of another form than they should be, each once. `start` reads the first bytes
-/// of a file, at most as many as it is told.
+/// Reports each layer whose bytes do not match its media type, once per archive. `start` reads the first bytes of a
+/// file, up to the given number.
 pub(crate) fn check(
     files: &ListedFiles<'_>,
     images: &[Image],
@@ -72,7 +73,7 @@ pub(crate) fn check(
     findings: &mut Findings,
 ) -> Result<(), OpenError> {
     let mut read = BTreeSet::new();
-    // An index may be listed under very many tags.
+    // Many tags may list the same index, so each document is checked once.
     let mut documents = BTreeSet::new();
     for image in images {
         for document in image.documents() {

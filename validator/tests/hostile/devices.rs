@@ -1,4 +1,5 @@
-//! Block devices: a stick is larger than what was written to it, so its end is not the archive's. Root is needed to make one.
+//! Archives on block devices. A device such as a USB stick is larger than the image written to it, so the end of the
+//! device is not the end of the archive. Creating loop devices needs root.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -20,7 +21,7 @@ use validator::{ArchiveVerdict, Report};
 use crate::image::Image;
 use crate::subject::{SECTOR, options, report};
 
-/// A file as a block device, until the value goes.
+/// A block device backed by a file; it is detached when the value is dropped.
 struct Device {
     path: PathBuf,
     _directory: TempDir,
@@ -61,7 +62,8 @@ fn losetup(arguments: &[&Path], file: &Path) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A second session, an older archive, anything: it is never read, and the report says that it is there.
+/// The rest of a device may contain a second session or an older archive. It is never read, and the report gives its
+/// size.
 #[test]
 fn what_lies_behind_the_archive_on_a_device_is_never_read() {
     let image = Image::good();
@@ -86,7 +88,7 @@ fn a_device_that_is_too_small_is_refused() {
     assert_eq!(finding.place, format!("byte {}", bytes.len()));
 }
 
-/// The bytes between the files of a device are compared all the same.
+/// The bytes between the files of an archive on a device are compared as usual.
 #[test]
 fn a_forgery_on_a_device_is_refused() {
     let mut bytes = Image::good().good;

@@ -1,5 +1,5 @@
-//! A forger's tools: records and entries are found by walking the image as any reader does, and what must be consistent
-//! is written consistently. Nothing here uses the plan.
+//! Tools for forging archives. They find records and entries by walking the image like any reader, and keep dependent
+//! fields consistent. They do not use the archive's plan.
 
 use std::num::NonZeroUsize;
 use std::ops::Range;
@@ -19,13 +19,13 @@ pub(crate) const PRIMARY: usize = 16 * SECTOR;
 pub(crate) const JOLIET: usize = 17 * SECTOR;
 pub(crate) const TERMINATOR: usize = 18 * SECTOR;
 
-/// The offsets in a record of where the extent begins, its length, and the flags (ECMA-119 9.1).
+/// The offsets in a directory record of the extent's location, its length and the flags (ECMA-119 9.1).
 pub(crate) const LOCATION: usize = 2;
 pub(crate) const LENGTH: usize = 10;
 pub(crate) const TIME: usize = 18;
 pub(crate) const FLAGS: usize = 25;
 
-/// A tree of names, one of the two.
+/// One of the two directory trees of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tree {
     Primary,
@@ -36,7 +36,7 @@ impl Tree {
     pub(crate) const BOTH: [Self; 2] = [Self::Primary, Self::Joliet];
 }
 
-/// An archive that is being forged, and the one that it was.
+/// An archive under modification and its original.
 pub(crate) struct Image {
     pub(crate) bytes: Vec<u8>,
     pub(crate) good: Vec<u8>,
@@ -53,14 +53,14 @@ impl Image {
         Self { bytes, good }
     }
 
-    // Looking.
+    // Reading.
 
     pub(crate) fn le32(&self, at: usize) -> usize {
         let number = u32::from_le_bytes(self.bytes[at..at + 4].try_into().unwrap());
         usize::try_from(number).unwrap()
     }
 
-    /// The sectors of a directory; the root has an empty path.
+    /// Returns the sectors of a directory; the root has an empty path.
     pub(crate) fn directory(&self, tree: Tree, path: &str) -> Range<usize> {
         let root = match tree {
             Tree::Primary => PRIMARY,
@@ -79,7 +79,7 @@ impl Image {
         start..start + self.le32(record + LENGTH)
     }
 
-    /// The record of a file or directory.
+    /// Returns the record of a file or directory.
     pub(crate) fn record(&self, tree: Tree, path: &str) -> Range<usize> {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         self.named(tree, self.directory(tree, directory), name)
@@ -115,7 +115,7 @@ impl Image {
         &self.bytes[record.start + 33..record.start + 33 + len]
     }
 
-    /// A System Use entry of a record of the primary tree.
+    /// Returns a System Use entry of a record in the primary tree.
     pub(crate) fn entry(&self, record: &Range<usize>, signature: [u8; 2]) -> Option<Range<usize>> {
         let len = usize::from(self.bytes[record.start + 32]);
         let mut at = record.start + 33 + len + usize::from(len.is_multiple_of(2));
@@ -129,18 +129,18 @@ impl Image {
         None
     }
 
-    /// The zeros at the end, from the first multiple of 32 KiB on: room for a forger.
+    /// Returns the start of the zeros at the end, from the first multiple of 32 KiB: space for a forger.
     pub(crate) fn tail(&self) -> usize {
         let used = self.good.iter().rposition(|byte| *byte != 0).unwrap();
         used.next_multiple_of(32 << 10)
     }
 
-    /// Returns what a reader that knows nothing of archives sees, by Rock Ridge.
+    /// Returns the entries for a standard reader with Rock Ridge.
     pub(crate) fn seen(&self) -> Result<Entries, ImageReadError> {
         read_tree(&self.bytes, self.bytes.len() as u64, &Limits::default())
     }
 
-    /// Returns what a reader sees that knows Joliet only.
+    /// Returns the entries for a reader that only supports Joliet.
     pub(crate) fn seen_by_joliet(&self) -> Entries {
         let mut bytes = self.bytes.clone();
         let root = self.directory(Tree::Primary, "");
@@ -150,13 +150,14 @@ impl Image {
         read_tree(&bytes, bytes.len() as u64, &Limits::default()).unwrap()
     }
 
-    /// The bytes of a file as a reader sees them.
+    /// Returns the bytes of a file as a reader sees them.
     pub(crate) fn file(&self, entries: &Entries, path: &str) -> Vec<u8> {
         let entry = entries.entries.iter().find(|entry| entry.path == path);
         let index = |number: u64| usize::try_from(number).unwrap();
         let extents = entry.unwrap_or_else(|| panic!("nobody sees {path}"));
         let pieces = extents.extents.iter();
-        let pieces = pieces.map(|it| &self.bytes[index(it.offset)..index(it.offset + it.size)]);
+        let pieces = pieces
+            .map(|extent| &self.bytes[index(extent.offset)..index(extent.offset + extent.size)]);
         pieces.collect::<Vec<_>>().concat()
     }
 
@@ -166,7 +167,7 @@ impl Image {
         self.bytes[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// A number as ECMA-119 7.3.3 records it.
+    /// Writes a number in both byte orders (ECMA-119 7.3.3).
     pub(crate) fn put_both32(&mut self, at: usize, number: usize) {
         self.put(at, &both32(number));
     }
@@ -177,7 +178,7 @@ impl Image {
         self.put(b, &first);
     }
 
-    /// Puts a record into a directory of one sector, before the one at `at` or behind the last.
+    /// Inserts a record into a directory of one sector, before the record at `at` or after the last one.
     pub(crate) fn insert_record(&mut self, directory: Range<usize>, at: usize, record: &[u8]) {
         let end = self.records(directory.clone()).last().unwrap().end;
         assert!(
@@ -188,7 +189,7 @@ impl Image {
         self.put(at, record);
     }
 
-    /// Other text in place of the envelope's, padded to fit.
+    /// Replaces the text of the envelope, with padding to the same length.
     pub(crate) fn put_envelope_text(&mut self, text: &str) {
         let mut bytes = text.as_bytes().to_vec();
         bytes.resize(ENVELOPE.len() - 1, b' ');
@@ -200,9 +201,10 @@ impl Image {
         Envelope::from_slice(&self.bytes[ENVELOPE]).unwrap()
     }
 
-    // Judging.
+    // Checking.
 
-    /// Refused for exactly these bytes of metadata, at the first that differs in each of these parts.
+    /// Checks that the image is refused for exactly the modified metadata, with one finding per part at its first
+    /// difference.
     pub(crate) fn refused_at(&self, parts: &[&str]) {
         let differs = |at: &usize| self.bytes[*at] != self.good[*at];
         let expected = self.refused_with(&options());
@@ -222,7 +224,7 @@ impl Image {
         assert_eq!(found, parts, "{expected:#?}");
         let first = (0..self.good.len()).find(differs).unwrap();
         assert_eq!(expected[0].1, format!("byte {first}"), "the first of them");
-        // An import reads no layers, and refuses all the same.
+        // An import reads no layers, but refuses the image too.
         let documents = CheckOptions {
             depth: Depth::Documents,
             ..options()
@@ -230,13 +232,13 @@ impl Image {
         assert_eq!(self.refused_with(&documents), expected);
     }
 
-    /// Refused with one finding, whose place and message are these.
+    /// Checks that the image is refused with exactly one finding.
     pub(crate) fn refused(&self, id: &str, place: &str, message: &str) {
         let (id, place, message) = (id.to_owned(), place.to_owned(), message.to_owned());
         assert_eq!(self.refused_with(&options()), [(id, place, message)]);
     }
 
-    /// Id, place and message of every finding of a refusal.
+    /// Returns id, place and message of every finding of a refused image.
     pub(crate) fn refused_with(&self, options: &CheckOptions) -> Vec<(String, String, String)> {
         let (_directory, path) = self.written();
         let options = CheckOptions {
@@ -246,9 +248,13 @@ impl Image {
         let report = report(&path, &options);
         assert_eq!(report.verdict(), ArchiveVerdict::Refused);
         let findings = report.findings().iter();
-        let told = findings.map(|it| {
-            assert!(it.fix.contains(' '), "{} says what to do", it.id);
-            (it.id.to_owned(), it.place.clone(), it.message.clone())
+        let told = findings.map(|finding| {
+            assert!(finding.fix.contains(' '), "{} says what to do", finding.id);
+            (
+                finding.id.to_owned(),
+                finding.place.clone(),
+                finding.message.clone(),
+            )
         });
         told.collect()
     }
@@ -280,7 +286,7 @@ pub(crate) fn ucs2(text: &str) -> Vec<u8> {
     text.encode_utf16().flat_map(u16::to_be_bytes).collect()
 }
 
-/// A directory record of a file, with a System Use area.
+/// Returns a directory record of a file with a System Use area.
 pub(crate) fn file_record(place: &Range<usize>, identifier: &[u8], system_use: &[u8]) -> Vec<u8> {
     let mut record = vec![0, 0];
     record.extend(both32(place.start / SECTOR));
@@ -298,7 +304,7 @@ pub(crate) fn file_record(place: &Range<usize>, identifier: &[u8], system_use: &
     record
 }
 
-/// The entries PX and NM of a file with one link.
+/// Returns the entries PX and NM for a file with one link.
 pub(crate) fn system_use(name: &str, mode: usize, serial: usize) -> Vec<u8> {
     let mut entries = b"PX\x2c\x01".to_vec();
     for number in [mode, 1, 0, 0, serial] {

@@ -1,5 +1,5 @@
-//! Attacks on a small signed archive: tens of thousands of mutations, none of which may be accepted, panic,
-//! or take long or much memory; and forgeries made with care, each of which only one check can catch.
+//! Attacks on a small signed archive. The tests check tens of thousands of mutations, of which none may be accepted,
+//! panic, or take much time or memory, and careful forgeries that only one check each can detect.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ mod source;
 
 use std::collections::BTreeSet;
 
-/// The table in the documentation names every forgery, and no other.
+/// The table in the documentation lists exactly the existing forgeries.
 #[test]
 fn the_table_of_forgeries_is_complete() {
     let sources = [

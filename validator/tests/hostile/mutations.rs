@@ -1,5 +1,5 @@
-//! Very many variants of a small signed archive, checked as `validate` checks them. They are checked in processes of their
-//! own, so that memory is that of the checks alone and an abort is told from a failure.
+//! Random variants of a small signed archive, checked like `validate` does. They run in separate processes, so that the
+//! measured memory only includes the checks, and an abort can be distinguished from a failure.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -17,18 +17,17 @@ use validator::ArchiveVerdict;
 use crate::subject::{good, options, report, same_but_for_signatures, sibling};
 use crate::variants::{SEED, Variants};
 
-/// The variable that says how many variants are checked.
+/// The environment variable with the number of variants to check.
 const VARIANTS: &str = "SOLUTION_TEST_VARIANTS";
-/// The number of variants that are checked without it. Those that happen to be a signed archive are made too, and do not
-/// count.
+/// The default number of variants. Variants that equal a signed archive are generated but do not count.
 const USUAL: u64 = 2_200;
-/// The variable that says to a process which part of the variants is its own.
+/// The environment variable that assigns a part of the variants to a process.
 const PART: &str = "SOLUTION_TEST_PART";
-/// Processes that share the work.
+/// The number of processes that share the work.
 const PROCESSES: u64 = 2;
-/// The longest that one check may take.
+/// The time limit of one check.
 const TIME: Duration = Duration::from_secs(1);
-/// The most memory that checks may take.
+/// The memory limit of a process.
 const MEMORY_KIB: u64 = 64 * 1024;
 
 #[test]
@@ -38,7 +37,7 @@ fn no_variant_is_accepted_panics_or_takes_much() {
     }
     let variants = variable(VARIANTS).map_or(USUAL, |number| number.parse().unwrap());
     let share = variants / PROCESSES;
-    // A thread each: a process whose words nobody reads waits.
+    // Each process has a thread, because it blocks if its output is not read.
     let start = |number| thread::spawn(move || check_apart(number * share, share));
     let processes: Vec<_> = (0..PROCESSES).map(start).collect();
     let mut total = BTreeMap::new();
@@ -64,7 +63,7 @@ fn no_variant_is_accepted_panics_or_takes_much() {
     println!("{total:#?}");
     let count = |name: &str| total.get(name).copied().unwrap_or_default();
     assert!(count("variants") >= variants / 11 * 10, "{total:#?}");
-    // Whatever decides is reached: the container, the signature, the list, the data, and the yes.
+    // The variants must reach every decision: container, signature, list, data and acceptance.
     for reached in [
         "refused by container.metadata",
         "refused by container.not-iso",
@@ -90,7 +89,7 @@ fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Runs this test again, for one part of the variants: beside others, its memory could not be told from theirs.
+/// Runs this test in a separate process for one part of the variants, so that its memory can be measured.
 fn check_apart(first: u64, count: u64) -> Output {
     let itself = "mutations::no_variant_is_accepted_panics_or_takes_much";
     Command::new(std::env::current_exe().unwrap())
@@ -100,9 +99,12 @@ fn check_apart(first: u64, count: u64) -> Output {
         .unwrap()
 }
 
-/// Checks a part, `FIRST COUNT`, and says what came of it.
+/// Checks a part given as `FIRST COUNT`, and prints the results.
 fn check_part(part: &str) {
-    let numbers: Vec<u64> = part.split(' ').map(|it| it.parse().unwrap()).collect();
+    let numbers: Vec<u64> = part
+        .split(' ')
+        .map(|number| number.parse().unwrap())
+        .collect();
     let mut checking = Checking::start();
     for number in numbers[0]..numbers[0] + numbers[1] {
         checking.check(number);
@@ -112,7 +114,7 @@ fn check_part(part: &str) {
     }
 }
 
-/// A line for the process that started this one.
+/// Prints a line for the parent process.
 fn say(line: &str) {
     let mut output = std::io::stdout().lock();
     writeln!(output, "{line}").unwrap();
@@ -121,7 +123,7 @@ fn say(line: &str) {
 struct Checking {
     variants: Variants,
     medium: Medium,
-    /// The memory that the process had used before it checked anything.
+    /// The memory of the process before the first check.
     memory: u64,
     tally: BTreeMap<String, u64>,
 }
@@ -166,7 +168,7 @@ impl Checking {
         );
     }
 
-    /// The verdict. A machine that does something else for a second is not slow three times in a row.
+    /// Returns the verdict, if one of three attempts is fast enough: a busy machine may delay one of them.
     fn in_time(&mut self, kind: &str) -> (ArchiveVerdict, String) {
         let mut fastest = Duration::MAX;
         for _ in 0..3 {
@@ -192,15 +194,15 @@ impl Checking {
     }
 }
 
-/// The most memory that this process has had at once.
+/// Returns the peak memory of this process.
 fn peak_kib() -> u64 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find_map(|it| it.strip_prefix("VmHWM:"));
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let digits = line.unwrap().trim().trim_end_matches(" kB");
     digits.parse().unwrap()
 }
 
-/// The file for all variants, in which only what differs is written.
+/// The file for all variants; only the differences are written.
 struct Medium {
     _directory: TempDir,
     path: PathBuf,
@@ -240,14 +242,17 @@ impl Medium {
         self.bytes = bytes;
     }
 
-    /// The verdict and the first finding that is an error. Findings are known, and say what to do.
+    /// Returns the verdict and the first error. Checks that findings are known and have a fix.
     fn verdict(&self) -> (ArchiveVerdict, String) {
         let report = report(&self.path, &options());
         for finding in report.findings() {
             assert!(FINDINGS.iter().any(|info| info.id == finding.id));
             assert!(!finding.message.is_empty() && !finding.fix.is_empty());
         }
-        let by = report.findings().first().map_or("nothing", |it| it.id);
+        let by = report
+            .findings()
+            .first()
+            .map_or("nothing", |finding| finding.id);
         (report.verdict(), by.to_owned())
     }
 }

@@ -1,4 +1,4 @@
-//! Seeds of the fuzz targets are accepted by what they attack: a fuzzer that starts from refused input finds little.
+//! Checks that the parsers accept the seeds of their fuzz targets: fuzzing from rejected input finds little.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use signing::{PublicKey, SecretKey};
 
 use crate::subject::trust;
 
-/// The seeds of a target by name.
+/// Returns the seeds of a target and their names.
 fn seeds(target: &str) -> Vec<(String, Vec<u8>)> {
     let seeds = concat!(env!("CARGO_MANIFEST_DIR"), "/../fuzz/seeds");
     let directory = PathBuf::from(seeds).join(target);

@@ -1,4 +1,4 @@
-//! Sets of objects by a publisher who means harm: signed as they are, and refused in time that grows no faster than they do.
+//! Malicious sets of manifests that a publisher has signed. They must be refused in linear time.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use crate::source::Source;
 use crate::subject::{Subject, options, report};
 
-/// Far more than any of these takes, and far less than any of them would take in quadratic time.
+/// A limit far above the actual time of each test, and far below the time of a quadratic algorithm.
 const LONG: Duration = Duration::from_mins(1);
 
 const NOTES: &str = "manifests/notes/0001-configmap-notes.yaml";
 
-/// Returns what is found of a good archive with sets that was changed.
+/// Returns the findings for a good archive with sets after a change.
 fn found(change: impl FnOnce(&mut Source)) -> Vec<&'static str> {
     let mut source = Source::good();
     source.carry();
@@ -19,7 +19,7 @@ fn found(change: impl FnOnce(&mut Source)) -> Vec<&'static str> {
     ids(&Subject::pack(&source).bytes)
 }
 
-/// Returns what is found of an archive, each once.
+/// Returns the distinct ids of the findings for an archive.
 fn ids(bytes: &[u8]) -> Vec<&'static str> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("example.iso");
@@ -27,7 +27,7 @@ fn ids(bytes: &[u8]) -> Vec<&'static str> {
     let begin = Instant::now();
     let report = report(&path, &options());
     assert!(begin.elapsed() < LONG, "{:?}", begin.elapsed());
-    let mut ids: Vec<&str> = report.findings().iter().map(|it| it.id).collect();
+    let mut ids: Vec<&str> = report.findings().iter().map(|finding| finding.id).collect();
     ids.dedup();
     ids
 }
@@ -47,23 +47,23 @@ fn what_is_no_attack_is_accepted() {
 fn objects_of_no_set_and_at_no_place_are_refused() {
     let object = config_map("{}");
     assert_eq!(
-        found(|it| it.put(
+        found(|source| source.put(
             "manifests/hidden/0001-configmap-notes.yaml",
             object.as_str()
         )),
         ["manifests.unexpected"]
     );
     assert_eq!(
-        found(|it| it.put("manifests/notes/0009-configmap-notes.yaml", object.as_str())),
+        found(|source| source.put("manifests/notes/0009-configmap-notes.yaml", object.as_str())),
         ["manifests.unexpected", "manifests.repeated"]
     );
-    // The same number in another spelling.
+    // The same number with fewer leading zeros.
     assert_eq!(
-        found(|it| it.put("manifests/notes/01-configmap-notes.yaml", object.as_str())),
+        found(|source| source.put("manifests/notes/01-configmap-notes.yaml", object.as_str())),
         ["manifests.unexpected", "manifests.repeated"]
     );
     assert_eq!(
-        found(|it| it.put(
+        found(|source| source.put(
             "manifests/notes/99999999999999999999999-configmap-notes.yaml",
             object.as_str()
         )),
@@ -73,9 +73,9 @@ fn objects_of_no_set_and_at_no_place_are_refused() {
 
 #[test]
 fn very_many_objects_are_refused_unread() {
-    let ids = found(|it| {
+    let ids = found(|source| {
         for number in 2..=20_000 {
-            it.put(
+            source.put(
                 &format!("manifests/notes/{number:04}-configmap-x.yaml"),
                 "x",
             );
@@ -100,21 +100,21 @@ fn bombs_of_aliases_and_deep_nesting_are_refused() {
             "]\n",
         ]);
     }
-    assert_eq!(found(|it| it.put(NOTES, bomb)), ["manifests.yaml"]);
+    assert_eq!(found(|source| source.put(NOTES, bomb)), ["manifests.yaml"]);
     let deep = config_map(&format!("{}{}", "[".repeat(100_000), "]".repeat(100_000)));
-    assert_eq!(found(|it| it.put(NOTES, deep)), ["manifests.yaml"]);
+    assert_eq!(found(|source| source.put(NOTES, deep)), ["manifests.yaml"]);
     let long = format!(
         "{{a: &a {}, b: [{}]}}",
         "x".repeat(1_000_000),
         vec!["*a"; 80].join(", ")
     );
     assert_eq!(
-        found(|it| it.put(NOTES, config_map(&long))),
+        found(|source| source.put(NOTES, config_map(&long))),
         ["manifests.yaml"]
     );
 }
 
-/// Texts of nearly four million bytes, each of which a careless reader would go through again and again.
+/// Texts of nearly four million bytes, which a careless implementation would scan repeatedly.
 #[test]
 fn long_texts_of_what_looks_like_placeholders_take_no_longer_than_others() {
     const SIZE: usize = 3_900_000;
@@ -142,12 +142,12 @@ fn long_texts_of_what_looks_like_placeholders_take_no_longer_than_others() {
         ),
         ("a.shared.svc ", "", &[]),
     ] {
-        let found = found(|it| it.put(NOTES, text(piece, end)));
+        let found = found(|source| source.put(NOTES, text(piece, end)));
         assert_eq!(found, expected, "{piece}");
     }
 }
 
-/// An object differs in one word, on a medium that was signed with another.
+/// One word of an object differs on media that was signed with another.
 #[test]
 fn an_object_that_was_changed_after_it_was_signed_is_refused() {
     let mut source = Source::good();
@@ -159,7 +159,7 @@ fn an_object_that_was_changed_after_it_was_signed_is_refused() {
     );
     let at = bytes
         .windows(signed.len())
-        .position(|it| it == signed)
+        .position(|window| window == signed)
         .unwrap();
     bytes[at..at + forged.len()].copy_from_slice(forged);
     assert_eq!(ids(&bytes), ["integrity.damaged"]);

@@ -1,4 +1,4 @@
-//! The archive under attack, one that differs from it in a few bytes, and checks of what became of them.
+//! The archive under attack, a similar archive that differs in a few bytes, and helpers that check modified archives.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -14,10 +14,10 @@ use watch::{Cancel, Watch};
 use crate::source::{ROLE, Source};
 
 pub(crate) const SECTOR: usize = 2048;
-/// The range in which the envelope lies.
+/// The range of the envelope.
 pub(crate) const ENVELOPE: Range<usize> = 32 * SECTOR..64 * SECTOR;
 
-/// The publisher's key: the one whose 32 bytes are all 7, so that every run has the same bytes.
+/// The publisher's key, whose 32 bytes are all 7 so that every run has the same bytes.
 pub(crate) fn key() -> SecretKey {
     let pem = "-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEIAcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH
@@ -43,22 +43,23 @@ pub(crate) fn trust() -> Trust {
     Trust::new(vec![key().public()], None).unwrap()
 }
 
-/// A signed archive in memory, and what its plan says of its bytes.
+/// A signed archive in memory, with facts from its plan.
 #[derive(Debug)]
 pub(crate) struct Subject {
     pub(crate) bytes: Vec<u8>,
-    /// Every byte that is neither file data nor zero, and every byte of data.
+    /// The offsets of every byte of data, and of every other byte that is not zero.
     pub(crate) said: Vec<usize>,
-    /// The offsets at which regions and contents begin.
+    /// The offsets of the starts of regions and contents.
     pub(crate) edges: Vec<usize>,
 }
 
-/// The good archive of the tests of findings.
+/// Returns the good archive of the tests of findings.
 pub(crate) fn good() -> Subject {
     Subject::pack(&Source::good())
 }
 
-/// Another archive by the same publisher with the same name, version, files and sizes: one word of a role differs.
+/// Returns another archive by the same publisher with the same name, version, files and sizes, in which one word of a
+/// role differs.
 pub(crate) fn sibling() -> Subject {
     let mut source = Source::good();
     source.edit(ROLE, "verbs: [get, list]", "verbs: [put, list]");
@@ -82,7 +83,7 @@ impl Subject {
         let index = |offset: u64| usize::try_from(offset).unwrap();
         let extents = listed.plan().extents();
         let mut said: Vec<usize> = Vec::new();
-        let mut edges: Vec<usize> = extents.iter().map(|it| index(it.offset)).collect();
+        let mut edges: Vec<usize> = extents.iter().map(|extent| index(extent.offset)).collect();
         for extent in extents {
             said.extend(index(extent.offset)..index(extent.offset + extent.size));
         }
@@ -95,31 +96,31 @@ impl Subject {
             Ok(())
         });
         visited.unwrap();
-        // The padding of the envelope is data too, but spaces.
+        // The padding of the envelope is data too, but consists of spaces.
         said.retain(|at| !ENVELOPE.contains(at) || bytes[*at] != b' ');
         Self { bytes, said, edges }
     }
 }
 
-/// The archive, verified and compared.
+/// Returns the archive after verification and comparison.
 pub(crate) fn list(path: &Path) -> Listed {
     let opened = Opened::open(path).unwrap();
     opened.verify(&trust()).unwrap().list().unwrap()
 }
 
-/// Checks a file; that nothing could be found out about a file of this machine is a failure.
+/// Checks a file. A failure to read a file of this machine fails the test.
 pub(crate) fn report(path: &Path, options: &CheckOptions) -> Report {
     check(path, options, &Watch::silent(Cancel::never())).unwrap()
 }
 
-/// The envelope as text, without its padding.
+/// Returns the envelope as text without its padding.
 pub(crate) fn envelope_text(bytes: &[u8]) -> &str {
     let text = std::str::from_utf8(bytes.get(ENVELOPE).unwrap_or_default());
     text.unwrap_or_default().trim_end_matches([' ', '\n'])
 }
 
-/// Whether two archives differ in nothing but the list of signatures and the padding behind it. This looks at bytes only,
-/// and shares nothing with the reader of envelopes.
+/// Returns true if two archives only differ in the list of signatures and the padding after it. The comparison works on
+/// bytes and shares no code with the reader of envelopes.
 pub(crate) fn same_but_for_signatures(a: &[u8], b: &[u8]) -> bool {
     const LIST: &str = ",\"signatures\":[";
     assert_eq!(STATEMENT_OFFSET, ENVELOPE.start as u64);

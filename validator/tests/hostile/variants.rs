@@ -1,4 +1,4 @@
-//! Variants of an archive: each follows from its number alone, so that one that fails can be made again.
+//! Generation of archive variants. Each variant only depends on its number, so that a failure can be reproduced.
 
 #![expect(
     clippy::ptr_arg,
@@ -10,10 +10,10 @@ use schemas::{Digest, Envelope, EnvelopeSignature, KeyId};
 
 use crate::subject::{ENVELOPE, SECTOR, Subject};
 
-/// Any fixed number would do; another one gives other variants.
+/// An arbitrary fixed seed. Another one results in other variants.
 pub(crate) const SEED: u64 = 0x0501;
 
-/// `SplitMix64`: small, and the same everywhere.
+/// `SplitMix64`, a small generator with the same results everywhere.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -41,23 +41,23 @@ impl Random {
         std::iter::repeat_with(|| self.byte()).take(len).collect()
     }
 
-    /// Short, mostly; now and then some sectors.
+    /// Returns a length: usually short, sometimes several sectors.
     fn len(&mut self) -> usize {
         let most = 1 << self.below(13);
         1 + self.below(most)
     }
 }
 
-/// The archives that are varied, and mixed with one another.
+/// The archives that are modified and mixed with each other.
 pub(crate) struct Variants {
     good: Subject,
     sibling: Subject,
 }
 
-/// A way to vary an archive.
+/// The name of a kind of variants, and the function that creates them.
 type Kind = (&'static str, fn(&Variants, &mut Vec<u8>, &mut Random));
 
-/// The kinds of variants. One that stands more than once is done more often.
+/// The kinds of variants. Repeated entries are chosen more often.
 const KINDS: &[Kind] = &[
     ("flipped bits", Variants::flip),
     ("flipped bits", Variants::flip),
@@ -90,12 +90,12 @@ impl Variants {
         &self.good.bytes
     }
 
-    /// Whether a variant came out as one of the two archives.
+    /// Returns true if a variant equals one of the two archives.
     pub(crate) fn is_signed_as_it_is(&self, bytes: &[u8]) -> bool {
         bytes == self.good.bytes || bytes == self.sibling.bytes
     }
 
-    /// A variant, and what was done.
+    /// Returns a variant and the name of its kind.
     pub(crate) fn make(&self, number: u64) -> (Vec<u8>, &'static str) {
         let mut random = Random(SEED ^ number.wrapping_mul(0xD134_2543_DE82_EF95));
         let (name, vary) = random.pick(KINDS);
@@ -104,7 +104,7 @@ impl Variants {
         (bytes, name)
     }
 
-    /// A byte that says something, mostly; else the start of something, or any byte.
+    /// Returns an offset: usually of a significant byte, otherwise of the start of a region or of any byte.
     fn place(&self, random: &mut Random) -> usize {
         match random.below(8) {
             0 => random.below(self.good.bytes.len()),
@@ -172,7 +172,7 @@ impl Variants {
         bytes.drain(self.range(random));
     }
 
-    /// Bytes deleted here and inserted there: the size stays.
+    /// Deletes bytes at one offset and inserts them at another, so that the size does not change.
     fn shift(&self, bytes: &mut Vec<u8>, random: &mut Random) {
         let moved: Vec<u8> = bytes.drain(self.range(random)).collect();
         let at = self.place(random).min(bytes.len());
@@ -200,7 +200,7 @@ impl Variants {
         bytes[range.clone()].copy_from_slice(&self.sibling.bytes[range]);
     }
 
-    /// Every part either from this archive or from the other: statement, list, sums, data.
+    /// Takes each part (statement, list, checksums, data) from this archive or from the other one.
     fn splice_parts(&self, bytes: &mut Vec<u8>, random: &mut Random) {
         let chosen = random.next();
         let mut edges = self.good.edges.clone();
@@ -213,7 +213,7 @@ impl Variants {
         }
     }
 
-    /// White space, quotes, digits and brackets in the envelope, its padding made to fit again.
+    /// Changes white space, quotes, digits and brackets in the envelope, and adjusts its padding.
     fn envelope_text(&self, bytes: &mut Vec<u8>, random: &mut Random) {
         let mut text = crate::subject::envelope_text(bytes).as_bytes().to_vec();
         let at = random.below(text.len());
@@ -236,7 +236,8 @@ impl Variants {
         bytes[ENVELOPE].copy_from_slice(&text);
     }
 
-    /// An envelope in its one spelling with other signatures: what anybody may add, and what nobody may take away.
+    /// Replaces the signatures of an envelope and keeps its canonical form. Anyone may add signatures, but the trusted
+    /// ones must remain.
     fn signatures(&self, bytes: &mut Vec<u8>, random: &mut Random) {
         let envelope = Envelope::from_slice(&bytes[ENVELOPE]).unwrap();
         let mut other = Envelope::new(envelope.payload().to_vec()).unwrap();
@@ -256,7 +257,7 @@ impl Variants {
     }
 }
 
-/// Swaps what lies at two places, as much of it as does not overlap.
+/// Swaps the bytes at two offsets, up to the length at which they would overlap.
 fn swap_ranges(bytes: &mut [u8], first: usize, second: usize, len: usize) {
     let len = len.min(second - first).min(bytes.len() - second);
     let (head, tail) = bytes.split_at_mut(second);

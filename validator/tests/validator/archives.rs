@@ -1,4 +1,4 @@
-//! Archives on a disk, and checks of them.
+//! Archives on disk, and checks of them.
 
 use std::fs;
 use std::num::NonZeroUsize;
@@ -16,13 +16,13 @@ use crate::source::Source;
 
 const THREADS: NonZeroUsize = NonZeroUsize::new(2).unwrap();
 
-/// The publisher's key.
+/// Returns the publisher's key.
 pub(crate) fn key() -> &'static SecretKey {
     static KEY: OnceLock<SecretKey> = OnceLock::new();
     KEY.get_or_init(|| SecretKey::generate().unwrap())
 }
 
-/// An archive in a directory of its own.
+/// An archive in a temporary directory.
 pub(crate) struct Archive {
     directory: TempDir,
 }
@@ -101,7 +101,7 @@ impl Archive {
     }
 }
 
-/// Trusts the publisher's key and reads everything.
+/// Returns options that trust the publisher's key and read everything.
 pub(crate) fn options() -> CheckOptions {
     CheckOptions {
         signatures: Signatures::Check {

@@ -1,4 +1,4 @@
-//! Named changes to an archive with a Helm chart: each case begins with a good one.
+//! Changes to an archive with a Helm chart, by name. Each case starts from a good archive.
 
 use crate::mistakes::Case;
 use crate::source::{CRD, Source, edit_bytes};
@@ -7,13 +7,13 @@ const TGZ: &str = "charts/web/chart.tgz";
 const VALUES: &str = "charts/web/values.yaml";
 const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.2.3\n";
 
-/// A chart of these files, in place of the good one; its artifact stays that of the good one.
+/// Replaces the chart of the good archive with one of these files. The OCI artifact remains that of the good chart.
 fn replace(s: &mut Source, chart: &str, files: &[(&str, &str)]) {
     s.chart(&[]);
     s.put(TGZ, Source::package(chart, files));
 }
 
-/// A definition, with more in its metadata and its spec.
+/// Returns a definition with additional metadata and spec fields.
 fn crd(name: &str, metadata: &str, spec: &str) -> String {
     format!(
         "{{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {{name: {name}.c.test{metadata}}}, \
@@ -22,7 +22,7 @@ fn crd(name: &str, metadata: &str, spec: &str) -> String {
     )
 }
 
-/// The conversion of a definition as dapr's chart has it: its program enters the namespace later.
+/// The conversion of a definition as in dapr's chart, which replaces the namespace at runtime.
 const CONVERTED: &str = ", conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], \
     clientConfig: {service: {name: web, namespace: replaceme, path: /convert}}}}";
 
@@ -36,7 +36,7 @@ fn define(s: &mut Source, files: &[(&str, &str)]) {
     s.chart(&files);
 }
 
-/// Returns a text that no encoder makes less of than half.
+/// Returns a text that no encoder compresses to less than half.
 fn noise() -> String {
     let mut number = 1_u64;
     let mut text = String::new();

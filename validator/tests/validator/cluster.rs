@@ -1,16 +1,16 @@
-//! Acts of an archive in a cluster: metadata that others act on, and rights that reach further than they seem to.
+//! Effects of an archive in a cluster: metadata that other controllers act on, and rights with a wide reach.
 
 use crate::archives::Archive;
 use crate::mistakes::Case;
 use crate::source::{CRD, ROLE, Source};
 
-/// Puts more into the metadata of the definition.
+/// Adds fields to the metadata of the definition.
 fn metadata(source: &mut Source, more: &str) {
     let name = "{name: servers.example.test";
     source.edit(CRD, name, &format!("{name}, {more}"));
 }
 
-/// Gives the ClusterRole one more rule.
+/// Adds a rule to the ClusterRole.
 fn rule(source: &mut Source, group: &str, resource: &str, verbs: &str) {
     let last = "  - {apiGroups: [''], resources: [namespaces], verbs: [get]}\n";
     let more =
@@ -27,7 +27,7 @@ fn for_the_cluster(source: &mut Source) {
     );
 }
 
-/// Makes the definition one of this group.
+/// Moves the definition into this API group.
 fn group(source: &mut Source, group: &str, annotations: &str) {
     source.edit(
         CRD,
@@ -236,7 +236,7 @@ fn what_is_dangerous_is_said_in_plain_words() {
     let messages: Vec<&str> = report
         .findings()
         .iter()
-        .map(|it| it.message.as_str())
+        .map(|finding| finding.message.as_str())
         .collect();
     assert_eq!(
         messages,

@@ -1,5 +1,5 @@
-//! One good archive, made by the writing stages, and named changes to it: each gives exactly the findings that are
-//! expected, and together they give every finding that there is.
+//! Tests of all findings. They change one good archive, written by the packing stages, in many named ways. Each change
+//! must produce exactly the expected findings, and together they produce every finding of the catalogue.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -23,7 +23,7 @@ use rules::catalogue::FINDINGS;
 use source::Source;
 use validator::ArchiveVerdict;
 
-/// Findings that need more than a small archive; the tests beside the code produce them.
+/// Findings that a small archive cannot produce. Unit tests produce them.
 const TESTED_BESIDE_THE_CODE: [&str; 5] = [
     "charts.budget",
     "images.budget",
@@ -70,13 +70,13 @@ fn tampering_is_found() {
     }
 }
 
-/// There is no byte that may be another: it is a statement's, a signature's, metadata or data.
+/// No byte may change: each one belongs to a statement, a signature, metadata or data.
 #[test]
 fn every_flipped_byte_is_found() {
     let mut bytes = Archive::signed(&Source::good()).bytes();
     let (mut random, length) = (1_u64, bytes.len());
     for _ in 0..100 {
-        // Knuth's MMIX generator: any fixed sequence would do.
+        // Knuth's MMIX generator; any fixed sequence is sufficient.
         random = random
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
@@ -126,7 +126,7 @@ fn every_finding_has_a_case() {
         .copied()
         .chain(TESTED_BESIDE_THE_CODE)
         .collect();
-    // Those of source trees are the packager's, and of databases tests/interop has one.
+    // The packager tests the findings about source trees, and `tests/interop` has a vulnerability database.
     let others = ["source", "vulnerabilities"];
     let all = FINDINGS
         .iter()

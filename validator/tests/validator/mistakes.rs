@@ -1,11 +1,11 @@
-//! Mistakes that a publisher can sign and a validator must still refuse: one change to the good source for each case.
+//! Mistakes that a publisher can sign and a validator must refuse. Each case changes the good source once.
 
 use crate::source::{
     CONFIG, CRD, INDEX, LAYER, MANIFEST, ROLE, Source, child, config, edit_bytes, index, manifest,
     sha256, single,
 };
 
-/// A name, a change of the good source, and exactly the ids that must be found, in order.
+/// A name, a change of the good source, and the expected finding ids in order.
 pub(crate) type Case = (&'static str, fn(&mut Source), &'static [&'static str]);
 
 pub(crate) const MANIFESTS: &[Case] = &[
@@ -158,7 +158,7 @@ pub(crate) const MANIFESTS: &[Case] = &[
     ),
 ];
 
-/// Gives a layer an address elsewhere.
+/// Adds a URL to a layer.
 pub(crate) fn elsewhere(source: &mut Source) {
     let foreign = format!("{LAYER}\",\"urls\":[\"https://example.test\"],\"x\":\"");
     source.edit_image(LAYER, &foreign);
@@ -522,7 +522,7 @@ pub(crate) const OPERATORS: &[Case] = &[
         &["operator.crd-shape"],
     ),
     (
-        // Format 1 took it, and no API server ever did: no site has it.
+        // Format 1 allowed it, but no API server ever accepted it, so no site uses it.
         "definition in capitals",
         |s| {
             s.edit(CRD, "{name: servers.", "{name: Servers.");
@@ -728,7 +728,7 @@ fn bomb() -> String {
     })
 }
 
-/// Five indexes around the manifest of the first image.
+/// Wraps the manifest of the first image in five indexes.
 fn nested(source: &mut Source) {
     let image = &mut source.images[0];
     for _ in 0..5 {

@@ -1,4 +1,4 @@
-//! Named changes to what a Solution needs, and Solutions without images.
+//! Changes to the prerequisites of a Solution, and Solutions without images.
 
 use archive::Feature;
 
@@ -26,7 +26,7 @@ fn require(source: &mut Source) {
     source.requires.push(capability);
 }
 
-/// Leaves a set of objects, and nothing else.
+/// Removes everything except a set of manifests.
 fn imageless(source: &mut Source) {
     source.carry();
     source.remove_operator();

@@ -1,4 +1,4 @@
-//! Named changes to an archive that includes programs.
+//! Changes to an archive that includes programs.
 
 use archive::{Architecture, Feature, Program, program_image};
 use schemas::EMPTY_CONFIG;
@@ -8,9 +8,9 @@ use crate::source::{Image, Source, edit_bytes, sha256, single};
 
 const HELM: &str = "programs/helm:v4.3.1";
 
-/// An image of a program for each of these processors.
+/// Returns an image of a program for these architectures.
 fn image(place: &str, architectures: &[Architecture]) -> Image {
-    let bytes = |it: &Architecture| format!("a program for {it}").into_bytes();
+    let bytes = |architecture: &Architecture| format!("a program for {architecture}").into_bytes();
     let contents: Vec<Vec<u8>> = architectures.iter().map(bytes).collect();
     let programs: Vec<Program> = architectures
         .iter()
@@ -26,7 +26,11 @@ fn image(place: &str, architectures: &[Architecture]) -> Image {
         place: place.to_owned(),
         reference: None,
         root: made.root.bytes.to_vec(),
-        documents: made.children.iter().map(|it| it.bytes.to_vec()).collect(),
+        documents: made
+            .children
+            .iter()
+            .map(|child| child.bytes.to_vec())
+            .collect(),
         blobs: contents
             .into_iter()
             .chain([EMPTY_CONFIG.to_vec()])

@@ -1,4 +1,4 @@
-//! Named changes to an archive with sets of objects: each case begins with a good one.
+//! Changes to an archive with sets of manifests. Each case starts from a good archive.
 
 use crate::mistakes::Case;
 
@@ -274,7 +274,9 @@ pub(crate) const CASES: &[Case] = &[
         "more namespaces than are read",
         |s| {
             s.carry();
-            let more: Vec<String> = (0..16).map(|it| format!(", {{name: n{it}}}")).collect();
+            let more: Vec<String> = (0..16)
+                .map(|number| format!(", {{name: n{number}}}"))
+                .collect();
             let more = more.concat();
             s.edit(
                 "manifest.yaml",

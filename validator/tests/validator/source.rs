@@ -1,4 +1,4 @@
-//! The good archive that every case starts from, as its publisher has it: files and images, not yet packed.
+//! The source of the good archive before it is packed: its files and images. All test cases start from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub(crate) const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
 pub(crate) const CRD: &str = "operator/deploy/crds/servers_crd.yaml";
 pub(crate) const ROLE: &str = "operator/deploy/role.yaml";
 
-/// An image as a tree of bytes. Nothing keeps it from being wrong.
+/// An image as a tree of bytes, which may be invalid.
 #[derive(Clone)]
 pub(crate) struct Image {
     pub(crate) place: String,
@@ -46,7 +46,7 @@ impl Image {
     }
 }
 
-/// A document that nobody has read, of the type that the builders above, and that of programs, give their own.
+/// Returns a document without validation, with the media type that the builders above and those of programs use.
 fn document(bytes: &[u8]) -> Arc<Document> {
     let index = format!(r#""mediaType":"{INDEX}","manifests""#);
     let mut windows = bytes.windows(index.len());
@@ -64,14 +64,14 @@ fn document(bytes: &[u8]) -> Arc<Document> {
     })
 }
 
-/// The source that will be packed.
+/// The source of an archive.
 pub(crate) struct Source {
-    /// All but what is derived from the images.
+    /// All files except those that are derived from the images.
     pub(crate) files: BTreeMap<String, Vec<u8>>,
     pub(crate) images: Vec<Image>,
-    /// Changes what follows from the images, before it is packed.
+    /// A change of the derived files before packing.
     pub(crate) after: fn(&mut BTreeMap<String, Vec<u8>>),
-    /// Top-level names that are declared.
+    /// The declared top-level names.
     pub(crate) optional: Vec<String>,
     /// The capabilities that the statement requires of a reader.
     pub(crate) requires: Vec<Capability>,
@@ -116,14 +116,14 @@ pub(crate) fn index(children: &[String]) -> Vec<u8> {
     format!(r#"{{"schemaVersion":2,"mediaType":"{INDEX}","manifests":[{children}]}}"#).into_bytes()
 }
 
-/// A child of an index, for a platform.
+/// Returns a child of an index for a platform.
 pub(crate) fn child(media_type: &str, bytes: &[u8], architecture: &str) -> String {
     let text = descriptor(media_type, bytes);
     let platform = format!(r#","platform":{{"architecture":"{architecture}","os":"linux"}}}}"#);
     text.trim_end_matches('}').to_owned() + &platform
 }
 
-/// An image of one manifest.
+/// Returns an image of one manifest.
 pub(crate) fn single(place: &str, layer: &[u8]) -> Image {
     let config = config("amd64", 1);
     Image {
@@ -135,7 +135,7 @@ pub(crate) fn single(place: &str, layer: &[u8]) -> Image {
     }
 }
 
-/// An image of one manifest for each of two platforms.
+/// Returns an image with a manifest for each of two platforms.
 fn double(place: &str) -> Image {
     let configs = ["amd64", "arm64"].map(|architecture| config(architecture, 1));
     let layers = ["layer for amd64", "layer for arm64"].map(|text| text.as_bytes().to_vec());
@@ -290,7 +290,7 @@ impl Source {
         }
     }
 
-    /// Adds two sets of objects, in the shape of real releases.
+    /// Adds two sets of manifests in the shape of real releases.
     pub(crate) fn carry(&mut self) {
         self.require_manifests();
         let manifest = self.text("manifest.yaml");
@@ -300,7 +300,7 @@ impl Source {
         }
     }
 
-    /// The archive of a chart.
+    /// Returns the archive of a chart.
     pub(crate) fn package(chart: &str, files: &[(&str, &str)]) -> Vec<u8> {
         let files = [&[("Chart.yaml", chart)], files].concat();
         let files = files
@@ -309,7 +309,7 @@ impl Source {
         ::charts::package(&files.collect()).unwrap()
     }
 
-    /// Adds a chart with these files and its artifact.
+    /// Adds a chart with these files, and its OCI artifact.
     pub(crate) fn chart(&mut self, files: &[(&str, &str)]) {
         self.require_charts();
         let chart = "{apiVersion: v2, name: web, version: 1.2.3}";
@@ -340,7 +340,7 @@ impl Source {
         self.requires.push(Feature::Charts.capability());
     }
 
-    /// Takes the operator out of the manifest of a source that carries sets.
+    /// Removes the operator from the manifest of a source with sets.
     pub(crate) fn remove_operator(&mut self) {
         let text = self.text("manifest.yaml");
         let operator = text.find("  operator:").unwrap()..text.find("  manifests:").unwrap();
@@ -364,14 +364,14 @@ impl Source {
         assert!(self.files.remove(path).is_some(), "{path}");
     }
 
-    /// Changes a text, which must be there.
+    /// Replaces a text, which must exist.
     pub(crate) fn edit(&mut self, path: &str, from: &str, to: &str) {
         let text = self.text(path);
         assert!(text.contains(from), "{path} has no {from}");
         self.put(path, text.replacen(from, to, 1));
     }
 
-    /// The files that follow from the images.
+    /// Returns the files that are derived from the images.
     pub(crate) fn derived(&self, id: &SolutionId) -> BTreeMap<String, Vec<u8>> {
         let images: Vec<schemas::Image> = self.images.iter().map(Image::tree).collect();
         let blobs: BTreeMap<Digest, &Vec<u8>> = self
@@ -389,7 +389,7 @@ impl Source {
         derived.into_iter().map(file).collect()
     }
 
-    /// Returns the archive with everything decided and nothing written.
+    /// Returns the complete archive before signing.
     pub(crate) fn unsigned(&self) -> Unsigned {
         let mut files = self.files.clone();
         files.extend(self.derived(&id()));
@@ -408,7 +408,7 @@ impl Source {
         Unsigned::new(info, files.into_iter().map(file).collect()).unwrap()
     }
 
-    /// Changes the root document of the first image, which is a manifest.
+    /// Edits the root document of the first image, which is a manifest.
     pub(crate) fn edit_image(&mut self, from: &str, to: &str) {
         edit_bytes(&mut self.images[0].root, from, to);
     }

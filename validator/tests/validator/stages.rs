@@ -1,4 +1,4 @@
-//! Tests of who vouches, what a report says, and what comes out of one that is accepted.
+//! Tests of the signature rules, the contents of reports, and the contents of accepted archives.
 
 use std::num::NonZeroUsize;
 use std::sync::Mutex;
@@ -50,7 +50,7 @@ fn allowing(id: SolutionId) -> CheckOptions {
     }
 }
 
-/// A policy of one key for these Solutions.
+/// Returns a policy with one key for these Solutions.
 fn policy(name: &str, solutions: &str, key: &SecretKey) -> Policy {
     let spec = TrustSpec {
         solutions: vec![solutions.parse().unwrap()],
@@ -77,7 +77,7 @@ fn unsigned() -> Archive {
     Archive::unsigned(Source::good().unsigned())
 }
 
-/// Exactly this one finding, and the verdict; returns its message.
+/// Checks that the report has exactly this finding and verdict; returns its message.
 fn only(report: &Report, id: &str, verdict: ArchiveVerdict) -> String {
     assert_eq!(ids(report), [id], "{:#?}", report.findings());
     assert_eq!(report.verdict(), verdict);
@@ -97,7 +97,7 @@ fn the_policy_for_the_solution_decides() {
     let judged = report.summary().judged.as_ref().unwrap();
     assert_eq!(judged.policy.as_ref().unwrap().as_str(), "mine");
     assert_eq!((judged.keys, judged.threshold), (1, 1));
-    // The publisher's key counts for all others, and not for this one.
+    // The publisher's key is trusted for all other Solutions, but not for this one.
     let report = archive.report_with(&by_policies(vec![
         policy("all", "*", key()),
         policy("mine", &name, &stranger),
@@ -164,7 +164,12 @@ fn an_accepted_archive_gives_charts_and_their_definitions() {
     source.chart(&[("crds/a.yaml", &both), ("charts/_a/crds/a.yaml", "x")]);
     let accepted = Archive::signed(&source).report().accept().unwrap();
     let found = accepted.crds().iter();
-    let found = found.map(|it| (it.path.as_str(), &it.document["metadata"]["name"]));
+    let found = found.map(|definition| {
+        (
+            definition.path.as_str(),
+            &definition.document["metadata"]["name"],
+        )
+    });
     let found: Vec<_> = found
         .map(|(path, name)| (path, name.as_str().unwrap()))
         .collect();
@@ -195,7 +200,8 @@ fn an_accepted_archive_gives_definitions_that_a_webhook_converts_with_their_char
         panic!("{:?}", accepted.crds());
     };
     assert_eq!(shared.path.as_str(), CRD);
-    let name = |it: &validator::CarriedDefinition| it.document["metadata"]["name"].clone();
+    let name =
+        |definition: &validator::CarriedDefinition| definition.document["metadata"]["name"].clone();
     let converted: Vec<_> = accepted.converted_crds().map(name).collect();
     assert_eq!(converted, ["others.example.test"]);
     let of_chart: Vec<_> = accepted.charts()[0].definitions.iter().map(name).collect();
@@ -213,7 +219,7 @@ fn a_document_that_is_named_twice_is_there_once() {
     assert_eq!(accepted.images()[1].documents().count(), 3);
 }
 
-/// Layers are verified while they are pushed; everything else is verified here.
+/// Layers are verified while they are pushed; the check verifies everything else.
 #[test]
 fn documents_can_be_checked_without_reading_layers() {
     let options = CheckOptions {
@@ -397,7 +403,7 @@ fn damage_is_told_in_words_that_help() {
     );
 }
 
-/// The fields are promised to scripts.
+/// The JSON fields are a stable interface for scripts.
 #[test]
 fn the_report_as_json() {
     let mut source = Source::good();

@@ -1,4 +1,4 @@
-//! Statements that only somebody with a trusted key can sign: none is that of an archive by `solution pack`.
+//! Statements that require a trusted key to sign, and that `solution pack` never creates.
 
 use archive::CONTENTS_OFFSET;
 use schemas::{Contents, ContentsEntry, Envelope, PayloadType, Statement};
@@ -6,7 +6,7 @@ use schemas::{Contents, ContentsEntry, Envelope, PayloadType, Statement};
 use crate::archives::{Archive, key};
 use crate::source::{Source, sha256};
 
-/// A name, an archive, and exactly the ids that must be found, in order.
+/// A name, an archive, and the expected finding ids in order.
 pub(crate) type Case = (&'static str, fn() -> Archive, &'static [&'static str]);
 
 pub(crate) const CASES: &[Case] = &[
@@ -123,7 +123,7 @@ fn good() -> Archive {
     Archive::signed(&Source::good())
 }
 
-/// The good archive with another payload, signed by the trusted key.
+/// Replaces the payload of the good archive and signs it with the trusted key.
 fn resign(payload: Vec<u8>) -> Archive {
     sign(good(), payload)
 }
@@ -142,7 +142,7 @@ fn restate(change: impl FnOnce(&mut Statement)) -> Archive {
     sign(archive, statement.to_bytes())
 }
 
-/// The good archive with another list at its place, and a statement about that list.
+/// Replaces the list of the good archive, and signs a statement about the new list.
 fn relist(change: impl FnOnce(&mut Vec<ContentsEntry>)) -> Archive {
     let archive = good();
     let mut statement = Statement::from_slice(archive.envelope().payload()).unwrap();

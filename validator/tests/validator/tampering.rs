@@ -1,9 +1,9 @@
-//! Changes to an archive after it was made: one change to the bytes of the good archive for each case.
+//! Changes to an archive after it was created. Each case changes the bytes of the good archive once.
 
-/// A name, a change of the good archive's bytes, and exactly the ids that must be found, in order.
+/// A name, a change of the good archive's bytes, and the expected finding ids in order.
 pub(crate) type Case = (&'static str, fn(&mut Vec<u8>), &'static [&'static str]);
 
-/// Bytes of a sector.
+/// The size of a sector in bytes.
 const SECTOR: usize = 2048;
 /// The offset of the envelope.
 const ENVELOPE: usize = 32 * SECTOR;
@@ -130,7 +130,7 @@ fn swap(image: &mut [u8], from: usize, text: &[u8], other: &[u8]) {
     image[at..at + text.len()].copy_from_slice(other);
 }
 
-/// Another base64 digit in the middle of the signature.
+/// Changes a base64 digit in the middle of the signature.
 fn alter_signature(image: &mut [u8]) {
     let at = position(image, ENVELOPE, b"\"sig\":\"") + 30;
     image[at] = if image[at] == b'A' { b'B' } else { b'A' };

@@ -1,4 +1,4 @@
-//! Named changes to an operator with a template: each case begins with a good one.
+//! Changes to an operator with a template. Each case starts from a good archive.
 
 use archive::Feature;
 
@@ -17,7 +17,7 @@ const TEMPLATE: &str = r#"    scope: Cluster
     env:
 "#;
 
-/// Gives the operator of the good source a template.
+/// Adds a template to the operator of the good source.
 fn template(source: &mut Source) {
     source.edit("manifest.yaml", "    env:\n", TEMPLATE);
     require(source);

@@ -1,10 +1,10 @@
-//! Forgeries around and behind the files: slack, the system area, the end, a second session.
+//! Forgeries in the space around the files: slack, the system area, the end, and second sessions.
 
 use super::README;
 use crate::image::{Image, JOLIET, PRIMARY, TERMINATOR, Tree};
 use crate::subject::{ENVELOPE, SECTOR};
 
-/// The message about a file that goes on behind its image.
+/// Returns the message about a file that is longer than its image.
 fn too_large(found: usize, size: usize) -> String {
     format!("has {found} bytes, the image {size}; `truncate -s {size} FILE` removes the rest")
 }
@@ -20,7 +20,7 @@ fn data_behind_the_end_is_refused() {
     }
 }
 
-/// The descriptors say that it belongs to the volume.
+/// The descriptors include the additional data in the volume.
 #[test]
 fn data_behind_the_end_that_the_descriptors_count_is_refused() {
     let mut image = Image::good();
@@ -42,7 +42,7 @@ fn slack_behind_a_file_is_refused() {
     image.refused_at(&["padding after README.txt"]);
 }
 
-/// Behind the list, which ends where the statement says.
+/// The space after the list, whose end the statement defines.
 #[test]
 fn slack_behind_the_list_is_refused() {
     let mut image = Image::good();
@@ -61,14 +61,14 @@ fn slack_in_a_directory_is_refused() {
     ] {
         let mut image = Image::good();
         let directory = image.directory(tree, "operator/deploy");
-        // A length of zero ends the records, whatever comes behind it.
+        // A record length of zero ends the records, regardless of the following bytes.
         image.put(directory.end - 6, b"hidden");
         image.seen().unwrap();
         image.refused_at(&[part]);
     }
 }
 
-/// The byte that makes an identifier's end even.
+/// The byte that pads an identifier to an even length.
 #[test]
 fn slack_in_a_record_is_refused() {
     let mut image = Image::good();
@@ -120,7 +120,7 @@ fn slack_in_the_tail_is_refused() {
     image.refused_at(&["zeros at the end"]);
 }
 
-/// The code that a computer starts from, and a table of partitions that other systems mount instead.
+/// Boot code, and a partition table that other systems mount instead of the image.
 #[test]
 fn a_system_area_that_starts_a_computer_is_refused() {
     let mut image = Image::good();
@@ -131,7 +131,7 @@ fn a_system_area_that_starts_a_computer_is_refused() {
     image.refused_at(&["system area"]);
 }
 
-/// A hybrid image: Apple's partition map begins in the second block of 512 bytes.
+/// A hybrid image: Apple's partition map starts in the second block of 512 bytes.
 #[test]
 fn a_system_area_with_a_partition_map_is_refused() {
     let mut image = Image::good();
@@ -139,7 +139,7 @@ fn a_system_area_with_a_partition_map_is_refused() {
     image.refused_at(&["system area"]);
 }
 
-/// Sixteen sectors into each session are its descriptors; drives show the last session.
+/// The descriptors of a session start at its sixteenth sector; drives show the last session.
 #[test]
 fn a_second_session_behind_the_end_is_refused() {
     let mut image = Image::good();
@@ -150,7 +150,7 @@ fn a_second_session_behind_the_end_is_refused() {
     image.refused("container.too-large", &format!("byte {size}"), &message);
 }
 
-/// The session lies in the zeros at the end, so that the size is right.
+/// The session is in the zeros at the end, so the size is correct.
 #[test]
 fn a_second_session_in_the_tail_is_refused() {
     let mut image = Image::good();
@@ -160,7 +160,7 @@ fn a_second_session_in_the_tail_is_refused() {
     image.refused_at(&["zeros at the end"]);
 }
 
-/// The disc is grown as those that can be written over: the first descriptors lead to the second session's directories.
+/// The image is extended as on rewritable discs: the first descriptors lead to the directories of the second session.
 #[test]
 fn a_second_session_that_the_first_descriptors_name_is_refused() {
     let mut image = Image::good();
@@ -176,7 +176,7 @@ fn a_second_session_that_the_first_descriptors_name_is_refused() {
         &u32::try_from(tail / SECTOR).unwrap().to_le_bytes(),
     );
     let seen = image.seen().unwrap();
-    assert!(seen.entries.iter().any(|it| it.path == README));
+    assert!(seen.entries.iter().any(|entry| entry.path == README));
     image.refused_at(&[
         "primary volume descriptor",
         "primary path table L",

@@ -1,4 +1,4 @@
-//! Volume descriptors and path tables: other ways into the image.
+//! Forged volume descriptors and path tables, which are alternative entry points into the image.
 
 use crate::image::{Image, JOLIET, PRIMARY, TERMINATOR, Tree};
 use crate::subject::SECTOR;
@@ -21,7 +21,7 @@ fn descriptor(kind: u8) -> Vec<u8> {
     descriptor
 }
 
-/// A second Joliet tree: some readers take the first, some the last.
+/// A second Joliet tree: some readers use the first one, some the last.
 #[test]
 fn an_extra_supplementary_descriptor_is_refused() {
     let image = Image::good();
@@ -33,7 +33,7 @@ fn an_extra_supplementary_descriptor_is_refused() {
     image.refused_at(&[TERMINATORS, RESERVED]);
 }
 
-/// ISO 9660:1999: type 2 and version 2, with names of its own.
+/// ISO 9660:1999: type 2 and version 2, with separate names.
 #[test]
 fn an_enhanced_descriptor_is_refused() {
     let mut copy = Image::good().good[PRIMARY..JOLIET].to_vec();
@@ -59,7 +59,7 @@ fn a_partition_descriptor_is_refused() {
     image.refused_at(&[TERMINATORS, RESERVED]);
 }
 
-/// El Torito: the boot record stands behind the primary descriptor, and its catalog in the tail.
+/// El Torito: the boot record follows the primary descriptor, and its catalog is in the tail.
 #[test]
 fn a_boot_record_is_refused() {
     let mut image = Image::good();
@@ -94,7 +94,7 @@ fn descriptors_without_an_end_are_refused() {
     image.refused_at(&[TERMINATORS]);
 }
 
-/// Returns where a path table's record of a directory is, and its place as it is recorded.
+/// Returns the offset of a directory's record in a path table, and its recorded location.
 fn path_record(image: &Image, table: usize, name: &[u8]) -> usize {
     let found = image.good[table..table + SECTOR]
         .windows(name.len())
@@ -102,7 +102,8 @@ fn path_record(image: &Image, table: usize, name: &[u8]) -> usize {
     table + found.unwrap() - 6
 }
 
-/// Readers that use path tables (and not the directories) see another directory; L readers only, then all.
+/// Readers that use path tables instead of directories see another directory: first only readers of the L table, then
+/// all.
 #[test]
 fn path_tables_that_name_another_directory_are_refused() {
     let good = Image::good();
@@ -152,7 +153,7 @@ fn be32(image: &Image, at: usize) -> usize {
     usize::try_from(number).unwrap()
 }
 
-/// The second occurrence of a path table, which nobody writes and some read.
+/// The optional occurrence of a path table, which no writer creates and some readers use.
 #[test]
 fn an_optional_path_table_is_refused() {
     let mut image = Image::good();
@@ -176,7 +177,7 @@ fn a_path_table_elsewhere_is_refused() {
     image.refused_at(&["primary volume descriptor", "zeros at the end"]);
 }
 
-/// A volume of one other name: what a desktop shows, and what scripts look for.
+/// A volume with one different name: desktops show it, and scripts search for it.
 #[test]
 fn another_volume_name_is_refused() {
     for descriptor in [PRIMARY, JOLIET] {

@@ -1,5 +1,6 @@
-//! Forgeries: each is consistent in all but one thing, so that only one check can catch it, and most are shown to work on a
-//! reader that does not compare. The table in docs/development/testing.md lists them.
+//! Forged archives. Each is consistent except for one detail, so that only one check can detect it. Most tests show
+//! that the forgery deceives a reader that does not compare the image. The table in docs/development/testing.md lists
+//! them.
 
 mod around;
 mod descriptors;
@@ -10,7 +11,7 @@ mod signatures;
 
 use crate::image::Image;
 
-/// The files that are attacked.
+/// The attacked files.
 pub(crate) const README: &str = "README.txt";
 pub(crate) const ROLE: &str = crate::source::ROLE;
 

@@ -1,4 +1,4 @@
-//! Forged names of files: one tree of names says what the other does not.
+//! Forged file names: the directory trees contain different names.
 
 use super::README;
 use crate::image::{Image, Tree, file_record, system_use, ucs2};
@@ -9,9 +9,9 @@ fn a_name_that_only_joliet_has_is_refused() {
     let record = image.record(Tree::Joliet, README);
     image.put(record.start + 33, &ucs2("README.exe"));
     let seen = image.seen_by_joliet();
-    assert!(seen.entries.iter().any(|it| it.path == "README.exe"));
+    assert!(seen.entries.iter().any(|entry| entry.path == "README.exe"));
     let seen = image.seen().unwrap();
-    assert!(seen.entries.iter().all(|it| it.path != "README.exe"));
+    assert!(seen.entries.iter().all(|entry| entry.path != "README.exe"));
     image.refused_at(&["Joliet root directory"]);
 }
 
@@ -22,13 +22,13 @@ fn a_name_that_only_rock_ridge_has_is_refused() {
     let nm = image.entry(&record, *b"NM").unwrap();
     image.put(nm.start + 5, b"README.exe");
     let seen = image.seen().unwrap();
-    assert!(seen.entries.iter().any(|it| it.path == "README.exe"));
+    assert!(seen.entries.iter().any(|entry| entry.path == "README.exe"));
     let seen = image.seen_by_joliet();
-    assert!(seen.entries.iter().all(|it| it.path != "README.exe"));
+    assert!(seen.entries.iter().all(|entry| entry.path != "README.exe"));
     image.refused_at(&["primary root directory"]);
 }
 
-/// The name that a system sees that knows neither Rock Ridge nor Joliet.
+/// The name for systems that support neither Rock Ridge nor Joliet.
 #[test]
 fn a_name_that_only_the_plain_tree_has_is_refused() {
     let mut image = Image::good();
@@ -50,7 +50,7 @@ fn a_file_that_only_joliet_has_is_refused() {
     let seen = image.seen_by_joliet();
     assert_eq!(image.file(&seen, path), b"how to check this archive\n");
     let seen = image.seen().unwrap();
-    assert!(seen.entries.iter().all(|it| it.path != path));
+    assert!(seen.entries.iter().all(|entry| entry.path != path));
     image.refused_at(&["Joliet directory operator/deploy"]);
 }
 
@@ -67,11 +67,11 @@ fn a_file_that_only_rock_ridge_has_is_refused() {
     let seen = image.seen().unwrap();
     assert_eq!(image.file(&seen, path), b"how to check this archive\n");
     let seen = image.seen_by_joliet();
-    assert!(seen.entries.iter().all(|it| it.path != path));
+    assert!(seen.entries.iter().all(|entry| entry.path != path));
     image.refused_at(&["primary directory operator/deploy"]);
 }
 
-/// A link in place of a file: its target is whatever the reader has there.
+/// A link in place of a file: it points to a file of the reader's system.
 #[test]
 fn a_symbolic_link_is_refused() {
     let mut image = Image::good();
@@ -81,13 +81,17 @@ fn a_symbolic_link_is_refused() {
     let tf = image.entry(&record, *b"TF").unwrap();
     let mut link = b"SL\x1a\x01\x00\x08\x00\x00\x03etc\x00".to_vec();
     link.resize(tf.len(), 0);
-    // The last component takes what is left of the entry.
+    // The last component fills the rest of the entry.
     let left = u8::try_from(tf.len() - 14).unwrap();
     link[13] = left;
     link[14..].fill(b'x');
     image.put(tf.start, &link);
     let seen = image.seen().unwrap();
-    let entry = seen.entries.iter().find(|it| it.path == README).unwrap();
+    let entry = seen
+        .entries
+        .iter()
+        .find(|entry| entry.path == README)
+        .unwrap();
     let target = format!("/etc/{}", "x".repeat(usize::from(left)));
     assert_eq!(entry.kind, iso9660::reader::EntryKind::Symlink(target));
     image.refused_at(&["primary root directory"]);

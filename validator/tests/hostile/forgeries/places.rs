@@ -1,4 +1,4 @@
-//! Forged places of bytes: extents, sections, relocation.
+//! Forged locations of bytes: extents, sections and relocation.
 
 use schemas::Digest;
 
@@ -6,7 +6,7 @@ use super::{README, ROLE};
 use crate::image::{FLAGS, Image, LENGTH, LOCATION, Tree};
 use crate::source::sha256;
 
-/// Two layers of 15 bytes each.
+/// Returns the digests of two layers of 15 bytes each.
 fn layers() -> [Digest; 2] {
     ["layer for amd64", "layer for arm64"].map(|text| sha256(text.as_bytes()))
 }
@@ -17,7 +17,7 @@ fn swapped_extents_of_equal_sizes_are_refused() {
     for directory in ["blobs/sha256", "images/server/1.0.0"] {
         for tree in Tree::BOTH {
             let path = |digest: &Digest| format!("{directory}/{}", digest.hex());
-            let [a, b] = layers().map(|it| image.record(tree, &path(&it)).start);
+            let [a, b] = layers().map(|digest| image.record(tree, &path(&digest)).start);
             image.swap(a + LOCATION, b + LOCATION, 8);
         }
     }
@@ -35,7 +35,7 @@ fn swapped_extents_of_equal_sizes_are_refused() {
 #[test]
 fn swapped_data_of_equal_sizes_is_refused() {
     let mut image = Image::good();
-    let paths = layers().map(|it| format!("blobs/sha256/{}", it.hex()));
+    let paths = layers().map(|digest| format!("blobs/sha256/{}", digest.hex()));
     let [a, b] = [0, 1].map(|at| image.extent(image.record(Tree::Primary, &paths[at]).start));
     assert_eq!(a.len(), b.len());
     image.swap(a.start, b.start, a.len());
@@ -53,7 +53,7 @@ fn swapped_data_of_equal_sizes_is_refused() {
     );
 }
 
-/// The bytes that were signed stay where they were, and nobody reads them any more.
+/// The signed bytes remain in the image, but no record points to them.
 #[test]
 fn a_relocated_file_is_refused() {
     let mut image = Image::good();
@@ -74,7 +74,7 @@ fn a_relocated_file_is_refused() {
     ]);
 }
 
-/// RRIP 4.1.5: a file that stands for a directory elsewhere.
+/// RRIP 4.1.5: a file that represents a directory elsewhere.
 #[test]
 fn a_relocated_directory_is_refused() {
     let mut image = Image::good();
@@ -87,18 +87,22 @@ fn a_relocated_directory_is_refused() {
     child.resize(px.len(), 0);
     image.put(px.start, &child);
     image.bytes[record.start + FLAGS] = 0;
-    // A directory may stand in one place only; this one has left the other.
+    // A directory may only have one location, so it is removed from the other one.
     let record = image.record(Tree::Primary, "images");
     let px = image.entry(&record, *b"PX").unwrap();
     image.put(px.start, b"RE\x04\x01PD\x28\x01");
     let seen = image.seen().unwrap();
-    let paths: Vec<&str> = seen.entries.iter().map(|it| it.path.as_str()).collect();
+    let paths: Vec<&str> = seen
+        .entries
+        .iter()
+        .map(|entry| entry.path.as_str())
+        .collect();
     assert!(paths.contains(&"operator/server/1.0.0/manifest.json"));
     assert!(!paths.contains(&ROLE) && !paths.contains(&"images"));
     image.refused_at(&["primary root directory"]);
 }
 
-/// A file of two sections: what was signed, and something behind it.
+/// A file of two sections: the signed one, and an additional one.
 #[test]
 fn a_multi_extent_flag_is_refused() {
     let mut image = Image::good();

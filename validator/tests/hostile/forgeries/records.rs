@@ -1,4 +1,4 @@
-//! The fields of a record: flags, owners and modes, times, numbers in two byte orders.
+//! Forged fields of a directory record: flags, owners, modes, times, and numbers in both byte orders.
 
 use super::{README, ROLE};
 use crate::image::{FLAGS, Image, LENGTH, LOCATION, PRIMARY, TIME, Tree};
@@ -17,7 +17,7 @@ const BOTH: [&str; 2] = [
     "Joliet directory operator/deploy",
 ];
 
-/// Some systems do not show it, all open it.
+/// Some systems hide the file, but all can open it.
 #[test]
 fn a_hidden_flag_is_refused() {
     let image = with_flag(0x01);
@@ -27,12 +27,12 @@ fn a_hidden_flag_is_refused() {
             .unwrap()
             .entries
             .iter()
-            .any(|it| it.path == ROLE)
+            .any(|entry| entry.path == ROLE)
     );
     image.refused_at(&BOTH);
 }
 
-/// Part of another file (ECMA-119 6.5.4), which most readers overlook.
+/// A part of another file (ECMA-119 6.5.4), which most readers ignore.
 #[test]
 fn an_associated_flag_is_refused() {
     let image = with_flag(0x04);
@@ -67,7 +67,7 @@ fn an_extended_attribute_record_is_refused() {
     image.refused_at(&BOTH[..1]);
 }
 
-/// Little-endian readers see one place, big-endian readers another.
+/// Little-endian and big-endian readers see different locations.
 #[test]
 fn byte_orders_that_disagree_are_refused() {
     let image = Image::good();
@@ -75,7 +75,7 @@ fn byte_orders_that_disagree_are_refused() {
     let px = image.entry(&record, *b"PX").unwrap().start;
     let directory = BOTH[0];
     let descriptor = "primary volume descriptor";
-    // Where the big-endian half is, and whether the reader has a use for the number.
+    // The offset of the big-endian half, and whether the reader uses the number.
     for (big, part, is_used) in [
         (record.start + LOCATION + 4, directory, true),
         (record.start + LENGTH + 4, directory, true),
@@ -102,14 +102,18 @@ fn a_setuid_bit_is_refused() {
     let px = image.entry(&record, *b"PX").unwrap();
     image.put_both32(px.start + 4, 0o104_555);
     let seen = image.seen().unwrap();
-    let entry = seen.entries.iter().find(|it| it.path == README).unwrap();
+    let entry = seen
+        .entries
+        .iter()
+        .find(|entry| entry.path == README)
+        .unwrap();
     assert_eq!(entry.mode, Some(0o104_555));
     image.refused_at(&["primary root directory"]);
 }
 
 #[test]
 fn another_owner_is_refused() {
-    // Links, user, group and serial number.
+    // The fields for links, user, group and serial number.
     for field in [12, 20, 28, 36] {
         let mut image = Image::good();
         let record = image.record(Tree::Primary, README);

@@ -1,4 +1,4 @@
-//! The statement and its signatures: other spellings, other archives, other signatures.
+//! Forged statements and signatures: other spellings, other archives and other signatures.
 
 use schemas::{Digest, Envelope, EnvelopeSignature, KeyId, PayloadType};
 use validator::CheckOptions;
@@ -14,14 +14,14 @@ fn text() -> String {
     envelope_text(&Image::good().good).to_owned()
 }
 
-/// The good envelope with one text in place of another.
+/// Returns the good envelope with one text replaced.
 fn with(from: &str, to: &str) -> String {
     let text = text();
     assert!(text.contains(from), "{from}");
     text.replacen(from, to, 1)
 }
 
-/// Each spelling is refused, at the place of the envelope, in these words.
+/// Checks that each spelling is refused at the envelope with this message.
 fn refused(cases: &[(&str, String, &str)]) {
     for (name, text, words) in cases {
         let mut image = Image::good();
@@ -38,7 +38,7 @@ fn refused(cases: &[(&str, String, &str)]) {
     }
 }
 
-/// The envelope says the same in other bytes; a lenient reader of JSON takes each of them.
+/// The envelope has the same meaning in other bytes, and a lenient JSON parser accepts each variant.
 #[test]
 fn a_re_spelled_envelope_is_refused() {
     let spelling = "is not in canonical form (order, spaces, base64 or padding differ)";
@@ -77,7 +77,7 @@ fn a_re_spelled_envelope_is_refused() {
 
 #[test]
 fn an_envelope_with_another_base64_is_refused() {
-    // A signature with digits that the URL-safe alphabet spells otherwise.
+    // A signature whose digits differ in the URL-safe alphabet.
     let digits = text();
     let digits = digits.split("\"sig\":\"").nth(1).unwrap();
     let digits = digits.split('"').next().unwrap();
@@ -128,7 +128,7 @@ fn payload_last() -> String {
     format!("{{\"payloadType\"{rest},{}}}", &payload[1..])
 }
 
-/// Two signatures, the one with the greater key id first.
+/// Returns an envelope with two signatures in descending order of key ids.
 fn unsorted() -> String {
     let mut envelope = Image::good().envelope();
     let unknown = EnvelopeSignature {
@@ -158,7 +158,7 @@ fn a_re_spelled_end_of_the_envelope_is_refused() {
     }
 }
 
-/// The last digit before the padding has four bits that say nothing.
+/// The last digit before the padding has four unused bits.
 fn leftover(text: &str) -> String {
     let at = text.rfind("==").unwrap() - 1;
     let digit = match &text[at..=at] {
@@ -190,7 +190,7 @@ fn wrong() -> String {
     format!("the signature by trusted key {id} is invalid: the statement was altered after signing")
 }
 
-/// S and S + L make the same signature to a verifier that does not reduce S (RFC 8032 8.4).
+/// S and S + L are the same signature to a verifier that does not reduce S (RFC 8032 8.4).
 #[test]
 fn a_malleable_signature_is_refused() {
     /// The order of the base point (RFC 8032 5.1), little endian.
@@ -221,7 +221,7 @@ fn a_signature_of_another_statement_is_refused() {
     image.refused("signature.invalid", STATEMENT, &wrong());
 }
 
-/// Longer or shorter signatures of which the right bytes are a part.
+/// Signatures of another length that contain the correct bytes.
 #[test]
 fn a_signature_of_another_length_is_refused() {
     for len in [63, 65, 128] {
@@ -234,7 +234,7 @@ fn a_signature_of_another_length_is_refused() {
     }
 }
 
-/// Anybody may add signatures that nobody here knows: they change nothing.
+/// Anyone may add signatures by unknown keys; they have no effect.
 #[test]
 fn a_strangers_signature_says_nothing() {
     let mut image = Image::good();
@@ -247,7 +247,8 @@ fn a_strangers_signature_says_nothing() {
     image.accepted();
 }
 
-/// An archive by the same publisher, with the same name, version, files and sizes; one word of a role differs.
+/// Returns an archive by the same publisher with the same name, version, files and sizes, in which one word of a role
+/// differs.
 fn sibling() -> Image {
     let mut source = Source::good();
     source.edit(ROLE, "verbs: [get, list]", "verbs: [put, list]");
@@ -274,7 +275,7 @@ fn a_statement_for_another_archive_is_refused() {
     );
 }
 
-/// Statement and list of the other archive: the image is the same, the data is not.
+/// The statement and list of another archive: the image metadata is equal, the data is not.
 #[test]
 fn a_statement_and_a_list_for_another_archive_is_refused() {
     let (mut image, other) = (Image::good(), sibling());
@@ -295,7 +296,7 @@ fn a_statement_and_a_list_for_another_archive_is_refused() {
     );
 }
 
-/// With another name, the image has another volume name.
+/// A statement with another name requires another volume name.
 #[test]
 fn a_statement_for_another_version_is_refused() {
     let mut image = Image::good();
@@ -315,7 +316,7 @@ fn a_statement_for_another_version_is_refused() {
     }
 }
 
-/// Signatures beside the archive that are about another one.
+/// Detached signatures of another archive.
 #[test]
 fn signatures_beside_the_archive_for_another_one_are_refused() {
     let image = Image::good();
