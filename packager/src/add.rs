@@ -1,5 +1,5 @@
-//! Images that are missing from `solution.yaml`, written into it: lines are added to the text, so that what its author
-//! wrote stays as it is.
+//! The addition of missing images to `solution.yaml`. [`add_images`] inserts lines into the text, so that formatting
+//! and comments are preserved. [`image_lines`] only returns the lines.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -35,12 +35,16 @@ pub struct Added {
     pub findings: Vec<Finding>,
 }
 
-/// Adds the images that objects run and that are missing to `solution.yaml`.
+/// Adds the missing images that objects run to `solution.yaml`.
+///
+/// # Errors
+///
+/// Returns [`PackError::Unwritten`] with the missing lines if the list of images has a form that cannot be edited.
 pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Added, PackError> {
     let file = request.directory.join(SOLUTION);
     let (missing, mut findings) = match pack::missing(request, watch) {
         Ok(()) => (Vec::new(), Vec::new()),
-        // Whatever else is wrong, the images are missing.
+        // Missing images can be added in spite of other findings.
         Err(PackError::RefusedSource(refused)) if !refused.missing.is_empty() => {
             (refused.missing, others(refused.findings))
         }
@@ -59,6 +63,7 @@ pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Add
     }
     let mut wanted = source;
     wanted.spec.images.extend(added.iter().cloned());
+    // The edited text must parse to exactly the wanted source. Otherwise nothing is written.
     let edited = edit(&text, &added).filter(|edited| {
         SolutionSource::from_slice(edited.as_bytes()).is_ok_and(|read| read == wanted)
     });
@@ -67,7 +72,7 @@ pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Add
         path: file.clone(),
         source,
     })?;
-    // What is wrong stands on other lines now.
+    // The added lines move other findings to new line numbers, so the findings are collected again.
     let tell = once(watch);
     if !findings.is_empty()
         && let Err(PackError::RefusedSource(refused)) = pack::missing(request, &watch.with(&tell))
@@ -81,14 +86,15 @@ pub fn add_images(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Add
     })
 }
 
-/// Adds them, and previews the archive that the source makes then, whose images registries are asked for.
+/// Adds the missing images, and then creates a preview of the archive. The preview resolves the added images in their
+/// registries.
 pub fn add_and_preview(
     request: &PackRequest,
     watch: &Watch<'_, Event>,
 ) -> Result<(Added, Result<Preview, PackError>), PackError> {
     let tell = once(watch);
     let added = match add_images(request, &watch.with(&tell)) {
-        // The preview has all that is wrong.
+        // The preview reports all findings.
         Err(PackError::RefusedSource(_)) => Added {
             file: request.directory.join(SOLUTION),
             added: Vec::new(),
@@ -99,7 +105,7 @@ pub fn add_and_preview(
     Ok((added, preview(request, watch)))
 }
 
-/// Tells of the work alone, where the remarks on the source are told by another run.
+/// Suppresses remarks on the source that another run reports.
 fn once<'a>(watch: &'a Watch<'_, Event>) -> impl Fn(Event) + Sync + 'a {
     |event| {
         if !event.is_remark() {
@@ -108,13 +114,13 @@ fn once<'a>(watch: &'a Watch<'_, Event>) -> impl Fn(Event) + Sync + 'a {
     }
 }
 
-/// The findings that are not about images that are missing.
+/// Returns the findings that are not about missing images.
 fn others(mut findings: Vec<Finding>) -> Vec<Finding> {
-    findings.retain(|it| it.id != IMAGE.id);
+    findings.retain(|finding| finding.id != IMAGE.id);
     findings
 }
 
-/// The lines of `spec.images` that these images need.
+/// Returns the lines for these images in `spec.images`.
 #[must_use]
 pub fn image_lines(missing: &[MissingImage], images: &[SourceImage]) -> String {
     lines(&named(missing, images), "    ")
@@ -130,12 +136,12 @@ fn lines(images: &[SourceImage], indent: &str) -> String {
     images.iter().map(line).collect()
 }
 
-/// Each image once, with a place that none of the others has.
+/// Returns each image once, with a place that no other image has.
 fn named(missing: &[MissingImage], images: &[SourceImage]) -> Vec<SourceImage> {
     let mut taken: BTreeSet<ImagePlace> = images.iter().map(SourceImage::place).collect();
     let references: BTreeMap<&str, &ImageReference> = missing
         .iter()
-        .map(|it| (it.reference.as_str(), &it.reference))
+        .map(|missing| (missing.reference.as_str(), &missing.reference))
         .collect();
     let image = |reference: &ImageReference| {
         let tag = tag(reference);
@@ -158,7 +164,7 @@ fn named(missing: &[MissingImage], images: &[SourceImage]) -> Vec<SourceImage> {
     references.into_values().filter_map(image).collect()
 }
 
-/// Returns what the image can be called: the last part of its repository, with the part before it, or by its digest.
+/// Returns possible names for an image: the last component of its repository, the last two, and one with a digest.
 fn names(image: &ImageReference) -> Vec<ImageName> {
     let path = reference::path(image);
     let (before, last) = path.rsplit_once('/').unwrap_or(("", path));
@@ -172,7 +178,7 @@ fn names(image: &ImageReference) -> Vec<ImageName> {
     names.iter().filter_map(|name| name.parse().ok()).collect()
 }
 
-/// The tag in the Solution: the reference's, or one made from its digest.
+/// Returns the tag of an image in the Solution: the tag of the reference, or one derived from its digest.
 fn tag(image: &ImageReference) -> Tag {
     let own = image.tag().and_then(|tag| tag.parse().ok());
     own.unwrap_or_else(|| {
@@ -186,7 +192,8 @@ fn tag(image: &ImageReference) -> Tag {
     })
 }
 
-/// The text with lines for these images; none if it is not written in a way that is understood here.
+/// Returns the text with lines for these images. Returns `None` if the list of images has an unsupported form, such as
+/// a flow sequence.
 fn edit(text: &str, added: &[SourceImage]) -> Option<String> {
     let all: Vec<&str> = text.split_inclusive('\n').collect();
     let spec = all.iter().position(|line| line.trim_end() == "spec:")?;
@@ -218,7 +225,7 @@ fn edit(text: &str, added: &[SourceImage]) -> Option<String> {
             is_blank(line) || deeper || rest.starts_with("- ")
         })
         .collect();
-    // Comments and blank lines at the end belong to what follows.
+    // Trailing comments and blank lines belong to the next field.
     let last = items.iter().rposition(|line| !is_blank(line));
     let (head, indent) = match (value, last) {
         ("", Some(_)) => {
@@ -244,7 +251,7 @@ fn is_blank(line: &str) -> bool {
     line.is_empty() || line.starts_with('#')
 }
 
-/// The blanks that a line begins with.
+/// Returns the leading spaces of a line.
 fn indent(line: &str) -> &str {
     &line[..line.len() - line.trim_start_matches(' ').len()]
 }

@@ -1,4 +1,5 @@
-//! The third stage: the files of the archive, from what was loaded and collected.
+//! The third stage of packing: the files of the archive. [`files`] derives them from the loaded source and the
+//! collected images; `manifest` creates `manifest.yaml`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +18,8 @@ use crate::error::PackError;
 use crate::load::Loaded;
 use crate::programs::{self, LoadedProgram};
 
-/// Every file of the archive but those that `archive` makes itself. `source` says where each blob comes from.
+/// Returns every file of the archive, except those that the `archive` crate creates. `source` returns the source of
+/// each blob.
 pub(crate) fn files(
     loaded: &Loaded,
     collected: &[Collected],
@@ -40,7 +42,7 @@ pub(crate) fn files(
     };
     let derived = tree::derived(&loaded.id, &images, source)?;
     let manifest = manifest(loaded, collected).to_bytes();
-    // YAML's aliases can make a small `solution.yaml` stand for a large manifest.
+    // YAML aliases can expand a small `solution.yaml` into a large manifest.
     if manifest.len() as u64 > schemas::limits::MANIFEST_SIZE {
         return Err(PackError::ManifestSize(manifest.len()));
     }
@@ -55,14 +57,14 @@ pub(crate) fn files(
         ArchiveFile::from_bytes(own_path(archive::MANIFEST), manifest),
         ArchiveFile::from_bytes(own_path(archive::README), readme),
     ];
-    list.extend(loaded.operator.iter().map(|it| it.file.clone()));
+    list.extend(loaded.operator.iter().map(|operator| operator.file.clone()));
     list.extend(objects(loaded, collected));
     list.extend(loaded.charts.iter().flat_map(LoadedChart::files));
     list.extend(derived);
     Ok(list)
 }
 
-/// The images that no source gives: charts, programs and documentation, as artifacts.
+/// Returns the artifacts of charts, programs and documentation as images. They have no entry in `spec.images`.
 pub(crate) fn artifacts(loaded: &Loaded) -> Vec<Image> {
     let mut artifacts = charts::images(&loaded.charts);
     artifacts.extend(programs::images(&loaded.programs));
@@ -75,17 +77,17 @@ pub(crate) fn artifacts(loaded: &Loaded) -> Vec<Image> {
     artifacts
 }
 
-/// The contents of these images, each once, with its size.
+/// Returns the sizes of the distinct blobs of these artifacts.
 pub(crate) fn artifact_blobs(loaded: &Loaded) -> BTreeMap<Digest, u64> {
     let artifacts = artifacts(loaded).into_iter();
     artifacts.flat_map(|image| image.blobs).collect()
 }
 
-/// The objects of all sets, compiled for these images.
+/// Returns the objects of all sets, compiled for these images.
 fn objects(loaded: &Loaded, images: &[Collected]) -> Vec<ArchiveFile> {
     let of_charts = charts::images(&loaded.charts);
     let charts = of_charts.iter();
-    let charts = charts.filter_map(|it| Some((it.place.clone(), it.reference.as_ref()?)));
+    let charts = charts.filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)));
     let known = KnownImages::new(references(images).chain(charts));
     let mut files = Vec::new();
     for set in &loaded.sets {
@@ -95,7 +97,7 @@ fn objects(loaded: &Loaded, images: &[Collected]) -> Vec<ArchiveFile> {
     files
 }
 
-/// The references of the images. What refers to an image runs nowhere, so that nothing asks for it by its reference.
+/// Returns the references of the images. Referrers are excluded, because no container runs them.
 pub(crate) fn references(
     images: &[Collected],
 ) -> impl Iterator<Item = (ImagePlace, &ImageReference)> + Clone {
@@ -103,14 +105,14 @@ pub(crate) fn references(
     images.filter_map(|image| Some((image.place.clone(), image.reference.as_ref()?)))
 }
 
-/// Counts the images, those of charts included, and the signatures and other referrers of them.
+/// Returns the number of images, including charts, and the number of their signatures and other referrers.
 pub(crate) fn count(loaded: &Loaded, images: &[Collected]) -> (usize, usize) {
     let mut all: Vec<Image> = images.iter().map(image).collect();
     all.extend(artifacts(loaded));
     Referrers::count(&all)
 }
 
-/// Returns a blob that is on this disk, or will be, as a source of the archive.
+/// Returns a local blob, or one that will be downloaded to its path, as a source of the archive.
 pub(crate) fn file(blob: &Here) -> FileSource {
     FileSource::File {
         path: blob.path.clone(),
@@ -132,13 +134,13 @@ fn image(image: &Collected) -> Image {
         root: Arc::clone(&contents.root),
         children: contents.children.clone(),
         blobs: blobs.map(|blob| (blob.digest(), blob.size())).collect(),
-        // No file follows from these.
+        // The platforms do not affect any file of the archive.
         platforms: BTreeSet::new(),
     }
 }
 
-/// `manifest.yaml`: what `solution.yaml` says, without where the images come from, and the images in one order, with what
-/// refers to them.
+/// Returns `manifest.yaml`: the contents of `solution.yaml` without the sources of images. The images are sorted and
+/// include their referrers.
 pub(crate) fn manifest(loaded: &Loaded, images: &[Collected]) -> Solution {
     let referrers = images.iter().filter(|image| image.subject.is_some());
     let referrers = referrers.map(|image| image.place.clone());
@@ -148,7 +150,7 @@ pub(crate) fn manifest(loaded: &Loaded, images: &[Collected]) -> Solution {
         .iter()
         .map(schemas::SourceImage::place)
         .collect();
-    images.extend(artifacts(loaded).into_iter().map(|it| it.place));
+    images.extend(artifacts(loaded).into_iter().map(|image| image.place));
     images.extend(referrers);
     images.sort();
     Solution {
@@ -159,8 +161,12 @@ pub(crate) fn manifest(loaded: &Loaded, images: &[Collected]) -> Solution {
             version: spec.version.clone(),
             operator: spec.operator.clone(),
             images,
-            manifests: loaded.sets.iter().map(|it| it.set.clone()).collect(),
-            charts: loaded.charts.iter().map(|it| it.release.clone()).collect(),
+            manifests: loaded.sets.iter().map(|set| set.set.clone()).collect(),
+            charts: loaded
+                .charts
+                .iter()
+                .map(|chart| chart.release.clone())
+                .collect(),
             parameters: spec.parameters.clone(),
             prerequisites: spec.prerequisites.clone(),
         },

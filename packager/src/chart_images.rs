@@ -1,4 +1,5 @@
-//! The images that charts need, compared with those that are carried; and the remarks on charts that come of rendering them.
+//! The images that charts need, compared with the packaged images, and the remarks that result from rendering charts.
+//! The entry points are [`check_images`] for missing images and [`remarks`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,57 +14,58 @@ use crate::problems::SourceProblems;
 use crate::rendered::ReachesOut;
 use crate::stand_ins;
 
-/// A remark on a chart that its publisher should know.
+/// A remark on a chart for its publisher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChartRemark {
-    /// An object that is another in each rendering, where it stands.
+    /// The place of an object that differs between two renderings.
     Differs(String),
-    /// A value that must be a text and that YAML reads as something else, where it stands.
+    /// The place of a value that must be a string but that YAML parses as another type.
     NoText(String),
-    /// The chart is not of its namespace alone.
+    /// The parts of the chart that are outside its namespace.
     ReachesOut(ReachesOut),
-    /// A repository that stands in values, and that nothing rendered names.
+    /// A repository in the values that no rendered object names.
     TurnedOff(RepositoryInValues),
-    /// A repository that stands in values, and without a tag where this says.
+    /// A repository in the values that occurs without a tag, and the place of that occurrence.
     Untagged(RepositoryInValues, String),
-    /// An annotation that lists the chart's images cannot be understood.
+    /// The annotation that lists the chart's images is invalid.
     Annotation(&'static str),
-    /// Images that its annotation for scanners lists, and that are not carried.
+    /// The images that the annotation for scanners lists and that are not packaged.
     ForScanners(Vec<ImageReference>),
 }
 
-/// The images that a chart needs besides itself, and what is better avoided in its objects.
+/// The images that a chart needs in addition to its own artifact, and the discouraged practices in its objects.
 #[derive(Debug)]
 pub(crate) struct RenderedImages {
     pub(crate) release: ReleaseName,
-    /// What is better avoided in the objects that it renders to.
+    /// The discouraged practices in the rendered objects.
     pub(crate) practices: ChartPractices,
-    /// The field of `solution.yaml` that it is.
+    /// The chart's field in `solution.yaml`.
     pub(crate) field: String,
-    /// The images that it names, but for those that have a stand-in or are unused.
+    /// The images that the chart names, without those that have a stand-in or are listed as unused.
     pub(crate) named: Vec<MissingImage>,
-    /// Repositories in its values that nothing rendered names with a tag; each with the place where one stands without.
+    /// The repositories in values that no rendered object names with a tag, each with a place that names it without
+    /// one.
     pub(crate) in_values: Vec<(RepositoryInValues, Option<String>)>,
-    /// The images that it lists for scanners, but for those that are unused.
+    /// The images that the chart lists for scanners, without unused ones.
     pub(crate) for_scanners: Vec<ImageReference>,
-    /// Every place that names an image, or may.
+    /// Every place that names an image or may name one.
     pub(crate) evidence: BTreeSet<ImageEvidence>,
-    /// The images of pods that may create pods, as they are rendered.
+    /// The rendered image references of pods that may create pods.
     pub(crate) starters: BTreeSet<String>,
-    /// The images that nothing pulls.
+    /// The images that are listed as unused.
     pub(crate) unused: Vec<ImageReference>,
 }
 
 impl RenderedImages {
-    /// The images that it names and that are not among these.
+    /// Returns the named images that are not in `known`.
     fn missing(&self, known: &BTreeSet<String>) -> impl Iterator<Item = &MissingImage> {
         let named = self.named.iter();
-        named.filter(|it| !known.contains(it.reference.as_str()))
+        named.filter(|missing| !known.contains(missing.reference.as_str()))
     }
 }
 
-/// Returns the images by the names that rendered objects have for them: the stand-ins for those of the source, and the
-/// references of those that are collected.
+/// Returns the places of images by the names in rendered objects: stand-ins for the images of the source, and the
+/// references of collected images.
 pub(crate) fn names_of_images<'a>(
     id: &SolutionId,
     spec: &SourceSpec,
@@ -71,7 +73,7 @@ pub(crate) fn names_of_images<'a>(
 ) -> BTreeMap<String, ImagePlace> {
     let places: Vec<ImagePlace> = spec.images.iter().map(SourceImage::place).collect();
     let mut names = stand_ins::addresses(&stand_ins::expansion(id, &places, &spec.parameters));
-    names.extend(references.filter_map(|(place, it)| Some((complete(it)?, place))));
+    names.extend(references.filter_map(|(place, reference)| Some((complete(reference)?, place))));
     names
 }
 
@@ -79,7 +81,7 @@ fn complete(reference: &ImageReference) -> Option<String> {
     Some(reference::normal(reference.as_str())?.to_string())
 }
 
-/// Finds the images that charts name and that are not among these.
+/// Adds findings for images that charts name and that are not among these references.
 pub(crate) fn check_images<'a>(
     rendered: &[RenderedImages],
     references: impl Iterator<Item = &'a ImageReference>,
@@ -93,26 +95,26 @@ pub(crate) fn check_images<'a>(
     }
 }
 
-/// Returns what is to be told of charts once it is known which images are carried.
+/// Returns the remarks on charts that depend on the packaged images.
 pub(crate) fn remarks<'a>(
     rendered: &[RenderedImages],
     references: impl Iterator<Item = &'a ImageReference>,
 ) -> Vec<(ReleaseName, ChartRemark)> {
-    let known = references.filter_map(|it| reference::normal(it.as_str()));
+    let known = references.filter_map(|reference| reference::normal(reference.as_str()));
     let known: Vec<ImageReference> = known.collect();
     let repositories: BTreeSet<String> = known.iter().map(reference::repository).collect();
     let known: BTreeSet<&str> = known.iter().map(ImageReference::as_str).collect();
     let mut remarks = Vec::new();
     for chart in rendered {
         let images = chart.for_scanners.iter();
-        let images = images.map(|it| (it.as_str(), it));
-        let images: BTreeMap<_, _> = images.filter(|(it, _)| !known.contains(it)).collect();
+        let images = images.map(|image| (image.as_str(), image));
+        let images: BTreeMap<_, _> = images.filter(|(image, _)| !known.contains(image)).collect();
         if !images.is_empty() {
             let images = images.into_values().cloned().collect();
             remarks.push((chart.release.clone(), ChartRemark::ForScanners(images)));
         }
         let in_values = chart.in_values.iter();
-        let in_values = in_values.filter(|(it, _)| !it.is_among(&repositories));
+        let in_values = in_values.filter(|(repository, _)| !repository.is_among(&repositories));
         remarks.extend(in_values.map(|(repository, place)| {
             let repository = repository.clone();
             let remark = match place {
@@ -153,7 +155,7 @@ mod tests {
                 (off("r.test/d"), Some("a ConfigMap".to_owned())),
             ],
             for_scanners: ["r.test/a:1", "r.test/c:7", "r.test/a:1"]
-                .map(|it| it.parse().unwrap())
+                .map(|text| text.parse().unwrap())
                 .into(),
             evidence: BTreeSet::new(),
             starters: BTreeSet::new(),
@@ -167,14 +169,16 @@ mod tests {
         let rendered = [rendered()];
         let known = references.iter().filter_map(complete).collect();
         let missing = rendered[0].missing(&known);
-        let missing: Vec<_> = missing.map(|it| it.reference.as_str()).collect();
+        let missing: Vec<_> = missing.map(|missing| missing.reference.as_str()).collect();
         assert_eq!(missing, ["r.test/a:1"]);
         let told: Vec<_> = remarks(&rendered, references.iter())
             .into_iter()
             .map(|(_, remark)| match remark {
                 ChartRemark::ForScanners(images) => format!("listed {images:?}"),
                 ChartRemark::TurnedOff(off) => format!("off {}", off.repository),
-                ChartRemark::Untagged(it, place) => format!("{} in {place}", it.repository),
+                ChartRemark::Untagged(repository, place) => {
+                    format!("{} in {place}", repository.repository)
+                }
                 remark => panic!("{remark:?}"),
             })
             .collect();

@@ -1,4 +1,5 @@
-//! The Helm charts that a Solution carries: read or packaged, with the values that their releases get.
+//! The Helm charts of a Solution. [`load`] reads or packages a chart and merges the values of its release;
+//! [`read_chart`] reads a chart outside a source tree. Each chart also becomes an OCI artifact among the images.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -26,39 +27,39 @@ use crate::error::PackError;
 use crate::problems::SourceProblems;
 use crate::source_files::SourceDocument;
 
-/// A chart whose files were read.
+/// A chart that was read.
 #[derive(Debug)]
 pub(crate) struct LoadedChart {
-    /// The release as `manifest.yaml` has it.
+    /// The release in `manifest.yaml`.
     pub(crate) release: ChartRelease,
-    /// The place that it comes from.
+    /// The source of the chart.
     pub(crate) source: ChartSource,
-    /// The chart itself.
+    /// The archive of the chart.
     archive: SharedBytes,
-    /// The configuration of its artifact.
+    /// The configuration of the chart's artifact.
     config: SharedBytes,
     artifact: ChartArtifact,
-    /// The chart as it was read.
+    /// The parsed chart.
     pub(crate) chart: Chart,
-    /// The field of `solution.yaml` that it is.
+    /// The chart's field in `solution.yaml`.
     pub(crate) field: String,
-    /// The values of all files, merged.
+    /// The merged values of all files.
     pub(crate) values: Map<String, Value>,
-    /// Further sets of values that its images are complete for.
+    /// The additional sets of values for which the images must be complete.
     pub(crate) sets: Vec<ValuesSet>,
-    /// References that need not be carried.
+    /// The references that need not be packaged.
     pub(crate) unused: Vec<ImageReference>,
 }
 
-/// Values that are rendered on top of those of a release, and are not carried.
+/// Values that are rendered on top of the values of a release. They are not part of the archive.
 #[derive(Debug)]
 pub(crate) struct ValuesSet {
-    /// The names of its files, for messages.
+    /// The names of the files, for messages.
     pub(crate) name: String,
     pub(crate) values: Map<String, Value>,
 }
 
-/// Bytes that several files of the archive may have.
+/// Bytes that multiple files of the archive may share.
 #[derive(Debug)]
 struct SharedBytes {
     digest: Digest,
@@ -78,8 +79,8 @@ impl SharedBytes {
     }
 }
 
-/// Reads the chart at this field of `solution.yaml`, of which `network` has what is elsewhere; none if it is none that can be
-/// carried.
+/// Reads the chart at this field of `solution.yaml`; `network` provides remote charts. Returns `None` and adds findings
+/// if the chart cannot be packaged.
 pub(crate) fn load(
     source: &SourceChart,
     field: &str,
@@ -96,7 +97,10 @@ pub(crate) fn load(
     let mut sets = Vec::new();
     for (number, files) in source.render.iter().enumerate() {
         let values = merged(files, &format!("{field}.render[{number}]"), problems)?;
-        let names: Vec<_> = files.iter().map(|it| it.display().to_string()).collect();
+        let names: Vec<_> = files
+            .iter()
+            .map(|file| file.display().to_string())
+            .collect();
         let name = names.join(", ");
         sets.push(ValuesSet { name, values });
     }
@@ -117,8 +121,8 @@ pub(crate) fn load(
     }))
 }
 
-/// Finds the definitions in `crds/` that no archive may have, before anything is downloaded for one. Returns whether only
-/// later readers take one of the charts.
+/// Adds findings for definitions in `crds/` that an archive cannot contain, before anything is downloaded. Returns true
+/// if the charts need the second version of the chart capability, which earlier versions do not support.
 pub(crate) fn check_definitions(charts: &[LoadedChart], problems: &mut SourceProblems<'_>) -> bool {
     let mut definitions = CarriedDefinitions::default();
     for chart in charts {
@@ -147,7 +151,7 @@ fn release(source: &SourceChart, chart: &Chart) -> ChartRelease {
     }
 }
 
-/// Reads the archive of a chart and the chart in it; none if the tree is to be blamed.
+/// Reads the archive of a chart and parses it. Returns `None` and adds a finding if the source tree is at fault.
 fn read(
     source: &ChartSource,
     field: &str,
@@ -190,7 +194,7 @@ fn read(
     Ok(None)
 }
 
-/// The archive of a chart, and how messages call it.
+/// Returns the archive of a chart, and a path that identifies it in messages.
 fn bytes(
     source: &ChartSource,
     below: impl Fn(&Path) -> PathBuf,
@@ -216,20 +220,20 @@ fn bytes(
     }
 }
 
-/// A chart that was read to be carried.
+/// A chart that was read without a source tree.
 #[derive(Debug)]
 pub struct ReadChart {
     /// The name of the chart.
     pub name: ChartName,
     /// The version of the chart.
     pub version: ChartVersion,
-    /// The archive of the chart; that of a directory as a pack would make it.
+    /// The archive of the chart. A directory is packaged like by `pack`.
     pub archive: Vec<u8>,
-    /// The file that says who signed it, of a packed chart on this disk.
+    /// The provenance file of a packaged chart on disk, which contains its signature.
     pub provenance: Option<Vec<u8>>,
 }
 
-/// Reads a chart that is in no source tree yet. What was downloaded stays in the cache in this directory.
+/// Reads a chart without a source tree. Downloads remain in the cache in `cache`.
 pub fn read_chart(
     source: &ChartSource,
     remote: &Remote,
@@ -259,7 +263,7 @@ pub fn read_chart(
     })
 }
 
-/// The provenance file beside a chart on this disk; none if there is none.
+/// Returns the provenance file next to a chart on disk; `None` if there is none.
 pub(crate) fn provenance(chart: &Path) -> Result<Option<Vec<u8>>, PackError> {
     let mut path = OsString::from(chart);
     path.push(".prov");
@@ -269,11 +273,11 @@ pub(crate) fn provenance(chart: &Path) -> Result<Option<Vec<u8>>, PackError> {
     }
 }
 
-/// Refuses a chart that is another one than its source says.
+/// Returns an error if the chart differs from the one that its source names.
 fn check(source: &ChartSource, chart: &Chart) -> Result<(), PackError> {
     let is_it = match source {
         ChartSource::File(_) | ChartSource::Dir(_) => true,
-        // The repository of a copy may be called otherwise.
+        // A mirrored repository may have another name, so only the version is compared.
         ChartSource::Oci(OciChart { pin, .. }) => match pin {
             ChartPin::Version(version) => chart.version == *version,
             ChartPin::Digest(_) => true,
@@ -292,7 +296,7 @@ fn check(source: &ChartSource, chart: &Chart) -> Result<(), PackError> {
     })
 }
 
-/// The values of the files that a field lists, those of a later one over those of an earlier one.
+/// Returns the merged values of the listed files. Later files override earlier ones.
 fn merged(
     files: &[PathBuf],
     field: &str,
@@ -319,7 +323,7 @@ fn merged(
     Ok(values)
 }
 
-/// The archive of a chart's directory.
+/// Returns the archive of a chart directory.
 fn package(directory: &Path) -> Result<Vec<u8>, PackError> {
     let failed = |source| PackError::Chart {
         path: directory.to_owned(),
@@ -342,22 +346,22 @@ fn package(directory: &Path) -> Result<Vec<u8>, PackError> {
     charts::package(&walk.files).map_err(failed)
 }
 
-/// The files below a directory that are of the chart.
+/// The collected files of a chart directory.
 struct ChartWalk<'a> {
     root: &'a Path,
     ignored: IgnoreRules,
     entries: usize,
-    /// Bytes that may still be read.
+    /// The number of bytes that may still be read.
     left: u64,
     files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Directories within one another: as deep as paths in an archive of 255 bytes can reasonably be.
+/// The maximum depth of directories. Paths in an archive have at most 255 bytes, so realistic charts are less deep.
 const DEPTH: usize = 32;
 
 impl ChartWalk<'_> {
     fn directory(&mut self, below: &str, depth: usize) -> Result<(), PackError> {
-        // Joined with nothing, a path would get a slash.
+        // Joining an empty path would append a slash.
         let directory = match below {
             "" => self.root.to_owned(),
             below => self.root.join(below),
@@ -382,7 +386,7 @@ impl ChartWalk<'_> {
                     self.directory(&below, depth + 1)?;
                 }
             } else if !self.ignored.has(&below) {
-                // A link could lead out of the tree that is handed over.
+                // A symbolic link could point outside the source tree.
                 if !kind.is_file() || self.entries > charts::limits::ENTRIES {
                     return Err(unusable());
                 }
@@ -395,7 +399,7 @@ impl ChartWalk<'_> {
     }
 }
 
-/// The artifacts of charts, as images, each once.
+/// Returns the distinct artifacts of charts as images.
 pub(crate) fn images(charts: &[LoadedChart]) -> Vec<Image> {
     let mut images = BTreeMap::new();
     for chart in charts {
@@ -405,15 +409,18 @@ pub(crate) fn images(charts: &[LoadedChart]) -> Vec<Image> {
     images.into_values().collect()
 }
 
-/// Returns where the contents of the artifacts come from.
+/// Returns the sources of the artifacts' blobs.
 pub(crate) fn contents(charts: &[LoadedChart]) -> BTreeMap<Digest, FileSource> {
-    let contents = charts.iter().flat_map(|it| [&it.archive, &it.config]);
-    let source = |it: &SharedBytes| (it.digest, FileSource::Bytes(Arc::clone(&it.bytes)));
+    let contents = charts
+        .iter()
+        .flat_map(|chart| [&chart.archive, &chart.config]);
+    let source =
+        |shared: &SharedBytes| (shared.digest, FileSource::Bytes(Arc::clone(&shared.bytes)));
     contents.map(source).collect()
 }
 
 impl LoadedChart {
-    /// Checks the placeholders of all values that it is rendered with.
+    /// Checks the placeholders in all values that the chart is rendered with.
     pub(crate) fn check_placeholders(
         &self,
         source: &SourceChart,
@@ -425,7 +432,8 @@ impl LoadedChart {
         let sets = sets.map(|(at, (set, files))| (format!("render[{at}]"), files, &set.values));
         for (field, files, values) in values.into_iter().chain(sets) {
             let found = names.check_values(values, &self.release);
-            // What several files come to is in none of them alone.
+            // Merged values of multiple files have no line in a single file, so their problems are reported at the
+            // field.
             if let [file] = &files[..] {
                 let file = SourceDocument::first(file.display().to_string());
                 problems.of_document(found, &file);
@@ -438,7 +446,7 @@ impl LoadedChart {
         }
     }
 
-    /// The chart's archive.
+    /// Returns the chart's archive.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.archive.bytes
     }
@@ -453,12 +461,12 @@ impl LoadedChart {
             reference: None,
             root: Arc::new(root),
             children: Vec::new(),
-            blobs: blobs.map(|it| (it.digest, it.size())).into(),
+            blobs: blobs.map(|shared| (shared.digest, shared.size())).into(),
             platforms: [].into(),
         }
     }
 
-    /// The chart and its values, as files of the archive.
+    /// Returns the chart and its values as files of the archive.
     pub(crate) fn files(&self) -> [ArchiveFile; 2] {
         let SharedBytes { digest, bytes } = &self.archive;
         let name = &self.release.name;
@@ -482,7 +490,7 @@ mod tests {
 
     const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.2.3+b\n";
 
-    /// A source tree with a chart's directory and files of values.
+    /// Returns a source tree with a chart directory and values files.
     fn tree(charts: &str) -> tempfile::TempDir {
         let tree = testing::texts(&format!("{SOLUTION}  charts:\n{charts}"));
         for (path, text) in [
@@ -524,7 +532,7 @@ mod tests {
         assert_eq!(images[0].place.to_string(), "charts/web:1.2.3_b");
         let contents = contents(&loaded.charts);
         assert!(images[0].blobs.keys().eq(contents.keys()));
-        // Made again in another place, it is the same.
+        // A second load from another directory has the same result.
         let again = self::tree(WEB.replace(", needs: [db]", "").as_str());
         let again = testing::load(again.path()).unwrap();
         assert_eq!(again.charts[0].files()[0].digest, chart.digest);

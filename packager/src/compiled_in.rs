@@ -1,10 +1,12 @@
-//! References of images in the programs of images that may start others: no object names what is compiled into these.
+//! The search for image references in programs that may start other images. No object names the references that are
+//! compiled into such a program. The entry point is [`ProgramSearch::run`].
 //!
-//! They are candidates. Programs keep texts without ends, so that a reference can be cut or run on into the next text, and
-//! a program need not start what it names.
+//! The results are candidates: strings in a program have no terminator, so a reference may be truncated or continue
+//! into the next string, and a program may never start an image that it names.
 //!
-//! Known attacks and where they end: a layer that unpacks to very much: [`UNPACKED`] bytes of all layers together; a layer
-//! that is no tar, or a tar with nonsense in it: it ends there; a program of nothing but references: [`CANDIDATES`].
+//! Known attacks and their limits: layers that decompress to very much data ([`UNPACKED`] bytes for all layers
+//! together), layers that are not valid tar archives (the search of the layer ends there), and programs that consist of
+//! references ([`CANDIDATES`]).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
@@ -18,18 +20,19 @@ use serde::Serialize;
 use sources::{Collected, Here};
 use watch::Cancel;
 
-/// Bytes that are unpacked of the layers of all such images together: an operator's image has some hundred million.
+/// The maximum number of bytes that are decompressed from the layers of all searched images. The image of an operator
+/// has a few hundred million.
 const UNPACKED: u64 = 2 << 30;
-/// Candidates of one image. A program that has more names images for another purpose.
+/// The maximum number of candidates per image. A program with more names images for another purpose.
 const CANDIDATES: usize = 50;
-/// Bytes of a program that are searched at once.
+/// The number of bytes of a program that are searched at once.
 const WINDOW: usize = 1 << 18;
-/// Bytes that a reference can have, with its digest.
+/// The maximum size of a reference with a digest in bytes.
 const REFERENCE: usize = 512;
-/// The end of an image that the documentation of Kubernetes' API has as an example, and with it every program that uses
-/// it.
+/// The end of an example reference in the documentation of the Kubernetes API, which every program that uses the API
+/// contains.
 const EXAMPLE: &str = "hyperkube:v1.0.7";
-/// Characters of a path in a message.
+/// The maximum number of characters of a path in a message.
 const SHOWN: usize = 200;
 
 /// A reference in a program, which may start this image.
@@ -45,24 +48,24 @@ pub struct ImageCandidate {
     pub reference: String,
 }
 
-/// What is to be searched.
+/// The images to search, and the references to omit from the result.
 #[derive(Debug, Default)]
 pub(crate) struct ProgramSearch {
-    /// The layers of each image, base first.
+    /// The layers of each image, base layer first.
     layers: Vec<(ImagePlace, Vec<Here>)>,
-    /// The repositories that need not be told.
+    /// The repositories that are not reported.
     known: BTreeSet<String>,
 }
 
 impl ProgramSearch {
-    /// A search of the images at these places, where `known` are carried or unused.
+    /// Creates a search of the images at these places. `known` are the packaged and unused references.
     pub(crate) fn new<'a>(
         places: &BTreeSet<ImagePlace>,
         images: &[Collected],
         blobs: &BTreeMap<Digest, Here>,
         known: impl Iterator<Item = &'a ImageReference>,
     ) -> Self {
-        let known = known.filter_map(|it| normal(it.as_str()));
+        let known = known.filter_map(|reference| normal(reference.as_str()));
         let images = images
             .iter()
             .filter(|image| image.subject.is_none() && places.contains(&image.place));
@@ -75,11 +78,12 @@ impl ProgramSearch {
         });
         Self {
             layers: layers.collect(),
-            known: known.map(|it| repository(&it)).collect(),
+            known: known.map(|reference| repository(&reference)).collect(),
         }
     }
 
-    /// Returns what the programs name. What cannot be read is passed over: whoever writes the archive verifies it.
+    /// Returns the references in the programs. Unreadable content is skipped, because writing the archive verifies it
+    /// and reports the error.
     pub(crate) fn run(&self, cancel: Cancel<'_>) -> Vec<ImageCandidate> {
         let mut left = UNPACKED;
         let mut all = Vec::new();
@@ -110,29 +114,32 @@ impl ProgramSearch {
     }
 
     fn is_known(&self, reference: &str) -> bool {
-        let is_known = |it: ImageReference| self.known.contains(&repository(&it));
+        let is_known = |reference: ImageReference| self.known.contains(&repository(&reference));
         let registry = reference.split('/').next().unwrap_or_default();
         let is_example = registry.contains("example") || reference.ends_with(EXAMPLE);
         is_example || normal(reference).is_none_or(is_known)
     }
 }
 
-/// The layers of an image for the first platform: those for others have the same texts.
+/// Returns the layers of an image for its first platform. Programs for other platforms contain the same references.
 fn layers(image: &Collected) -> Vec<Digest> {
     let contents = &image.contents;
     let mut documents = [&contents.root].into_iter().chain(&contents.children);
-    let manifest = documents.find_map(|it| match ImageDocument::from_slice(&it.bytes) {
-        Ok(ImageDocument::Manifest(manifest)) if manifest.is_image() => Some(manifest),
-        _ => None,
-    });
-    let layers = manifest.map(|it| it.layers).unwrap_or_default();
+    let manifest =
+        documents.find_map(
+            |document| match ImageDocument::from_slice(&document.bytes) {
+                Ok(ImageDocument::Manifest(manifest)) if manifest.is_image() => Some(manifest),
+                _ => None,
+            },
+        );
+    let layers = manifest.map(|manifest| manifest.layers).unwrap_or_default();
     layers.into_iter().map(|layer| layer.digest).collect()
 }
 
-/// Bytes of a header of a tar, and of what the content of a member is a multiple of.
+/// The size of a tar header. The content of a member is padded to a multiple of it.
 const BLOCK: usize = 512;
 
-/// Gives the content of every executable in a tar with its path.
+/// Calls `visit` with the path and content of every ELF executable in a tar archive.
 fn programs(
     tar: &mut impl Read,
     cancel: Cancel<'_>,
@@ -141,6 +148,7 @@ fn programs(
     let mut header = [0; BLOCK];
     loop {
         tar.read_exact(&mut header)?;
+        // The fields of a header, by POSIX 1003.1, "ustar Interchange Format": size at 124, type at 156, magic at 257.
         if &header[257..262] != b"ustar" || cancel.is_asked() {
             return Ok(());
         }
@@ -159,7 +167,7 @@ fn programs(
     }
 }
 
-/// The size of a member: octal digits, or a number in base 256.
+/// Returns the size of a tar member, which is stored in octal digits or in base 256.
 fn size(field: &[u8]) -> u64 {
     if field[0] & 0x80 != 0 {
         let last = field[4..].try_into().expect("eight of twelve bytes");
@@ -182,8 +190,8 @@ fn path(header: &[u8]) -> String {
     }
 }
 
-/// A reference with one of the registries that publishers use and, or a path with a version: nothing else can be told
-/// from other texts. A tag that the program adds has its colon.
+/// An expression for references that start with a known registry, or that have a path and a version. Other references
+/// cannot be distinguished from other strings. If the program appends the tag, the match ends with the colon.
 static REFERENCES: LazyLock<Regex> = LazyLock::new(|| {
     const NAME: &str = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
     const TAG: &str = r"v?[0-9]+(?:\.[0-9]+)*(?:-[a-z0-9]+(?:\.[0-9]+)*)*";
@@ -210,10 +218,11 @@ static REFERENCES: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&expression).expect("it is a regular expression")
 });
 
-/// Gives each reference in a program, without what a program adds to it.
+/// Calls `give` with each reference in a program.
 fn search(program: &mut dyn Read, give: &mut dyn FnMut(&str)) -> io::Result<()> {
     let mut window = Vec::with_capacity(WINDOW + REFERENCE);
-    // What is kept of the window before is searched again, but for its first byte, which shows what stood before.
+    // The bytes that are kept of the previous window are searched again, except for the first one, which only shows the
+    // byte before a match.
     let mut at = 0;
     loop {
         let before = window.len();
@@ -221,13 +230,14 @@ fn search(program: &mut dyn Read, give: &mut dyn FnMut(&str)) -> io::Result<()> 
             .take(WINDOW as u64)
             .read_to_end(&mut window)?;
         let is_last = window.len() - before < WINDOW;
-        // One that begins behind this may end in the next window.
+        // A match that starts after this offset may continue in the next window.
         let mut sure = window.len() - if is_last { 0 } else { REFERENCE };
         while let Some(found) = REFERENCES.find_at(&window, at)
             && found.start() < sure
         {
             at = found.end();
-            let before = found.start().checked_sub(1).map(|it| window[it]);
+            let before = found.start().checked_sub(1).map(|index| window[index]);
+            // After one of these bytes, the match is the end of a longer path.
             let is_in_path = matches!(before, Some(b'/' | b'.' | b'@' | b'-' | b'_'));
             if let Ok(text) = str::from_utf8(found.as_bytes())
                 && !is_in_path
@@ -256,7 +266,7 @@ mod tests {
         found
     }
 
-    /// As compilers leave texts: one after the other, without an end.
+    /// Compilers store strings one after the other without terminators.
     #[test]
     fn references_are_found_between_other_texts() {
         let program = b"\x7fELF\0\x01quay.io/org/executor:invalid argumentghcr.io/org/auto/java:%s\0docker.io/org/node:v3.28.0\0\

@@ -1,4 +1,4 @@
-//! The documentation of `solution` that an archive includes: one HTML page, as an artifact among the images.
+//! The documentation that an archive may include: one HTML page, which becomes an artifact among the images.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use schemas::{Digest, EMPTY_CONFIG, Image, Tag};
 
 use crate::error::PackError;
 
-/// The beginning of an HTML page, in lower case.
+/// The start of an HTML page in lower case.
 const HTML: &[u8] = b"<!doctype html";
 
-/// The documentation, read.
+/// The documentation page that was read.
 #[derive(Debug)]
 pub(crate) struct LoadedDocumentation {
     path: PathBuf,
@@ -34,26 +34,26 @@ impl LoadedDocumentation {
         })
     }
 
-    /// Its image. The version is that of this program, whose documentation it is.
+    /// Returns the artifact of the documentation. Its tag is the version of this program, which the page documents.
     pub(crate) fn image(&self) -> Image {
         let version: Result<Tag, _> = env!("CARGO_PKG_VERSION").replace('+', "_").parse();
         let version = version.expect("a version is a tag");
         documentation_image(version, self.digest, self.bytes.len() as u64)
     }
 
-    /// Returns where the contents of the image come from.
+    /// Returns the sources of the artifact's blobs.
     pub(crate) fn contents(&self) -> BTreeMap<Digest, FileSource> {
         let page = FileSource::Bytes(Arc::clone(&self.bytes));
         let empty = FileSource::Bytes(EMPTY_CONFIG.into());
         BTreeMap::from([(self.digest, page), (files::digest(EMPTY_CONFIG), empty)])
     }
 
-    /// The file that it was.
+    /// Returns the path of the page.
     pub(crate) fn source(&self) -> String {
         self.path.display().to_string()
     }
 
-    /// Returns it as the README names it.
+    /// Returns the entry for the archive's README.
     pub(crate) fn included(&self) -> IncludedDocumentation {
         IncludedDocumentation {
             place: self.image().place,

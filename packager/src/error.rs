@@ -1,5 +1,5 @@
-//! Errors between a source directory and its archive. Each variant says which file, which place in it and
-//! what mends it; no message repeats its source's.
+//! The errors of packing. Each variant contains the affected file or object; a message does not repeat the message of
+//! its cause. [`PackError::RefusedSource`] contains the findings of a source tree.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,16 +14,16 @@ use watch::Cancelled;
 
 use crate::missing::MissingImage;
 
-/// The answer to a source tree that is not in order.
+/// The findings that refuse a source tree.
 #[derive(Debug)]
 pub struct RefusedSource {
-    /// What is wrong with it.
+    /// The findings.
     pub findings: Vec<Finding>,
-    /// The images among it that objects or charts need and that are not listed.
+    /// The images that objects or charts need and that `spec.images` does not list.
     pub missing: Vec<MissingImage>,
 }
 
-/// The reason why there is no archive.
+/// The reason why packing failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
     /// A file of the source directory cannot be read.
@@ -32,19 +32,19 @@ pub enum PackError {
     /// The directory has no `solution.yaml`.
     #[error("`{}` has no `solution.yaml`", .0.display())]
     NoSource(PathBuf),
-    /// The directory has a file with the other ending of YAML files.
+    /// The directory has a file with the extension `.yml` instead of `.yaml`.
     #[error("`{}` has `solution.yml`; only `solution.yaml` is read", .0.display())]
     OtherName(PathBuf),
-    /// A file is named where the directory with `solution.yaml` is needed.
+    /// The given path is a file instead of the directory with `solution.yaml`.
     #[error("`{}` is a file, not the directory with `solution.yaml`", .0.display())]
     NotADirectory(PathBuf),
-    /// The source tree is not in order.
+    /// The source tree has errors.
     #[error("the source tree has errors")]
     RefusedSource(Box<RefusedSource>),
-    /// `solution.yaml` is written in a way that no lines can be added to.
+    /// The list of images in `solution.yaml` has a form that cannot be edited. Contains the missing lines.
     #[error("cannot add images to `solution.yaml`: its list of images has an unsupported form")]
     Unwritten(String),
-    /// A chart is none that can be carried.
+    /// A chart cannot be packaged.
     #[error("cannot package the chart `{}`", path.display())]
     Chart {
         /// The file or directory.
@@ -52,37 +52,37 @@ pub enum PackError {
         /// The reason.
         source: charts::ChartError,
     },
-    /// A chart cannot be taken from where it should come from.
+    /// A chart cannot be read from its source.
     #[error("cannot take the chart from `{from}`")]
     ChartSource {
-        /// The source that it comes from.
+        /// The source of the chart.
         from: ChartSource,
         /// The reason.
         source: Box<SourceError>,
     },
-    /// The chart at the source is another than was asked for.
+    /// The source contains another chart than requested.
     #[error("`{from}` contains the chart `{name}` in version {version}")]
     OtherChart {
-        /// The source that it comes from.
+        /// The source of the chart.
         from: ChartSource,
-        /// The name that the chart gives itself.
+        /// The name in the chart's metadata.
         name: ChartName,
-        /// The version that it gives itself.
+        /// The version in the chart's metadata.
         version: ChartVersion,
     },
-    /// A file in a chart's directory is neither a file nor a directory, or is more than a chart can have.
+    /// A chart directory contains a special file or symbolic link, or too many files.
     #[error("`{}` cannot be in a chart: it is not a regular file, or there are too many files", .0.display())]
     ChartFile(PathBuf),
-    /// There are charts, and no program that renders them.
+    /// The Solution has charts, but `helm` was not found.
     #[error("cannot determine the images that the charts need: `helm` not found")]
     NoHelm,
-    /// SBOMs are to be made, and there is no program for it.
+    /// SBOMs were requested, but `syft` was not found.
     #[error("cannot create SBOMs: `syft` not found")]
     NoSyft,
-    /// The program that makes SBOMs cannot be used.
+    /// `syft` cannot be used.
     #[error("cannot create SBOMs")]
     Syft(#[source] sbom::SbomError),
-    /// The SBOM of an image cannot be made.
+    /// The SBOM of an image cannot be created.
     #[error("cannot create the SBOM of image `{place}`")]
     Sbom {
         /// The image.
@@ -90,55 +90,55 @@ pub enum PackError {
         /// The reason.
         source: sbom::SbomError,
     },
-    /// The file that is to be included is no program that can be.
+    /// The file to include is not an executable for a supported platform.
     #[error("cannot include `{}`: it is not an executable for Linux on amd64 or arm64", .0.display())]
     NoExecutable(PathBuf),
-    /// The file that is to be included is another program, or cannot be asked.
+    /// The file to include is another program, or its version cannot be determined.
     #[error("cannot include `{}` as `{name}`", path.display())]
     IncludedProgram {
         /// The file.
         path: PathBuf,
-        /// The program that it is to be.
+        /// The expected program.
         name: &'static str,
         /// The reason.
         source: helm::HelmError,
     },
-    /// Two programs for one kind of processor.
+    /// Two programs with the same name are for the same architecture.
     #[error(
         "cannot include two programs `{name}` for {architecture}: an archive has one for each architecture"
     )]
     ProgramTwice {
-        /// The program.
+        /// The name of the program.
         name: &'static str,
-        /// The processor.
+        /// The architecture.
         architecture: archive::Architecture,
     },
-    /// A program cannot be asked for its version on this machine.
+    /// The version of a program cannot be determined, because it cannot run on this machine.
     #[error("cannot determine the version of `{}`: it is for a different architecture than this machine", .0.display())]
     NoProgramVersion(PathBuf),
-    /// A program has another version than it is said to have, or than that for another processor.
+    /// The version of a program differs from the given version, or from that of the program for another architecture.
     #[error("`{}` is version {own}, not {wanted}", path.display())]
     ProgramVersion {
         /// The file.
         path: PathBuf,
-        /// The version that it has.
+        /// The actual version.
         own: Tag,
-        /// The version that it was to have.
+        /// The expected version.
         wanted: Tag,
     },
-    /// The documentation is no HTML page.
+    /// The documentation is not an HTML page.
     #[error("cannot include the documentation: `{}` is not an HTML page", .0.display())]
     NoHtml(PathBuf),
-    /// A program is to be included, and there is nothing that it would install.
+    /// `helm` should be included, but the Solution has no charts.
     #[error("cannot include `helm`: the Solution has no charts")]
     HelmWithoutCharts,
-    /// Charts are to be verified, and there is no program for it.
+    /// Charts should be verified, but `helm` was not found.
     #[error("cannot verify the signatures of charts: `helm` not found")]
     NoVerifier,
-    /// The program that verifies charts cannot be used.
+    /// `helm` cannot be used to verify charts.
     #[error("cannot verify charts")]
     Verifier(#[source] helm::HelmError),
-    /// The program that renders charts cannot be used.
+    /// `helm` cannot be used to render charts.
     #[error("cannot render charts")]
     Helm(#[from] helm::HelmError),
     /// A chart cannot be rendered.
@@ -146,50 +146,50 @@ pub enum PackError {
     Render {
         /// The release of the chart.
         release: ReleaseName,
-        /// The further values, in words.
+        /// The additional values, in words.
         with: String,
-        /// The error of Helm.
+        /// The error from Helm.
         source: helm::HelmError,
     },
-    /// An image cannot be taken from where it should come from.
+    /// An image cannot be read from its source.
     #[error("cannot take image `{place}` from `{from}`")]
     Image {
         /// The image.
         place: ImagePlace,
-        /// The source that it comes from.
+        /// The source of the image.
         from: ImageSource,
         /// The reason.
         source: Box<SourceError>,
     },
-    /// `manifest.yaml` would be larger than readers take.
+    /// `manifest.yaml` would exceed the size that readers accept.
     #[error("`manifest.yaml` would have {0} bytes; at most {max} are read at the site", max = schemas::limits::MANIFEST_SIZE)]
     ManifestSize(usize),
-    /// A layer or configuration is not what its image says.
+    /// A layer or configuration does not match its digest.
     #[error("`{}` has digest {found} instead of {expected}: it is damaged, or changed while it was read; copy the image again", path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// The digest that the image's manifest gives.
+        /// The digest in the image's manifest.
         expected: Digest,
-        /// The digest of what was read.
+        /// The digest of the bytes.
         found: Digest,
     },
-    /// A content of the cache is damaged. It was removed, so that the next pack gets it anew.
+    /// Cached content was damaged. It was removed, so that the next pack downloads it again.
     #[error("the cache's copy of {digest} was damaged and has been removed")]
     Cached {
-        /// The content.
+        /// The digest of the content.
         digest: Digest,
     },
-    /// The images cannot lie in one archive.
+    /// The images cannot be in the same archive.
     #[error(transparent)]
     Tree(#[from] archive::tree::TreeError),
     /// The archive cannot be planned, signed or written.
     #[error(transparent)]
     Write(#[from] archive::WriteError),
-    /// The archive that was written cannot be checked.
+    /// The written archive cannot be checked.
     #[error(transparent)]
     Check(archive::OpenError),
-    /// A site would refuse the archive.
+    /// A site or the publisher's policy would refuse the archive.
     #[error("the archive would be rejected")]
     Refused(Box<validator::JudgedFindings>),
     /// `init` would overwrite a file.
@@ -206,12 +206,12 @@ pub enum PackError {
 }
 
 impl PackError {
-    /// Whether what lies at the source of a chart is to be blamed.
+    /// Returns true if the content at a chart's source is at fault.
     pub(crate) fn is_of_source(&self) -> bool {
         matches!(self, Self::ChartSource { source, .. } if source.is_of_source())
     }
 
-    /// The error that a chart cannot be taken from where it should come from.
+    /// Returns the error for a chart that cannot be read from its source.
     pub(crate) fn no_chart(from: &ChartSource, error: SourceError) -> Self {
         match error {
             SourceError::Interrupted(cancelled) => cancelled.into(),
@@ -222,7 +222,7 @@ impl PackError {
         }
     }
 
-    /// The error that there is no SBOM of an image.
+    /// Returns the error for an SBOM that could not be created.
     pub(crate) fn unmade(place: &ImagePlace, error: sbom::SbomError) -> Self {
         match error {
             sbom::SbomError::Cancelled(cancelled) => cancelled.into(),

@@ -1,43 +1,44 @@
-//! Evidence that a chart needs an image: what names it, where, and why that counts.
+//! Evidence that a chart needs an image: the place that names it, and the reason why this place counts. The main type
+//! is [`ImageEvidence`].
 
 use manifests::Mention;
 use manifests::reference::{normal, repository};
 use schemas::ImageReference;
 
-/// One place that names an image, or may.
+/// A place that names an image or may name one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ImageEvidence {
-    /// The place, for people: a document of a chart and a field of it, or a value.
+    /// The place in words: a document of a chart and a field in it, or a value.
     pub place: String,
-    /// The image in its complete form.
+    /// The image reference in its complete form.
     pub reference: ImageReference,
     /// The reason why the place counts.
     pub reason: EvidenceReason,
 }
 
-/// The reason why a place counts as one that names an image.
+/// The reason why a place counts as the name of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EvidenceReason {
-    /// What the text is, or what stands beside it.
+    /// The form of the text or its surrounding fields.
     Text(Mention),
-    /// Several fields are its parts.
+    /// Several fields contain parts of the reference.
     Parts,
-    /// A default value of a definition of custom resources.
+    /// A default value in a custom resource definition.
     Default,
-    /// An annotation of `Chart.yaml` lists it.
+    /// An annotation in `Chart.yaml`.
     Annotation,
-    /// A value has its repository, and nothing that was rendered has it.
+    /// A value with the repository, which no rendered object names.
     Value,
 }
 
 impl ImageEvidence {
-    /// Whether it names exactly this image.
+    /// Returns true if the evidence is for exactly this image.
     #[must_use]
     pub fn is_of(&self, image: &ImageReference) -> bool {
         normal(image.as_str()).is_some_and(|complete| complete == self.reference)
     }
 
-    /// Whether it is about this image: a whole reference, a repository, or the end of one.
+    /// Returns true if the evidence matches a reference, a repository, or the last components of a repository.
     #[must_use]
     pub fn is_about(&self, image: &str) -> bool {
         let Some(wanted) = normal(image) else {

@@ -1,5 +1,6 @@
-//! Repositories of images in the values of a chart, and the value that turns each on. A third of those that well-known
-//! charts have are in no rendering of their default values.
+//! The search for image repositories in the values of a chart, and for the values that enable their use. A third of the
+//! images in well-known charts do not appear in a rendering of the default values. The entry point is
+//! [`ImagesInValues::of`].
 
 use std::collections::BTreeSet;
 
@@ -8,32 +9,33 @@ use schemas::ImageReference;
 use schemas::limits::VALUE_POINTER;
 use serde_json::{Map, Value};
 
-/// A repository that stands in values.
+/// A repository in the values of a chart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RepositoryInValues {
-    /// The place in the values, as `helm --set` writes it.
+    /// The path in the values, in the syntax of `helm --set`.
     pub path: String,
     /// The registry and repository.
     pub repository: String,
-    /// The value that turns off what uses it, if one is beside it or around it.
+    /// The value that disables the component that uses the repository, if it is in the same object or a parent.
     pub switch: Option<String>,
-    /// Whether it stands there without a registry, which another value may give.
+    /// True if the values contain the repository without a registry. Another value may contain the registry.
     pub(crate) is_bare: bool,
-    /// The repository and the tag as the values write them.
+    /// The repository and tag as written in the values.
     pub(crate) written: String,
 }
 
 impl RepositoryInValues {
-    /// Whether one of these is the one: of a bare one, whatever its registry is.
+    /// Returns true if one of these repositories is this one. A repository without a registry matches any registry.
     pub(crate) fn is_among(&self, repositories: &BTreeSet<String>) -> bool {
         let path = self.repository.strip_prefix(DEFAULT);
         let path = path.filter(|_| self.is_bare);
-        let is_it = |it: &String| it.split_once('/').map(|(_, path)| path) == path;
+        let is_it = |repository: &String| repository.split_once('/').map(|(_, path)| path) == path;
         repositories.contains(&self.repository) || path.is_some() && repositories.iter().any(is_it)
     }
 
-    /// Whether a chart made this image of the repository and of another value: of a registry with a path, or of a word
-    /// behind it, which stands in no value with the repository.
+    /// Returns true if a chart combined this repository with another value to create the reference of `image`: with a
+    /// registry that contains a path, or with a suffix such as `-generic`. No value with the complete repository may
+    /// exist then.
     pub(crate) fn is_part_of(&self, image: &ImageReference, values: &ImagesInValues) -> bool {
         let made = repository(image);
         if let Some(before) = made.strip_suffix(self.name())
@@ -41,16 +43,18 @@ impl RepositoryInValues {
             && self.is_bare
         {
             let short = before.strip_prefix(DEFAULT).unwrap_or(before);
-            return [before, short].iter().any(|it| values.texts.contains(*it));
+            return [before, short]
+                .iter()
+                .any(|text| values.texts.contains(*text));
         }
         let behind = made.strip_prefix(&self.repository);
-        let is_word = behind.is_some_and(|it| it.starts_with('-') && !it.contains('/'));
+        let is_word = behind.is_some_and(|suffix| suffix.starts_with('-') && !suffix.contains('/'));
         let tag = normal(&self.written).and_then(|written| written.tag().map(str::to_owned));
-        let is_own = |it: &RepositoryInValues| it.repository == made;
+        let is_own = |other: &RepositoryInValues| other.repository == made;
         is_word && tag.as_deref() == image.tag() && !values.repositories.iter().any(is_own)
     }
 
-    /// The repository as the values write it.
+    /// Returns the repository as written in the values.
     fn name(&self) -> &str {
         let end = self.written.rfind('/').map_or(0, |slash| slash + 1);
         let colon = self.written[end..].find([':', '@']);
@@ -58,32 +62,32 @@ impl RepositoryInValues {
     }
 }
 
-/// The registry of references that name none.
+/// The registry of references without a registry.
 const DEFAULT: &str = "docker.io/";
 
 /// The images that values name.
 #[derive(Debug, Default)]
 pub(crate) struct ImagesInValues {
-    /// The repositories, each with its place.
+    /// The repositories and their paths.
     pub(crate) repositories: BTreeSet<RepositoryInValues>,
-    /// The names that they give, with the tags that stand beside them.
+    /// The names of images in the values, with their tags.
     pub(crate) names: KnownNames,
-    /// Texts that may be the beginning of a repository.
+    /// The texts that may be the beginning of a repository.
     texts: BTreeSet<String>,
 }
 
-/// Characters of a text that may be the beginning of a repository.
+/// The maximum number of characters of such a text.
 const BEGINNING: usize = 255;
 
 impl ImagesInValues {
-    /// Finds them.
+    /// Returns the images in these values.
     pub(crate) fn of(values: &Map<String, Value>) -> Self {
         let mut found = Self::default();
         found.fields(values, &ValueContext::default());
         found
     }
 
-    /// Adds those of another set of values.
+    /// Adds the images in another set of values.
     pub(crate) fn extend(&mut self, other: Self) {
         self.repositories.extend(other.repositories);
         self.names.extend(other.names);
@@ -135,11 +139,11 @@ impl ImagesInValues {
     }
 }
 
-/// The surroundings of a value.
+/// The context of a value.
 #[derive(Clone, Default)]
 struct ValueContext {
     path: String,
-    /// Whether the name of the field that it is in says that it is about an image.
+    /// True if the name of the field suggests an image.
     is_image: bool,
     switch: Option<String>,
 }
@@ -147,7 +151,7 @@ struct ValueContext {
 impl ValueContext {
     fn below(&self, key: &str) -> Self {
         let mut path = self.path.clone();
-        // No longer than a pointer can be, so that a long key does not cost as much in each value below it.
+        // The path is limited to the length of a pointer, so that a long key is not copied for every value below it.
         if path.len() <= VALUE_POINTER {
             path.extend((!path.is_empty()).then_some('.'));
             path.extend(key.chars().take(VALUE_POINTER));
@@ -190,7 +194,7 @@ mod tests {
         let found = ImagesInValues::of(values.as_object().unwrap()).repositories;
         let found: Vec<_> = found
             .into_iter()
-            .map(|it| (it.path, it.repository, it.switch))
+            .map(|repository| (repository.path, repository.repository, repository.switch))
             .collect();
         let of = |path: &str, repository: &str, switch: Option<&str>| {
             (
@@ -222,15 +226,22 @@ mod tests {
         });
         let rendered = ["registry.k8s.io/org/app".to_owned()].into();
         let found = ImagesInValues::of(values.as_object().unwrap()).repositories;
-        let named = found.iter().filter(|it| it.is_among(&rendered));
-        let named: Vec<&str> = named.map(|it| it.path.as_str()).collect();
+        let named = found
+            .iter()
+            .filter(|repository| repository.is_among(&rendered));
+        let named: Vec<&str> = named.map(|repository| repository.path.as_str()).collect();
         assert_eq!(named, ["image"]);
-        // A longer path is another one.
+        // A longer path is another repository.
         let rendered = ["r.test/fork/org/app".to_owned()].into();
-        assert!(!found.iter().any(|it| it.is_among(&rendered)));
+        assert!(
+            !found
+                .iter()
+                .any(|repository| repository.is_among(&rendered))
+        );
     }
 
-    /// In the shapes of kube-ovn, whose registry has a path, and of cilium's operator, whose name has the cloud behind it.
+    /// The cases have the shapes of kube-ovn, whose registry contains a path, and of cilium's operator, whose name ends
+    /// with the cloud.
     #[test]
     fn a_repository_that_another_value_completes_is_part_of_what_was_made_of_both() {
         let values = json!({
@@ -242,8 +253,8 @@ mod tests {
         let parts = |image: &str| -> Vec<&str> {
             let image = image.parse().unwrap();
             let parts = values.repositories.iter();
-            let parts = parts.filter(|it| it.is_part_of(&image, &values));
-            parts.map(|it| it.path.as_str()).collect()
+            let parts = parts.filter(|part| part.is_part_of(&image, &values));
+            parts.map(|part| part.path.as_str()).collect()
         };
         assert_eq!(parts("docker.io/ovn/web-ovn:v1"), ["global.images.ovn"]);
         assert_eq!(parts("quay.io/net/operator-generic:v2"), ["operator.image"]);
@@ -252,7 +263,7 @@ mod tests {
             "docker.io/ovn/more-web-ovn:v1",
             "quay.io/net/operator-generic:v3",
             "quay.io/net/operator/generic:v2",
-            // An image of its own.
+            // A separate image with a complete repository in the values.
             "quay.io/net/ui-backend:v3",
         ] {
             assert_eq!(parts(other), [""; 0], "{other}");

@@ -1,4 +1,5 @@
-//! A source directory to begin with: what `solution pack` reads, with every field explained where it stands.
+//! The creation of a new source directory. [`init()`] writes the files that `solution pack` reads, with comments that
+//! explain each field.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +7,7 @@ use schemas::{SolutionId, SolutionName};
 
 use crate::error::PackError;
 
-/// The files, by their path in the directory.
+/// The file templates by path in the directory.
 const FILES: [(&str, &str); 5] = [
     (
         "solution.yaml",
@@ -24,13 +25,16 @@ const FILES: [(&str, &str); 5] = [
     (".gitignore", include_str!("../templates/init/gitignore")),
 ];
 
-/// Writes a source tree into a directory, which is made if it is not there. The Solution gets the directory's name
-/// when that is a valid one, and otherwise `example`. Gives the paths written.
+/// Writes a source tree into a directory and returns the paths of the files. The directory is created if it does not
+/// exist. Its name becomes the name of the Solution if it is a valid one; otherwise the name is `example`.
 ///
-/// Nothing is written when one of the files exists.
+/// # Errors
+///
+/// Writes nothing if one of the files exists.
 pub fn init(directory: &Path) -> Result<Vec<PathBuf>, PackError> {
     let name = name(directory);
     let paths: Vec<PathBuf> = FILES.iter().map(|(path, _)| directory.join(path)).collect();
+    // All paths are checked first, so that nothing is written if one of them exists.
     if let Some(path) = paths.iter().find(|path| path.symlink_metadata().is_ok()) {
         return Err(PackError::Exists(path.clone()));
     }
@@ -46,7 +50,8 @@ pub fn init(directory: &Path) -> Result<Vec<PathBuf>, PackError> {
     Ok(paths)
 }
 
-/// The directory's name as that of the Solution, when name and version together are short enough.
+/// Returns the directory's name as a Solution name if it is valid, and `example` otherwise. A name can also be too long
+/// together with the version.
 fn name(directory: &Path) -> SolutionName {
     let version = "0.1.0".parse().expect("0.1.0 is a version");
     let name = directory

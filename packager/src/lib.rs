@@ -1,11 +1,12 @@
-//! Source directory to signed archive: *load* reads the texts, says all that is wrong with them, and has charts rendered, *collect* pins every image to a
-//! digest, *assemble* makes the list of files, and `archive` plans, signs and writes. The validator checks the result
-//! before it gets its name.
+//! Packing of a source directory into a signed archive. The stages are: *load* reads and checks the texts and renders
+//! charts, *collect* pins every image to a digest, *assemble* creates the list of files, and the `archive` crate plans,
+//! signs and writes the archive. The validator checks the result before it is published under its name.
 //!
-//! This crate knows `solution.yaml` and what lies beside it. It must not know how a registry is asked (`sources` does
-//! that), how archives are imported, nor the terminal, the environment or the clock.
+//! The main entry points are [`pack()`], [`preview()`], [`add_images`] and [`init()`]. This crate defines
+//! `solution.yaml` and the files next to it. It does not depend on registry protocols (the `sources` crate accesses
+//! them), on imports, or on the terminal, environment and clock.
 //!
-//! Open `pack.rs` first: the stages, one call after the other.
+//! Start with `pack.rs`, which calls the stages in order.
 
 mod add;
 mod assemble;
@@ -59,40 +60,40 @@ pub use render::ChartRenderer;
 pub use rendered::ReachesOut;
 pub use sboms::{PackedSboms, SbomRequest};
 
-/// An event while an archive is made.
+/// An event during packing.
 #[derive(Debug)]
 pub enum Event {
-    /// A CRD directory or file of roles lies in the source directory, but there is no operator that would use it.
+    /// The source directory contains CRDs or roles, but has no operator that would use them.
     Unused(PathBuf),
-    /// There are charts, and nothing renders them: their images are not looked for.
+    /// The Solution has charts, but no renderer is configured, so their images are not checked.
     NotRendered,
-    /// A chart is what the key with this fingerprint signed.
+    /// The signature of a chart was verified; the fingerprint of its key, if Helm reports it.
     Verified(ReleaseName, Option<String>),
-    /// A chart is rendered.
+    /// The rendering of a chart starts.
     Rendering(ReleaseName),
-    /// A remark on a chart that its publisher should know.
+    /// A remark on a chart for its publisher.
     Chart(ReleaseName, ChartRemark),
-    /// A chart names an image, or a value of it may.
+    /// A chart or one of its values names an image, or may name one.
     Named(ImageEvidence),
-    /// An SBOM of an image is made.
+    /// The creation of an SBOM for an image starts.
     Describing {
         /// The image.
         place: ImagePlace,
         /// The number of the SBOM, from 1.
         number: usize,
-        /// The number of all SBOMs.
+        /// The total number of SBOMs.
         of: usize,
     },
-    /// Images are collected or fetched. After a damaged content of the cache, the pack begins anew.
+    /// Progress of collecting or fetching images. If cached content is damaged, packing starts again.
     Sources(sources::Event),
-    /// The archive is there, but the cache could not be brought back to its size.
+    /// The archive was written, but the cache could not be reduced to its size limit.
     Untidy(CacheError),
-    /// Data is written.
+    /// Progress of writing data.
     Writing(Progress),
 }
 
 impl Event {
-    /// Whether it is a remark on the source, which each run over the same source tells again.
+    /// Returns true if the event is a remark on the source, which every run with the same source repeats.
     #[must_use]
     pub fn is_remark(&self) -> bool {
         match self {

@@ -1,5 +1,7 @@
-//! The first stage: `solution.yaml`, the operator's files and charts, read and checked. But for charts that are elsewhere
-//! only the disk is touched, and no image yet, so that a mistake in the text is reported before anything takes time.
+//! The first stage of packing. [`load()`] reads and checks `solution.yaml`, the operator's files, sets of manifests and
+//! charts, and renders the charts. It reads no images, and it only uses the network for remote charts and their
+//! signatures, so that errors in the texts are reported before long downloads. [`check_collected`] repeats the checks
+//! that depend on images after these were collected.
 
 use std::path::{Path, PathBuf};
 
@@ -23,47 +25,47 @@ use crate::sets::{self, LoadedSet};
 use crate::source_files::{SOLUTION, SourceFiles};
 use crate::tree_map::TreeMap;
 
-/// A source directory that was read, with what is wrong with it.
+/// A loaded source directory with its findings.
 #[derive(Debug)]
 pub(crate) struct Loaded {
-    /// The directory; relative sources of images begin here.
+    /// The source directory; relative image sources start here.
     pub(crate) files: SourceFiles,
-    /// The document `solution.yaml`.
+    /// The parsed `solution.yaml`.
     pub(crate) source: SolutionSource,
     /// The name and version of the Solution.
     pub(crate) id: SolutionId,
-    /// The CRDs and roles; none without an operator.
+    /// The CRDs and roles; empty without an operator.
     pub(crate) operator: Vec<OperatorFile>,
-    /// The sets of objects.
+    /// The sets of manifests.
     pub(crate) sets: Vec<LoadedSet>,
     /// The Helm charts.
     pub(crate) charts: Vec<LoadedChart>,
-    /// Whether only later readers take one of them.
+    /// True if the charts need the second version of the chart capability.
     pub(crate) as_helm: bool,
-    /// The objects that they render to.
+    /// The images in the rendered charts.
     pub(crate) rendered: Vec<RenderedImages>,
-    /// The programs that are included.
+    /// The included programs.
     pub(crate) programs: Vec<LoadedProgram>,
-    /// The documentation that is included.
+    /// The included documentation.
     pub(crate) documentation: Option<LoadedDocumentation>,
-    /// What makes SBOMs, if any are asked for.
+    /// The creator of SBOMs, if they are requested.
     pub(crate) sboms: Option<SbomMaker>,
-    /// CRDs and roles that lie there although there is no operator to use them.
+    /// The CRDs and roles that exist without an operator that would use them.
     pub(crate) unused: Vec<PathBuf>,
-    /// Everything that is wrong with it.
+    /// The findings so far.
     pub(crate) faults: SourceFaults,
 }
 
-/// The renderer and the keys with which `helm` works on charts.
+/// The settings for the use of `helm` on charts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ByHelm<'a> {
     /// The renderer of charts.
     pub(crate) renderer: &'a ChartRenderer,
-    /// The keys of which one must have signed each; without, nobody asks.
+    /// The keyring with the keys that may sign charts; without it, signatures are not checked.
     pub(crate) keyring: Option<&'a Path>,
 }
 
-/// A name that tools for YAML take for the same.
+/// A file name that other YAML tools treat like `solution.yaml`.
 const OTHER_NAME: &str = "solution.yml";
 
 fn bytes(directory: &Path) -> Result<Vec<u8>, PackError> {
@@ -80,13 +82,13 @@ fn bytes(directory: &Path) -> Result<Vec<u8>, PackError> {
     })
 }
 
-/// Reads `solution.yaml` as it is written.
+/// Returns the text of `solution.yaml`.
 pub(crate) fn text(directory: &Path) -> Result<String, PackError> {
     Ok(String::from_utf8_lossy(&bytes(directory)?).into_owned())
 }
 
-/// Reads the texts of a source directory and checks all that can be known without the images; charts are rendered as far as
-/// what is wrong allows it. `network` has the charts that are elsewhere.
+/// Reads the texts of a source directory, and performs all checks that do not need images. Findings are collected in
+/// [`Loaded`]; charts are rendered in spite of findings if their inputs are valid. `network` provides remote charts.
 pub(crate) fn load(
     directory: &Path,
     network: &SourceNetwork<'_>,
@@ -106,7 +108,7 @@ pub(crate) fn load(
     };
     let spec = &source.spec;
     problems.of_source(rules::check_source(id.name(), spec), spec);
-    // Then there are stand-ins for all that charts are rendered with.
+    // If both are valid, stand-ins exist for all inputs of charts.
     let is_sound = problems.is_empty() && rules::parameters(&spec.parameters).next().is_none();
     let (operator, unused) = read_operator(spec, &mut problems)?;
     let sets = spec.manifests.iter().enumerate();
@@ -132,7 +134,7 @@ pub(crate) fn load(
         let by = by_helm.renderer;
         let rendered = render::render(&charts, &id, spec, by, &mut problems, watch);
         watch.cancel.go_on()?;
-        // A program that cannot render hides nothing of what is known already.
+        // A failed renderer must not hide the findings so far.
         rendered.unwrap_or_default()
     } else {
         Vec::new()
@@ -160,7 +162,7 @@ pub(crate) fn load(
     })
 }
 
-/// Whether charts are signed by keys that the publisher trusts, if that is asked for: others are not rendered.
+/// Checks whether all charts are signed by trusted keys, if a keyring is given. Other charts are not rendered.
 fn are_signed(
     charts: &[LoadedChart],
     ByHelm { renderer, keyring }: &ByHelm<'_>,
@@ -174,13 +176,13 @@ fn are_signed(
     let checked = provenance::check(charts, keyring, renderer, network, problems, watch);
     watch.cancel.go_on()?;
     match checked {
-        // A program or a network that does not answer hides nothing of what is known already.
+        // A failed program or network must not hide the findings so far.
         Err(_) if !problems.is_empty() => Ok(false),
         checked => checked,
     }
 }
 
-/// Reads the files of the operator, or finds those that nothing uses.
+/// Reads the files of the operator. Without an operator, returns the paths that nothing uses.
 fn read_operator(
     spec: &SourceSpec,
     problems: &mut SourceProblems<'_>,
@@ -201,12 +203,13 @@ fn read_operator(
     })
 }
 
-/// Whether the references of all images are known before any is read, so that a source is judged when it is loaded.
+/// Returns true if the references of all images are known without reading an image. The checks of images then run
+/// during loading.
 pub(crate) fn references_are_known(spec: &SourceSpec) -> bool {
     spec.images.iter().all(SourceImage::reference_is_known)
 }
 
-/// Tells what charts name besides the images that they need.
+/// Reports the images that charts name, and the remarks on charts.
 pub(crate) fn tell<'a>(
     rendered: &[RenderedImages],
     references: impl Iterator<Item = &'a ImageReference>,
@@ -219,7 +222,7 @@ pub(crate) fn tell<'a>(
     }
 }
 
-/// The references of images that `solution.yaml` itself knows.
+/// Returns the image references that `solution.yaml` declares.
 fn known_references(
     spec: &SourceSpec,
 ) -> impl Iterator<Item = (ImagePlace, &ImageReference)> + Clone {
@@ -231,8 +234,8 @@ fn known(spec: &SourceSpec) -> KnownImages {
     KnownImages::new(known_references(spec))
 }
 
-/// Refuses sets whose containers run images that are not among these, charts that name others, and references that mean
-/// two images: what is known once all images are collected.
+/// Performs the checks that need all images: containers and charts must only run packaged images, and no reference may
+/// belong to two images. Returns an error with all findings.
 pub(crate) fn check_collected<'a>(
     loaded: &Loaded,
     references: impl Iterator<Item = (ImagePlace, &'a ImageReference)> + Clone,
@@ -240,7 +243,7 @@ pub(crate) fn check_collected<'a>(
     let spec = &loaded.source.spec;
     let mut problems = loaded.problems();
     if references_are_known(spec) {
-        // Then all of this was done when the tree was loaded.
+        // These checks already ran when the tree was loaded.
         return problems.refuse();
     }
     problems.of_source(
@@ -254,8 +257,8 @@ pub(crate) fn check_collected<'a>(
     problems.refuse()
 }
 
-/// The error that images cannot be taken from their sources: if these are to be blamed, all of them, with what else is wrong
-/// with the tree.
+/// Returns the error for images that cannot be read from their sources. If the sources are at fault, it contains all of
+/// them and the other findings of the tree.
 pub(crate) fn refuse_images(loaded: &Loaded, failed: Vec<FailedImage>) -> PackError {
     let mut problems = loaded.problems();
     let is_refused = !problems.is_empty();
@@ -266,27 +269,28 @@ pub(crate) fn refuse_images(loaded: &Loaded, failed: Vec<FailedImage>) -> PackEr
         } else if is_cancelled || !is_refused {
             return failed.into();
         }
-        // A network that does not answer hides nothing of what is known already.
+        // A failed network must not hide the findings so far.
     }
     problems.refused()
 }
 
 impl Loaded {
-    /// What is wrong with the tree, to go on from.
+    /// Returns the findings so far, to which later stages add.
     pub(crate) fn problems(&self) -> SourceProblems<'_> {
         SourceProblems::after(&self.files, self.faults.clone())
     }
 
-    /// Refuses a tree with which anything is wrong.
+    /// Returns an error if there are any findings.
     pub(crate) fn refuse(&self) -> Result<(), PackError> {
         self.problems().refuse()
     }
 
-    /// Where each file of the archive comes from.
+    /// Returns the mapping from files of the archive to source files.
     pub(crate) fn map(&self) -> TreeMap {
         let spec = &self.source.spec;
         let operator = self.operator.iter();
-        let operator = operator.map(|it| (it.file.path.to_string(), it.document.clone()));
+        let operator =
+            operator.map(|operator| (operator.file.path.to_string(), operator.document.clone()));
         let of_sets = self.sets.iter().flat_map(LoadedSet::documents);
         TreeMap {
             files: self.files.clone(),
@@ -316,7 +320,7 @@ mod tests {
         let paths: Vec<_> = loaded
             .operator
             .iter()
-            .map(|it| it.file.path.as_str())
+            .map(|operator| operator.file.path.as_str())
             .collect();
         assert_eq!(
             paths,
@@ -370,8 +374,8 @@ mod tests {
         let said = testing::refused(testing::load(tree.path()));
         let places: Vec<&str> = said
             .lines()
-            .filter_map(|it| it.split_once("] "))
-            .map(|it| it.0)
+            .filter_map(|line| line.split_once("] "))
+            .map(|parts| parts.0)
             .collect();
         assert_eq!(
             places,

@@ -1,11 +1,11 @@
-//! Images that objects run or charts name, and that are not carried.
+//! Images that objects run or charts name, but that are not packaged.
 
 use schemas::ImageReference;
 
-/// An image that is none of the Solution's.
+/// An image that is not in the Solution.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingImage {
-    /// The image, in its complete form.
+    /// The image reference in its complete form.
     pub reference: ImageReference,
     /// The document that names it.
     pub place: String,

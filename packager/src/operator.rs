@@ -1,5 +1,5 @@
-//! The operator's files: CRDs, one in each file, and Roles. They are copied byte for byte; they are parsed only to
-//! refuse what no site could use.
+//! The operator's files: one CRD per file, and the roles. [`read`] copies them byte for byte. They are only parsed to
+//! report files that a site would refuse.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,34 +15,34 @@ use crate::error::PackError;
 use crate::problems::SourceProblems;
 use crate::source_files::SourceDocument;
 
-/// The directory of CRDs and the file of roles.
+/// The CRD directory and the roles file of an operator.
 #[derive(Debug)]
 pub(crate) struct OperatorPaths {
     pub(crate) crds: PathBuf,
     pub(crate) roles: PathBuf,
 }
 
-/// A file of the operator, and the one that it is a copy of.
+/// A file of the operator and its source.
 #[derive(Debug)]
 pub(crate) struct OperatorFile {
     pub(crate) file: ArchiveFile,
     pub(crate) document: SourceDocument,
 }
 
-/// Reads the CRDs and the roles, and checks both.
+/// Reads and checks the CRDs and roles.
 pub(crate) fn read(
     paths: &OperatorPaths,
     scope: OperatorScope,
     problems: &mut SourceProblems<'_>,
 ) -> Result<Vec<OperatorFile>, PackError> {
     let roles = read_roles(&paths.roles, scope, problems)?;
-    let size = roles.as_ref().map_or(0, |it| it.file.size);
+    let size = roles.as_ref().map_or(0, |roles| roles.file.size);
     let mut files = read_crds(&paths.crds, size, problems)?;
     files.extend(roles);
     Ok(files)
 }
 
-/// Reads the CRDs; `size` is what the other files have in bytes.
+/// Reads the CRDs. `size` is the total size of the other files in bytes.
 fn read_crds(
     directory: &Path,
     mut size: u64,
@@ -51,7 +51,7 @@ fn read_crds(
     let Some(paths) = yaml_files(directory, problems)? else {
         return Ok(Vec::new());
     };
-    // The keys compare without upper and lower case, as siblings in an archive must differ.
+    // The keys are in lower case, because sibling paths in an archive must not only differ in case.
     let mut files: BTreeMap<String, OperatorFile> = BTreeMap::new();
     let mut names = DefinitionNames::default();
     for path in &paths {
@@ -87,7 +87,8 @@ fn read_crds(
     Ok(files.into_values().collect())
 }
 
-/// The `.yaml` and `.yml` files of a directory, sorted; none if it is not there or has too many.
+/// Returns the sorted `.yaml` and `.yml` files of a directory. Returns `None` and adds a finding if it does not exist
+/// or has too many files.
 fn yaml_files(
     directory: &Path,
     problems: &mut SourceProblems<'_>,
@@ -103,6 +104,7 @@ fn yaml_files(
         if is_yaml(&path) {
             paths.push(path);
         }
+        // The limit applies during the listing, so that a huge directory is not collected first.
         if let Err(problem) = rules::check_files(paths.len(), 0) {
             problems.at_file(problem.source_finding(), directory, None, &problem);
             return Ok(None);
@@ -117,14 +119,14 @@ fn is_yaml(path: &Path) -> bool {
         .is_some_and(|extension| extension == "yaml" || extension == "yml")
 }
 
-/// The path of a CRD in the archive: sites only take files that end in `_crd.yaml`.
+/// Returns the path of a CRD in the archive. Sites only accept files that end with `_crd.yaml`.
 fn crd_path(path: &Path) -> Option<ArchivePath> {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let stem = stem.strip_suffix("_crd").unwrap_or(&stem);
     archive::crd_path(stem).ok()
 }
 
-/// The documents of a file, if they are YAML.
+/// Returns the documents of a file, or adds a finding if it is not valid YAML.
 fn documents(path: &Path, bytes: &[u8], problems: &mut SourceProblems<'_>) -> Option<Vec<Value>> {
     let read = yaml::documents(bytes);
     read.map_err(|error| problems.at_yaml(&of_operator::YAML, path, &error))
@@ -161,7 +163,8 @@ fn read_roles(
         return Ok(None);
     };
     if let Some(documents) = documents(path, &bytes, problems) {
-        // What resources of its own do for roles is a warning, and those are for the check of the archive.
+        // The effect of custom resources on roles only results in warnings, which the check of the draft archive
+        // reports.
         let found = rules::roles(&documents, [].into_iter(), scope);
         problems.of_documents(found, path);
     }
@@ -195,7 +198,7 @@ mod tests {
         let mut problems = SourceProblems::new(&files);
         let read = read(&paths, OperatorScope::default(), &mut problems)?;
         problems.refuse()?;
-        Ok(read.into_iter().map(|it| it.file).collect())
+        Ok(read.into_iter().map(|operator| operator.file).collect())
     }
 
     fn refused(crds: &[(&str, &str)], role: &str) -> String {
@@ -295,7 +298,7 @@ mod tests {
         assert!(refused(&[], &twice).contains("Role `demo` occurs twice"));
     }
 
-    /// A segment of a path that the API server refuses is refused, as by `validate`.
+    /// A role name that is not a valid path segment is refused, because the API server refuses it too.
     #[test]
     fn a_role_has_a_name_that_a_path_can_hold() {
         for name in ["''", "a/b", "..", "\"a\\tb\"", "\"a\\u0085\""] {
@@ -309,7 +312,7 @@ mod tests {
         assert!(files(&[], &ROLE.replace("name: demo", "name: 'system:a b'")).is_ok());
     }
 
-    /// A name that no API server takes for a definition, in a draft of `init --from` neither.
+    /// The API server refuses the name of this definition; `init --from` must not accept it either.
     #[test]
     fn a_crd_has_the_name_of_an_object() {
         for plural in ["Demos", "a:b"] {
@@ -321,7 +324,7 @@ mod tests {
         assert!(message.contains("metadata.name"), "{message}");
     }
 
-    /// The files may be as large as those that `validate` reads, and the roles count too.
+    /// All files together have the size limit of `validate`, including the roles.
     #[test]
     fn the_files_are_bounded_together() {
         let large = "#".repeat(usize::try_from(schemas::limits::YAML_SIZE).unwrap());

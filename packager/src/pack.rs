@@ -1,4 +1,5 @@
-//! Packing, from the request to the archive: load, collect, assemble, and then `archive`'s stages.
+//! Packing from a request to an archive. [`pack()`] runs all stages: load, collect, assemble, and the stages of the
+//! `archive` crate. The functions for single stages are shared with [`preview`](crate::preview()).
 
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -33,53 +34,53 @@ use crate::render::ChartRenderer;
 use crate::sboms::{PackedSboms, SbomMaker, SbomRequest};
 use crate::{Event, assemble, sets};
 
-/// The request for an archive: its sources, and how it is made.
+/// A request for an archive: its sources and options.
 #[derive(Debug)]
 pub struct PackRequest {
     /// The directory with `solution.yaml`.
     pub directory: PathBuf,
-    /// The archive.
+    /// The path of the archive.
     pub output: PathBuf,
-    /// The treatment of an existing file of this name.
+    /// The treatment of an existing file at this path.
     pub overwrite: Overwrite,
-    /// The signers of the archive.
+    /// The signing keys.
     pub signing: Signing,
-    /// The one time in the image.
+    /// The only timestamp in the archive.
     pub time: StatementTime,
-    /// The time at which to judge whether the archive expires.
+    /// The current time, which the expiry date is compared with.
     pub now: StatementTime,
-    /// The judging of what is found: what it makes an error is not packed.
+    /// The policy for findings. Packing fails if it makes a finding an error.
     pub judging: Judging,
-    /// The cache of contents that were expensive to get, so that the next pack has them.
+    /// The cache of downloaded and converted content.
     pub cache: CacheOptions,
-    /// The compression of layers that are not compressed, where that changes no digest that the source has.
+    /// The compression of uncompressed layers, if it does not change a digest of the source.
     pub compression: Compression,
-    /// Whether what refers to the images comes too.
+    /// The treatment of signatures and other referrers of images.
     pub referrers: ReferrerTreatment,
-    /// The ways to reach images that are not on the disk.
+    /// The access to remote sources.
     pub remote: Remote,
     /// The renderer of charts.
     pub renderer: ChartRenderer,
-    /// The keys of which one must have signed each chart; without, nobody asks.
+    /// The keyring with the keys that may sign charts; without it, signatures are not checked.
     pub keyring: Option<PathBuf>,
-    /// The programs that are included, for sites that have none.
+    /// The programs to include, for sites without them.
     pub programs: Vec<ProgramFile>,
-    /// The documentation of this program that is included, if any is: one HTML page.
+    /// The HTML page with the documentation of this program, if it should be included.
     pub documentation: Option<PathBuf>,
-    /// The SBOMs that are made of the images, if any are.
+    /// The request for SBOMs of the images.
     pub sboms: Option<SbomRequest>,
-    /// The directory for copies of programs while they are asked for their version, and for the files of `syft`.
+    /// The directory for temporary copies of programs and for the files of `syft`.
     pub scratch: PathBuf,
     /// The number of threads that read, hash and compress.
     pub threads: NonZeroUsize,
 }
 
-/// The signers of an archive.
+/// The signing of an archive.
 #[derive(Debug)]
 pub enum Signing {
-    /// Each of these keys.
+    /// Signs with each of these keys.
     Keys(Vec<SecretKey>),
-    /// No key yet. Sites refuse such an archive until it is signed.
+    /// Leaves the archive unsigned. Sites refuse it until it is signed.
     Unsigned,
 }
 
@@ -149,19 +150,23 @@ pub struct Pinned {
 }
 
 impl Pinned {
-    /// Whether somebody may wonder which one it is: its source can have another by now, and nothing else says it.
+    /// Returns true if the digest should be reported, because the source can change and nothing else records the
+    /// digest.
     #[must_use]
     pub fn is_to_tell(&self) -> bool {
         self.subject.is_none() && self.from.can_move()
     }
 }
 
-/// Makes an archive. Nothing is written to the output's directory before everything was checked that can be without
-/// reading the layers; these are verified while they are written. Whatever goes wrong, and when it is ended,
-/// nothing is left behind. Of a source tree all is told that is wrong ([`PackError::RefusedSource`]), and what a check
-/// would refuse gets no name ([`PackError::Refused`]).
+/// Creates an archive. All checks that do not need layers run before anything is written to the output directory;
+/// layers are verified while they are written. After an error or interruption, no output file remains.
 ///
-/// The same request gives the same bytes on any machine, wherever the directories are.
+/// The same request results in the same bytes on any machine, regardless of the directories.
+///
+/// # Errors
+///
+/// [`PackError::RefusedSource`] contains all findings of the source tree. [`PackError::Refused`] means that validation
+/// would refuse the archive; it is not published then.
 pub fn pack(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Packed, PackError> {
     archive::check_target(&request.output, request.overwrite)?;
     let cache = Cache::new(&request.cache.directory);
@@ -171,6 +176,7 @@ pub fn pack(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Packed, P
         (watch.tell)(Event::Unused(path.clone()));
     }
     let mut packed = pack_loaded(request, &loaded, &cache, watch);
+    // The damaged content was removed from the cache, so the second attempt reads it from its source.
     if let Err(PackError::Cached { digest }) = packed {
         (watch.tell)(Event::Sources(sources::Event::Damaged(digest)));
         packed = pack_loaded(request, &loaded, &cache, watch);
@@ -181,7 +187,7 @@ pub fn pack(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Packed, P
     packed
 }
 
-/// The first stage: the texts, the charts and the programs.
+/// Loads the texts, charts and programs, which is the first stage.
 pub(crate) fn load(
     request: &PackRequest,
     cache: &Cache,
@@ -194,7 +200,7 @@ pub(crate) fn load(
     let documentation = request.documentation.as_deref();
     let documentation = documentation.map(LoadedDocumentation::load).transpose()?;
     let sboms = request.sboms.as_ref();
-    let sboms = sboms.map(|it| SbomMaker::new(it, &request.scratch));
+    let sboms = sboms.map(|sboms| SbomMaker::new(sboms, &request.scratch));
     let sboms = sboms.transpose()?;
     let by_helm = ByHelm {
         renderer: &request.renderer,
@@ -203,7 +209,7 @@ pub(crate) fn load(
     let loaded = load::load(&request.directory, &network, by_helm, watch)?;
     let mut asked = request.programs.iter();
     let has_charts = !loaded.source.spec.charts.is_empty();
-    if !has_charts && asked.any(|it| it.kind == ProgramKind::Helm) {
+    if !has_charts && asked.any(|program| program.kind == ProgramKind::Helm) {
         return Err(PackError::HelmWithoutCharts);
     }
     Ok(Loaded {
@@ -214,7 +220,7 @@ pub(crate) fn load(
     })
 }
 
-/// Refuses a source whose objects run images that are not carried, and does nothing else that packing does.
+/// Checks whether images are missing, without the other stages of packing.
 pub(crate) fn missing(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<(), PackError> {
     let cache = Cache::new(&request.cache.directory);
     let loaded = load(request, &cache, watch)?;
@@ -245,7 +251,7 @@ fn pack_loaded(
     let mut images = collect(loaded, &means, watch)?;
     let (small, layers) = split(&images, sources::blobs(&images));
     let mut blobs = fetch_configurations(loaded, &images, small, &means)?;
-    // All that can be known is checked before a download, which is what takes long.
+    // All other checks run before downloads, which take longest.
     let wanted = |blob: &ImageBlob| matches!(blob, ImageBlob::Wanted(_));
     if layers.values().any(wanted) {
         let Outline { report, .. } =
@@ -255,12 +261,14 @@ fn pack_loaded(
     blobs.extend(sources::fetch(&images, layers, &means)?);
     let sboms = describe(loaded, &mut images, &mut blobs, request, watch);
     let sboms = sboms.map_err(|error| discard(error, cache))?;
-    let unsigned = plan(loaded, &images, request, |it| assemble::file(&blobs[it]))?;
+    let unsigned = plan(loaded, &images, request, |digest| {
+        assemble::file(&blobs[digest])
+    })?;
     let pinned: Vec<Pinned> = images.iter().map(pinned).collect();
     let (own, referrers) = assemble::count(loaded, &images);
     let signed = request.signing.sign(unsigned)?;
     let search = search(loaded, &images, &blobs);
-    // While one thread searches programs, the others hash and write.
+    // One thread searches programs while the others hash and write.
     let (draft, candidates) = thread::scope(|scope| {
         let searching = scope.spawn(|| search.run(watch.cancel));
         let draft = write(signed, request, watch);
@@ -270,6 +278,7 @@ fn pack_loaded(
     let candidates = candidates.expect("a search does not panic");
     let report = check(draft.medium()?, loaded, &images, request.now, watch.cancel)?;
     let judged = judge(request, &report)?;
+    // The archive only gets its name after the check, so that a refused one is never published.
     let written = draft.publish(watch.cancel)?;
     let of_artifacts = assemble::artifact_blobs(loaded);
     let sizes = blobs.values().map(|blob| blob.size);
@@ -290,7 +299,7 @@ fn pack_loaded(
     })
 }
 
-/// Refuses an archive that a site or the publisher's policy would refuse.
+/// Returns an error if a site or the publisher's policy would refuse the archive.
 fn judge(request: &PackRequest, report: &Report) -> Result<JudgedFindings, PackError> {
     let judged = request.judging.judge(report.findings(), request.now);
     if judged.verdict(report.verdict()) == ArchiveVerdict::Refused {
@@ -299,17 +308,17 @@ fn judge(request: &PackRequest, report: &Report) -> Result<JudgedFindings, PackE
     Ok(judged)
 }
 
-/// An archive as it would be, of which the layers may not be there yet.
+/// A planned archive whose layers may not be downloaded yet.
 #[derive(Debug)]
 pub(crate) struct Outline {
     pub(crate) files: Vec<ContentsEntry>,
-    /// Bytes of the archive.
+    /// The size of the archive in bytes.
     pub(crate) size: u64,
-    /// What a site would find, as far as that can be known.
+    /// The report of a check without the layers.
     pub(crate) report: Report,
 }
 
-/// Checks everything of an archive but its layers. Of its blobs, `here` are there.
+/// Plans an archive and checks everything except its layers. `here` are the blobs that are available already.
 pub(crate) fn outline(
     request: &PackRequest,
     loaded: &Loaded,
@@ -340,7 +349,7 @@ pub(crate) fn outline(
     })
 }
 
-/// Returns the report that a site would make of it.
+/// Returns the report of a check of the draft archive.
 fn check(
     medium: Medium,
     loaded: &Loaded,
@@ -351,7 +360,7 @@ fn check(
     let references = assemble::references(images);
     let names = chart_images::names_of_images(&loaded.id, &loaded.source.spec, references);
     let rendered = loaded.rendered.iter();
-    let rendered = rendered.map(|it| it.practices.of_chart(&it.release, &names));
+    let rendered = rendered.map(|chart| chart.practices.of_chart(&chart.release, &names));
     let origin = DraftOrigin {
         tree: Arc::new(loaded.map()),
         rendered: rendered.collect(),
@@ -360,7 +369,7 @@ fn check(
     report.map_err(PackError::Check)
 }
 
-/// Returns the means that a pack gives to its sources.
+/// Returns the settings for the access to sources.
 pub(crate) fn means<'a>(
     request: &'a PackRequest,
     cache: &'a Cache,
@@ -379,7 +388,7 @@ pub(crate) fn means<'a>(
     }
 }
 
-/// The second stage: every image pinned to a digest.
+/// Collects the images, which pins each to a digest. This is the second stage.
 pub(crate) fn collect(
     loaded: &Loaded,
     means: &Means<'_>,
@@ -388,7 +397,7 @@ pub(crate) fn collect(
     let spec = &loaded.source.spec;
     let images = sources::collect(&loaded.files.directory, &spec.images, means);
     let images = images.map_err(|failed| load::refuse_images(loaded, failed))?;
-    // Only the sources could tell the references under which images were saved.
+    // The references of some images are only known now, so the checks that depend on them follow here.
     let references = assemble::references(&images);
     if !load::references_are_known(spec) {
         let references = references.clone().map(|(_, reference)| reference);
@@ -398,7 +407,7 @@ pub(crate) fn collect(
     Ok(images)
 }
 
-/// The configurations that are checked, and all other blobs.
+/// Separates the configurations, which are checked, from the other blobs.
 pub(crate) fn split(images: &[Collected], blobs: BTreeMap<Digest, ImageBlob>) -> SplitBlobs {
     let configurations = sources::configurations(images);
     blobs
@@ -406,7 +415,7 @@ pub(crate) fn split(images: &[Collected], blobs: BTreeMap<Digest, ImageBlob>) ->
         .partition(|(digest, _)| configurations.contains(digest))
 }
 
-/// Downloads the configurations, and checks them before the layers are downloaded, which takes longest.
+/// Downloads and checks the configurations, so that their errors are reported before the layers are downloaded.
 pub(crate) fn fetch_configurations(
     loaded: &Loaded,
     images: &[Collected],
@@ -419,7 +428,7 @@ pub(crate) fn fetch_configurations(
     Ok(here)
 }
 
-/// The stage between fetching and planning: SBOMs, if they are asked for.
+/// Creates the requested SBOMs, after fetching and before planning.
 fn describe(
     loaded: &Loaded,
     images: &mut Vec<Collected>,
@@ -435,7 +444,8 @@ fn describe(
     Ok(Some(packed))
 }
 
-/// What is searched for images that no object names: the operator's image, and those of pods that may create pods.
+/// Returns the search for images that no object names. It covers the operator's image and the images of pods that may
+/// create pods.
 fn search(loaded: &Loaded, images: &[Collected], blobs: &BTreeMap<Digest, Here>) -> ProgramSearch {
     let spec = &loaded.source.spec;
     let references = assemble::references(images);
@@ -447,14 +457,14 @@ fn search(loaded: &Loaded, images: &[Collected], blobs: &BTreeMap<Digest, Here>)
         let reference = manifests::reference::normal(written)?;
         names.get(reference.as_str()).cloned()
     });
-    let operator = spec.operator.iter().map(|it| it.image.place());
+    let operator = spec.operator.iter().map(|operator| operator.image.place());
     let places = places.chain(operator).collect();
     let unused = loaded.rendered.iter().flat_map(|chart| &chart.unused);
     let known = references.map(|(_, reference)| reference).chain(unused);
     ProgramSearch::new(&places, images, blobs, known)
 }
 
-/// The archive, with everything but its signatures decided.
+/// Returns the planned archive without signatures.
 fn plan(
     loaded: &Loaded,
     images: &[Collected],
@@ -465,10 +475,10 @@ fn plan(
     Ok(Unsigned::new(info(loaded, images, request.time), files)?)
 }
 
-/// The programs that an archive includes.
+/// Returns the included programs.
 pub(crate) fn packed(loaded: &Loaded) -> Vec<PackedProgram> {
     let programs = loaded.programs.iter();
-    programs.map(|it| it.packed.clone()).collect()
+    programs.map(|program| program.packed.clone()).collect()
 }
 
 fn pinned(image: &Collected) -> Pinned {
@@ -491,10 +501,10 @@ fn info(loaded: &Loaded, images: &[Collected], time: StatementTime) -> Statement
     }
 }
 
-/// Returns the capabilities that a reader must have to read what this becomes.
+/// Returns the capabilities that a reader of the archive needs.
 fn requires(loaded: &Loaded, images: &[Collected]) -> Vec<Capability> {
     let spec = assemble::manifest(loaded, images).spec;
-    // The lowest version that suffices.
+    // The lowest sufficient version of each capability keeps the archive readable for more readers.
     let features = Feature::ALL.into_iter();
     let features = features.filter(|feature| match feature {
         Feature::ForeignLayers => images.iter().any(|image| image.contents.foreign_layers),
@@ -502,7 +512,8 @@ fn requires(loaded: &Loaded, images: &[Collected]) -> Vec<Capability> {
         Feature::Referrers => {
             let mut referrers = images.iter().filter(|image| image.subject.is_some());
             if spec.operator.is_some() || spec.carries() {
-                // Something may name an image by its name alone, which is no longer the only one.
+                // Objects may refer to an image by its name without a tag, and older readers would find the referrer
+                // under the same name.
                 referrers.next().is_some()
             } else {
                 referrers.any(has_other_configuration)
@@ -515,10 +526,13 @@ fn requires(loaded: &Loaded, images: &[Collected]) -> Vec<Capability> {
     features.map(Feature::capability).collect()
 }
 
-/// Whether a configuration is called an image's, and is none: earlier readers expect it to name a platform.
+/// Returns true if a configuration has the media type of an image configuration but another form. Earlier versions
+/// expect it to name a platform.
 fn has_other_configuration(image: &Collected) -> bool {
     let configurations = &image.contents.configurations;
-    configurations.iter().any(|it| !it.of_image)
+    configurations
+        .iter()
+        .any(|configuration| !configuration.of_image)
 }
 
 fn write(
@@ -535,8 +549,8 @@ fn write(
     )
 }
 
-/// Names the publisher's own file where the archive only knows the path it would have had.
-/// What the cache holds is the cache's fault, and is removed from it.
+/// Returns the error with the path of the publisher's file, because the archive only knows the path inside the image.
+/// Damaged content is removed from the cache.
 fn blame(error: WriteError, blobs: &BTreeMap<Digest, Here>, cache: &Cache) -> PackError {
     match error {
         WriteError::Changed {
@@ -554,7 +568,7 @@ fn blame(error: WriteError, blobs: &BTreeMap<Digest, Here>, cache: &Cache) -> Pa
     }
 }
 
-/// Removes a content from the cache that is not what it should be.
+/// Removes damaged content from the cache, and returns the matching error.
 fn discard(error: PackError, cache: &Cache) -> PackError {
     match error {
         PackError::Content { path, expected, .. } if cache.discard(&path) => {

@@ -1,5 +1,5 @@
-//! What is better avoided in the objects that a chart renders to, by the rules for objects that stand in the Solution
-//! itself. What values and the cluster choose is told, and refuses nothing.
+//! Discouraged practices in the rendered objects of a chart, by the same rules as for sets of manifests. All of them
+//! are warnings, because values and the cluster decide about rendered objects. The main type is [`ChartPractices`].
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,25 +10,26 @@ use validator::{ContainerOfImage, RenderedChart};
 
 use crate::rendered;
 
-/// What is better avoided in the objects of one chart.
+/// The discouraged practices in the objects of one chart.
 #[derive(Debug, Default)]
 pub(crate) struct ChartPractices {
-    /// The problems by the object and in words: what several renderings have is found once.
+    /// The problems by object and message, so that several renderings report the same problem once.
     problems: BTreeMap<(String, String), Problem>,
     non_root: BTreeSet<RenderedContainer>,
 }
 
-/// A container that is not to be root and takes the user of its image, which is not known where it is rendered.
+/// A container that must not run as root and uses the user of its image, which is unknown during rendering.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct RenderedContainer {
-    /// The place of the object with it.
+    /// The place of the object.
     object: String,
-    /// The container, with the image as it is rendered.
+    /// The container with the rendered image reference.
     container: NonRootContainer,
 }
 
 impl ChartPractices {
-    /// Judges an object of a chart that is installed when this holds, rendered for this version of Kubernetes if for one.
+    /// Checks a rendered object. `when` is the condition for installing the chart, and `kubernetes` the version that it
+    /// was rendered for.
     pub(crate) fn judge(
         &mut self,
         object: &RenderedObject,
@@ -41,6 +42,7 @@ impl ChartPractices {
             None => PossibleMinors::of(None),
         };
         let lifecycle = rules::api_lifecycle(&object.value, when, minors);
+        // A removed API is only a warning here, because a chart may select its API by the version of the cluster.
         let lifecycle = lifecycle.map(|problem| match problem {
             Problem::ApiRemoved(words) => Problem::ApiDeprecated(words),
             other => other,
@@ -65,17 +67,17 @@ impl ChartPractices {
         self.problems.entry(key).or_insert(problem);
     }
 
-    /// Returns what a check is told of the chart of this release, where images are known by these names.
+    /// Returns the problems of a chart for the validator. `images` maps rendered references to images.
     pub(crate) fn of_chart(
         &self,
         release: &ReleaseName,
         images: &BTreeMap<String, ImagePlace>,
     ) -> RenderedChart {
-        let non_root = self.non_root.iter().filter_map(|it| {
-            let written = reference::normal(&it.container.image)?;
+        let non_root = self.non_root.iter().filter_map(|rendered| {
+            let written = reference::normal(&rendered.container.image)?;
             Some(ContainerOfImage {
-                object: it.object.clone(),
-                name: it.container.name.clone(),
+                object: rendered.object.clone(),
+                name: rendered.container.name.clone(),
                 image: images.get(written.as_str())?.clone(),
             })
         });

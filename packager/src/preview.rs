@@ -1,4 +1,4 @@
-//! Previews of an archive: everything that packing does, short of reading the layers and writing the archive.
+//! Previews of an archive. [`preview()`] runs all stages of packing except reading the layers and writing the archive.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,8 +87,7 @@ fn in_words<S: Serializer>(them: &BTreeSet<Platform>, serializer: S) -> Result<S
     serializer.collect_seq(them.iter().map(Platform::to_string))
 }
 
-/// Does all that [`crate::pack()`] would but read or download the layers and write the archive, and nothing to the disk
-/// but what the cache keeps.
+/// Returns a preview of packing. It neither reads nor downloads layers, and only writes to the cache.
 pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Preview, PackError> {
     let cache = Cache::new(&request.cache.directory);
     let loaded = pack::load(request, &cache, watch)?;
@@ -126,7 +125,7 @@ pub fn preview(request: &PackRequest, watch: &Watch<'_, Event>) -> Result<Previe
     let judged = request.judging.judge(report.findings(), request.now);
     Ok(Preview {
         id: loaded.id.clone(),
-        // That nobody signed is not for a check to say.
+        // A missing signature does not affect the verdict, because a preview is never signed.
         verdict: match judged.verdict(report.verdict()) {
             ArchiveVerdict::Refused => ArchiveVerdict::Refused,
             ArchiveVerdict::Unvouched | ArchiveVerdict::Accepted => ArchiveVerdict::Accepted,
@@ -177,7 +176,7 @@ fn images(
     images.iter().map(&mut preview).collect()
 }
 
-/// The artifacts of charts, programs and documentation.
+/// Returns the previews of the artifacts of charts, programs and documentation.
 fn artifacts(loaded: &Loaded) -> Vec<ImagePreview> {
     let charts = loaded.charts.iter();
     let sources = charts.map(|chart| (chart.release.place(), chart.source.to_string()));
@@ -192,7 +191,7 @@ fn artifacts(loaded: &Loaded) -> Vec<ImagePreview> {
         let mut own = loaded
             .programs
             .iter()
-            .filter(|it| it.place() == image.place);
+            .filter(|program| program.place() == image.place);
         let platforms = own.clone().map(LoadedProgram::platform).collect();
         let source = own.next().map(LoadedProgram::source).unwrap_or_default();
         ImagePreview {
@@ -209,7 +208,9 @@ fn artifacts(loaded: &Loaded) -> Vec<ImagePreview> {
 }
 
 fn artifact(image: Image, source: String, artifact_type: Option<String>) -> ImagePreview {
-    let documents = image.documents().map(|it| it.bytes.len() as u64);
+    let documents = image
+        .documents()
+        .map(|document| document.bytes.len() as u64);
     let size = documents.sum::<u64>() + image.blobs.values().sum::<u64>();
     ImagePreview {
         digest: image.root.digest,
@@ -224,18 +225,21 @@ fn artifact(image: Image, source: String, artifact_type: Option<String>) -> Imag
     }
 }
 
-/// Returns what an image runs on, as its configurations say: `known` are those of the images before.
+/// Returns the platforms in an image's configurations. `known` caches the platforms of the images so far.
 fn platforms(
     contents: &ImageContents,
     configurations: &BTreeMap<Digest, Here>,
     known: &mut BTreeMap<Digest, Option<Platform>>,
 ) -> Result<BTreeSet<Platform>, PackError> {
-    let named = contents.configurations.iter().filter(|it| it.of_image);
+    let named = contents
+        .configurations
+        .iter()
+        .filter(|configuration| configuration.of_image);
     let mut platforms = BTreeSet::new();
-    for here in named.filter_map(|it| configurations.get(&it.digest)) {
+    for here in named.filter_map(|configuration| configurations.get(&configuration.digest)) {
         let platform = match known.entry(here.digest) {
             Entry::Occupied(known) => known.into_mut(),
-            // One that cannot be understood is a finding of whoever checks the documents.
+            // An invalid configuration is a finding of the document checks.
             Entry::Vacant(vacant) => vacant.insert(serde_json::from_slice(&here.read()?).ok()),
         };
         platforms.extend(platform.clone());

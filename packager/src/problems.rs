@@ -1,4 +1,5 @@
-//! What is wrong with a source tree: all of it is collected, each with its file and line, and refused at once.
+//! The findings of a source tree. [`SourceProblems`] collects them with their files and lines, so that one run reports
+//! all of them.
 
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
@@ -17,14 +18,14 @@ use crate::error::{PackError, RefusedSource};
 use crate::missing::MissingImage;
 use crate::source_files::{SOLUTION, SourceDocument, SourceFiles};
 
-/// What was found so far, to be told with what later stages find.
+/// The findings of completed stages, which later stages extend.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SourceFaults {
     findings: Findings,
     missing: Vec<MissingImage>,
 }
 
-/// What was found so far.
+/// The collection of findings during a stage.
 #[derive(Debug)]
 pub(crate) struct SourceProblems<'a> {
     pub(crate) files: &'a SourceFiles,
@@ -36,22 +37,22 @@ impl<'a> SourceProblems<'a> {
         Self::after(files, SourceFaults::default())
     }
 
-    /// Goes on after these were found.
+    /// Continues the collection after earlier findings.
     pub(crate) fn after(files: &'a SourceFiles, found: SourceFaults) -> Self {
         Self { files, found }
     }
 
-    /// Whether nothing is wrong.
+    /// Returns true if there are no findings.
     pub(crate) fn is_empty(&self) -> bool {
         self.found.findings.is_empty()
     }
 
-    /// What was found, for the next stage.
+    /// Returns the findings for the next stage.
     pub(crate) fn into_faults(self) -> SourceFaults {
         self.found
     }
 
-    /// Refuses the tree if anything is wrong.
+    /// Returns an error if there are findings.
     pub(crate) fn refuse(self) -> Result<(), PackError> {
         if self.is_empty() {
             return Ok(());
@@ -59,7 +60,7 @@ impl<'a> SourceProblems<'a> {
         Err(self.refused())
     }
 
-    /// The error that the tree is refused.
+    /// Returns the error with all findings.
     pub(crate) fn refused(self) -> PackError {
         let SourceFaults { findings, missing } = self.found;
         PackError::RefusedSource(Box::new(RefusedSource {
@@ -68,7 +69,7 @@ impl<'a> SourceProblems<'a> {
         }))
     }
 
-    /// The error that `solution.yaml` cannot be read, after which nothing else can be told.
+    /// Returns the error for an unreadable `solution.yaml`. No other check is possible then.
     pub(crate) fn unreadable(mut self, error: &ManifestError) -> PackError {
         let files = self.files;
         let document = SourceDocument::first(SOLUTION);
@@ -88,7 +89,7 @@ impl<'a> SourceProblems<'a> {
         self.refused()
     }
 
-    /// Adds what is wrong at a field of `solution.yaml`, such as `spec.images[0]`.
+    /// Adds a finding at a field of `solution.yaml`, such as `spec.images[0]`.
     pub(crate) fn at_field(&mut self, info: &FindingInfo, field: &str, message: impl fmt::Display) {
         let files = self.files;
         let document = SourceDocument::first(SOLUTION);
@@ -96,7 +97,7 @@ impl<'a> SourceProblems<'a> {
         self.found.findings.add_in(info, source, message);
     }
 
-    /// Adds what is wrong with a file, and on which line if that is known.
+    /// Adds a finding for a file, with a line if it is known.
     pub(crate) fn at_file(
         &mut self,
         info: &FindingInfo,
@@ -110,7 +111,7 @@ impl<'a> SourceProblems<'a> {
             .add_in(info, || files.file(path, line), message);
     }
 
-    /// Adds what is wrong with the YAML of a file.
+    /// Adds a finding for invalid YAML in a file.
     pub(crate) fn at_yaml(&mut self, info: &FindingInfo, path: &Path, error: &YamlError) {
         let files = self.files;
         let source = || files.yaml(path, error);
@@ -119,7 +120,7 @@ impl<'a> SourceProblems<'a> {
             .add_in(info, source, error.without_place());
     }
 
-    /// Adds what is wrong with a document as a whole.
+    /// Adds a finding for a whole document.
     pub(crate) fn at_document(
         &mut self,
         info: &FindingInfo,
@@ -148,7 +149,7 @@ impl<'a> SourceProblems<'a> {
         }
     }
 
-    /// Adds those problems of a document that an archive cannot have. The others are for the check of the archive to tell.
+    /// Adds the problems of a document that are errors. The check of the draft archive reports the other ones.
     pub(crate) fn of_document(
         &mut self,
         problems: impl IntoIterator<Item = Problem>,
@@ -163,7 +164,7 @@ impl<'a> SourceProblems<'a> {
         }
     }
 
-    /// The same of a file of several documents.
+    /// Adds the problems that are errors in a file with several documents.
     pub(crate) fn of_documents(
         &mut self,
         problems: impl IntoIterator<Item = Problem>,
@@ -178,7 +179,7 @@ impl<'a> SourceProblems<'a> {
         }
     }
 
-    /// Adds an image that an object of this document needs and that is not listed.
+    /// Adds an image that an object in this document needs and that `spec.images` does not list.
     pub(crate) fn image(&mut self, missing: MissingImage, document: &SourceDocument) {
         let MissingImage {
             reference, pointer, ..
@@ -190,7 +191,7 @@ impl<'a> SourceProblems<'a> {
         self.found.missing.push(missing);
     }
 
-    /// The same of the chart at this field.
+    /// Adds an image that the chart at this field needs and that `spec.images` does not list.
     pub(crate) fn image_of_chart(&mut self, missing: MissingImage, field: &str) {
         let MissingImage {
             reference,
@@ -203,10 +204,10 @@ impl<'a> SourceProblems<'a> {
         self.found.missing.push(missing);
     }
 
-    /// Adds an image that cannot be taken from its source.
+    /// Adds an image that cannot be read from its source.
     pub(crate) fn source_of_image(&mut self, failed: &FailedImage, spec: &SourceSpec) {
         let FailedImage { place, from, error } = failed;
-        let index = spec.images.iter().position(|it| it.place() == *place);
+        let index = spec.images.iter().position(|image| image.place() == *place);
         let field = index.map(|index| format!("spec.images[{index}].source"));
         let field = field.unwrap_or_else(|| "spec.images".to_owned());
         let error = ErrorChain(error.as_ref());
@@ -214,7 +215,8 @@ impl<'a> SourceProblems<'a> {
         self.at_field(&source::IMAGE_SOURCE, &field, message);
     }
 
-    /// Resolves a path that a field names and that must stay inside the directory, so that this can be handed over.
+    /// Resolves a path in a field. Paths must stay inside the source directory, so that the directory can be moved and
+    /// shared.
     pub(crate) fn below(&mut self, field: &str, path: &Path) -> Option<PathBuf> {
         let inside = |component| matches!(component, Component::Normal(_) | Component::CurDir);
         if path.components().all(inside) && !path.as_os_str().is_empty() {
@@ -226,8 +228,8 @@ impl<'a> SourceProblems<'a> {
         None
     }
 
-    /// Takes what was read where a field says; what is no file or too large is added, and a disk that does not answer
-    /// ends it.
+    /// Returns the bytes of a file that a field names. A missing, special or too large file is a finding; other I/O
+    /// errors are returned.
     pub(crate) fn read<T>(
         &mut self,
         field: &str,
@@ -259,7 +261,7 @@ impl<'a> SourceProblems<'a> {
         Ok(None)
     }
 
-    /// Adds why the files of a set cannot be read.
+    /// Adds a finding for files of a set that cannot be read.
     pub(crate) fn unread(&mut self, field: &str, error: ManifestsError) -> Result<(), PackError> {
         match error {
             ManifestsError::Read(error) => self.read::<()>(field, Err(error)).map(drop),
@@ -270,7 +272,7 @@ impl<'a> SourceProblems<'a> {
         }
     }
 
-    /// Adds why the files of a set are not objects.
+    /// Adds a finding for files of a set that are not objects.
     pub(crate) fn unparsed(&mut self, error: &ManifestsError) {
         match error {
             ManifestsError::Yaml { place, source } => {

@@ -1,4 +1,5 @@
-//! The programs that an archive includes: read once, so that what says its version is what is packed.
+//! The programs that an archive includes. [`load`] reads each file once, so that the bytes whose version is determined
+//! are the packaged bytes. The programs become artifacts among the images.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -17,20 +18,20 @@ use crate::error::PackError;
 /// A program that archives can include.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ProgramKind {
-    /// Helm 4, for sites that have none.
+    /// Helm 4, for sites without it.
     Helm,
-    /// This program, for sites that do not have it yet.
+    /// This program, for sites without it.
     Solution,
 }
 
-/// A program that is to be included.
+/// A request to include a program.
 #[derive(Clone, Debug)]
 pub struct ProgramFile {
-    /// What it is.
+    /// The program.
     pub kind: ProgramKind,
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The version that it is said to be: it cannot be asked on a machine of another kind.
+    /// The expected version. A program that cannot run on this machine needs it, unless another one of its kind can.
     pub version: Option<Tag>,
 }
 
@@ -50,8 +51,8 @@ pub struct PackedProgram {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks in this way")]
-fn as_text<S: Serializer>(it: &Architecture, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(it.as_str())
+fn as_text<S: Serializer>(architecture: &Architecture, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(architecture.as_str())
 }
 
 /// A program that was read.
@@ -72,7 +73,7 @@ impl ProgramKind {
         }
     }
 
-    /// Asks a copy of a program in `scratch` for its version.
+    /// Returns the version of a program by running a copy in `scratch`.
     fn ask(self, source: &ProgramSource<'_>, scratch: &Path) -> Result<String, HelmError> {
         match self {
             Self::Helm => Ok(Helm::copied(source, scratch)?.version().to_owned()),
@@ -89,12 +90,12 @@ impl LoadedProgram {
         }
     }
 
-    /// The platform that it runs on.
+    /// Returns the platform of the program.
     pub(crate) fn platform(&self) -> Platform {
         self.packed.architecture.platform()
     }
 
-    /// The file that it was.
+    /// Returns the path of the program.
     pub(crate) fn source(&self) -> String {
         self.path.display().to_string()
     }
@@ -107,7 +108,7 @@ impl LoadedProgram {
         }
     }
 
-    /// Returns it as the README names it.
+    /// Returns the entry for the archive's README.
     pub(crate) fn included(&self) -> IncludedProgram {
         IncludedProgram {
             place: self.place(),
@@ -117,7 +118,7 @@ impl LoadedProgram {
     }
 }
 
-/// The images of the programs.
+/// Returns the artifacts of the programs.
 pub(crate) fn images(loaded: &[LoadedProgram]) -> Vec<Image> {
     let mut programs: BTreeMap<ImagePlace, Vec<Program>> = BTreeMap::new();
     for program in loaded {
@@ -130,9 +131,14 @@ pub(crate) fn images(loaded: &[LoadedProgram]) -> Vec<Image> {
         .collect()
 }
 
-/// Returns where the contents of the images come from.
+/// Returns the sources of the artifacts' blobs.
 pub(crate) fn contents(loaded: &[LoadedProgram]) -> BTreeMap<Digest, FileSource> {
-    let source = |it: &LoadedProgram| (it.packed.digest, FileSource::Bytes(Arc::clone(&it.bytes)));
+    let source = |program: &LoadedProgram| {
+        (
+            program.packed.digest,
+            FileSource::Bytes(Arc::clone(&program.bytes)),
+        )
+    };
     let empty = (
         files::digest(EMPTY_CONFIG),
         FileSource::Bytes(EMPTY_CONFIG.into()),
@@ -141,8 +147,8 @@ pub(crate) fn contents(loaded: &[LoadedProgram]) -> BTreeMap<Digest, FileSource>
     loaded.iter().map(source).chain(empty).collect()
 }
 
-/// Reads the programs, and has those say their version that can run here, as a copy in `scratch`. They are sorted by
-/// name and processor.
+/// Reads the programs and determines their versions by running copies in `scratch`, if the architecture matches. The
+/// result is sorted by name and architecture.
 pub(crate) fn load(
     programs: &[ProgramFile],
     scratch: &Path,
@@ -151,7 +157,7 @@ pub(crate) fn load(
     for program in programs {
         found.push(ReadProgram::read(program, scratch)?);
     }
-    found.sort_by_key(|it| (it.file.kind, it.architecture));
+    found.sort_by_key(|program| (program.file.kind, program.architecture));
     for pair in found.windows(2) {
         if (pair[0].file.kind, pair[0].architecture) == (pair[1].file.kind, pair[1].architecture) {
             let architecture = pair[0].architecture;
@@ -176,12 +182,12 @@ pub(crate) fn load(
     Ok(loaded)
 }
 
-/// The version of a program. All of one name have one version, so that one that cannot be asked has that of the one
-/// that can.
+/// Returns the version of a program. All programs of a kind must have the same version, so one that cannot run here has
+/// the version of the one that can.
 fn version(program: &ReadProgram<'_>, all: &[ReadProgram<'_>]) -> Result<Tag, PackError> {
     let kind = program.file.kind;
-    let mut others = all.iter().filter(|it| it.file.kind == kind);
-    let version = others.find_map(|it| it.version.as_ref());
+    let mut others = all.iter().filter(|other| other.file.kind == kind);
+    let version = others.find_map(|other| other.version.as_ref());
     let version = version.ok_or_else(|| PackError::NoProgramVersion(program.file.path.clone()))?;
     match &program.version {
         Some(own) if own != version => Err(PackError::ProgramVersion {
@@ -193,12 +199,12 @@ fn version(program: &ReadProgram<'_>, all: &[ReadProgram<'_>]) -> Result<Tag, Pa
     }
 }
 
-/// A program as it was read.
+/// A program file and its properties.
 #[derive(Debug)]
 struct ReadProgram<'a> {
     file: &'a ProgramFile,
     architecture: Architecture,
-    /// The version that it says, or is said to be.
+    /// The reported or given version.
     version: Option<Tag>,
     digest: Digest,
     bytes: Arc<[u8]>,
@@ -219,7 +225,7 @@ impl<'a> ReadProgram<'a> {
                 name: file.kind.name(),
                 source,
             })?;
-            if let Some(wanted) = version.filter(|it| *it != own) {
+            if let Some(wanted) = version.filter(|wanted| *wanted != own) {
                 let path = path.clone();
                 return Err(PackError::ProgramVersion { path, own, wanted });
             }
@@ -235,7 +241,7 @@ impl<'a> ReadProgram<'a> {
     }
 }
 
-/// The version that a program says, as a tag can have it.
+/// Returns the version that a program reports as a tag.
 fn asked(kind: ProgramKind, bytes: &[u8], scratch: &Path) -> Result<Tag, HelmError> {
     let read = |buf: &mut [u8], offset: u64| {
         let from = usize::try_from(offset).expect("it is an offset in memory");
@@ -248,6 +254,7 @@ fn asked(kind: ProgramKind, bytes: &[u8], scratch: &Path) -> Result<Tag, HelmErr
         read: &read,
     };
     let said = kind.ask(&source, scratch)?;
+    // Tags cannot contain `+`.
     let tag = said.replace('+', "_").parse();
     Ok(tag.expect("a text that is taken for a version has letters, digits, `.`, `-` and `+`"))
 }
@@ -258,7 +265,7 @@ mod tests {
 
     use super::*;
 
-    /// The beginning of an executable for Linux on a processor that this machine does not have.
+    /// Returns the start of a Linux executable for another architecture than this machine's.
     fn elsewhere() -> Vec<u8> {
         let machine = if cfg!(target_arch = "aarch64") {
             62
@@ -275,7 +282,7 @@ mod tests {
         ProgramFile {
             kind: ProgramKind::Helm,
             path: path.to_owned(),
-            version: version.map(|it| it.parse().unwrap()),
+            version: version.map(|version| version.parse().unwrap()),
         }
     }
 
@@ -311,8 +318,8 @@ mod tests {
         let path = directory.path().join("helm");
         fs::write(&path, "#!/bin/sh\necho v4.3.1\n").unwrap();
         let error = load(&[file(&path, None)], directory.path()).unwrap_err();
-        assert!(matches!(error, PackError::NoExecutable(it) if it == path));
-        // A program that runs, and says nothing like a version.
+        assert!(matches!(error, PackError::NoExecutable(refused) if refused == path));
+        // A program that runs but does not print a version.
         fs::copy("/proc/self/exe", &path).unwrap();
         for kind in [ProgramKind::Helm, ProgramKind::Solution] {
             let file = ProgramFile {

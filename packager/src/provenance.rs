@@ -1,4 +1,5 @@
-//! Signatures of charts: `helm` verifies each, with the keys that its publisher trusts, before anything is rendered.
+//! The verification of signed charts. [`check`] lets `helm` verify the provenance file of each chart with the
+//! publisher's keyring before any chart is rendered.
 
 use std::path::Path;
 
@@ -15,8 +16,8 @@ use crate::error::PackError;
 use crate::problems::SourceProblems;
 use crate::render::ChartRenderer;
 
-/// Finds every chart that no key of this keyring signed, and returns whether there is none. What is elsewhere is asked of
-/// `network`.
+/// Adds findings for charts that no key in this keyring signed, and returns true if there are none. `network` provides
+/// remote provenance files.
 pub(crate) fn check(
     charts: &[LoadedChart],
     keyring: &Path,
@@ -41,7 +42,8 @@ pub(crate) fn check(
             Err(PackError::Read(error)) => problems.read(&field, Err(error))?,
             read => Some(read?),
         };
-        let verified = provenance.map(|it| verify(chart, it.as_deref(), &helm, &keyring, watch));
+        let verified =
+            provenance.map(|bytes| verify(chart, bytes.as_deref(), &helm, &keyring, watch));
         match verified.transpose() {
             Ok(Some(key)) => (watch.tell)(Event::Verified(chart.release.name.clone(), key)),
             Ok(None) => are_signed = false,
@@ -58,13 +60,13 @@ pub(crate) fn check(
 
 /// The reason why a chart does not count as signed.
 enum UnsignedChart {
-    /// The chart is to be blamed: the finding, and its words after the name of the chart.
+    /// The chart is at fault: the finding, and its message after the name of the chart.
     Refused(FindingInfo, String),
-    /// Something else is.
+    /// The verification failed for another reason.
     Failed(PackError),
 }
 
-/// Returns the key that signed a chart, as its provenance file says, if Helm names it.
+/// Verifies a chart with its provenance file, and returns the fingerprint of the key if Helm prints it.
 fn verify(
     chart: &LoadedChart,
     provenance: Option<&[u8]>,
@@ -103,7 +105,7 @@ fn verify(
     }
 }
 
-/// The provenance file of a chart; none if there is none.
+/// Returns the provenance file of a chart; `None` if it has none.
 fn read(
     source: &ChartSource,
     directory: &Path,
@@ -118,11 +120,12 @@ fn read(
     elsewhere.map_err(|error| PackError::no_chart(source, error))
 }
 
-/// The fingerprint in what Helm says of a key; nothing if it says it in other words.
+/// Returns the fingerprint in the output of Helm; `None` if the output has another format.
 fn key(said: &str) -> Option<String> {
     let mut lines = said.lines();
     let key = lines.find_map(|line| line.strip_prefix("Using Key With Fingerprint: "));
-    let is_one = |it: &&str| !it.is_empty() && it.chars().all(|c| c.is_ascii_hexdigit());
+    let is_one =
+        |digits: &&str| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_hexdigit());
     key.filter(is_one).map(str::to_owned)
 }
 

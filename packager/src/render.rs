@@ -1,5 +1,6 @@
-//! Renders the charts of a Solution by `helm`, each with its values and with every further set of them, so that whatever
-//! image one names is known before the archive is made. What only a site knows has a stand-in.
+//! The rendering of charts with `helm`. [`render`] renders each chart with its values and with each additional set of
+//! values, and collects the images that the objects name, so that all needed images are known before the archive is
+//! created. Inputs that only a site knows are replaced by stand-ins.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
@@ -32,16 +33,17 @@ use crate::problems::SourceProblems;
 use crate::rendered::{self, ReachesOut, UnrenderedChart};
 use crate::stand_ins::{self, REGISTRY};
 
-/// The renderer of charts when they are packed.
+/// The renderer of charts during packing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChartRenderer {
-    /// This program, Helm 4; none if this machine has none.
+    /// The path of Helm 4; `None` if it is not installed.
     Helm(Option<PathBuf>),
-    /// No program: the images of charts are not looked for.
+    /// No renderer: the images of charts are not checked.
     Nothing,
 }
 
-/// Renders all charts. Without a program for it, a Solution with charts is refused.
+/// Renders all charts, and adds findings for those that cannot be rendered. Returns an error if a Solution has charts
+/// but `helm` is missing.
 pub(crate) fn render(
     charts: &[LoadedChart],
     id: &SolutionId,
@@ -71,7 +73,7 @@ pub(crate) fn render(
         addresses: stand_ins::addresses(&expansion),
         expansion,
         names: names(spec),
-        // Which one it will be only the site knows.
+        // The namespace is chosen at the site, so the Solution's name replaces it.
         namespace: namespace.expect("a Solution is named by a DNS label"),
         kubernetes: &versions,
         workloads: WorkloadJudge::new([], &users),
@@ -91,49 +93,49 @@ pub(crate) fn render(
     Ok(all)
 }
 
-/// Returns the names that the images of a Solution are known by before any is read.
+/// Returns the references of images that are known without reading an image.
 fn names(spec: &SourceSpec) -> KnownNames {
     let mut names = KnownNames::default();
     let references = spec.images.iter().filter_map(SourceImage::known_reference);
-    references.for_each(|it| names.add(it.as_str()));
+    references.for_each(|reference| names.add(reference.as_str()));
     names
 }
 
-/// The program and the values that all charts are rendered with.
+/// The settings that are common to all renderings.
 struct RenderSetup<'a> {
     helm: Helm,
-    /// The names that the Solution's images are known by.
+    /// The known references of the Solution's images.
     names: KnownNames,
     expansion: Expansion,
     addresses: BTreeMap<String, ImagePlace>,
     namespace: Namespace,
     kubernetes: &'a [KubernetesVersion],
-    /// The judge of workloads. Which image one runs is not known where it is rendered.
+    /// The rules for workloads. The users of images are not known during rendering.
     workloads: WorkloadJudge<'a>,
     watch: &'a Watch<'a, Event>,
 }
 
-/// The values and the version for one rendering of a chart, besides the values of its release.
+/// The values and Kubernetes version of one rendering, in addition to the values of the release.
 #[derive(Clone, Copy)]
 struct With<'a> {
     set: Option<&'a ValuesSet>,
-    /// The version that it is told; by default Helm's own.
+    /// The Kubernetes version for the templates; Helm's default if `None`.
     kubernetes: Option<&'a KubernetesVersion>,
 }
 
-/// The findings in the renderings of one chart.
+/// The results of all renderings of one chart.
 #[derive(Default)]
 struct RenderingFindings {
-    /// The images by reference, template and place in it: one that several sets of values have is found once.
+    /// The images by reference, template and place in it, so that several renderings report the same place once.
     named: BTreeMap<(String, String, String), MissingImage>,
     repositories: BTreeSet<String>,
-    /// What the values name.
+    /// The images in the values.
     in_values: ImagesInValues,
-    /// The images that are named in parts, each with the first place.
+    /// The images whose reference is split into several fields, each with its first place.
     parts: BTreeMap<String, (String, ImageParts)>,
-    /// The names that images are known by, whatever a text says of itself.
+    /// The known image references. A text that equals one counts as a reference in any field.
     names: KnownNames,
-    /// Repositories that stand somewhere without a tag, with the first place.
+    /// The first place of each repository that occurs without a tag.
     untagged: BTreeMap<String, String>,
     told: Vec<ChartRemark>,
     evidence: BTreeSet<ImageEvidence>,
@@ -161,7 +163,7 @@ impl RenderSetup<'_> {
         Ok(found.rendered(chart, for_scanners))
     }
 
-    /// Returns everything that a chart is rendered with, one rendering after the other.
+    /// Returns the settings of all renderings of a chart.
     fn all<'a>(&'a self, chart: &'a LoadedChart) -> impl Iterator<Item = With<'a>> {
         let versions: Vec<_> = match self.kubernetes {
             [] => vec![None],
@@ -173,7 +175,7 @@ impl RenderSetup<'_> {
         })
     }
 
-    /// Renders a chart with one set of values, and looks for all that it names.
+    /// Renders a chart with one set of values, and collects its images and remarks.
     fn set(
         &self,
         chart: &LoadedChart,
@@ -183,6 +185,8 @@ impl RenderSetup<'_> {
     ) -> Result<(), UnrenderedChart> {
         let release = &chart.release.name;
         let values = self.expanded(&chart.release, values)?;
+        // Two renderings find objects with random or time-dependent values. Only the first one includes CRDs, and only
+        // the second one counts for the size of the release.
         let first = self.helm(chart, &values, with, true)?;
         let second = self.helm(chart, &values, with, false)?;
         let objects = rendered::objects(release, &chart.chart, &first)?;
@@ -214,9 +218,9 @@ impl RenderSetup<'_> {
         found.in_values.extend(in_values);
         let of_pods = objects
             .iter()
-            .flat_map(|it| manifests::pod_images(&it.value));
+            .flat_map(|object| manifests::pod_images(&object.value));
         of_pods.for_each(|image| found.names.add(image));
-        let starters = rules::starters(objects.iter().map(|it| &it.value));
+        let starters = rules::starters(objects.iter().map(|object| &object.value));
         found
             .starters
             .extend(starters.into_iter().map(str::to_owned));
@@ -238,16 +242,16 @@ impl RenderSetup<'_> {
         Ok(())
     }
 
-    /// The values with stand-ins for what only a site knows.
+    /// Returns the values with stand-ins for inputs that only a site knows.
     fn expanded(
         &self,
         release: &ChartRelease,
         values: &Map<String, Value>,
     ) -> Result<Map<String, Value>, UnrenderedChart> {
         let own = release.namespaces.iter();
-        let meant = own.map(|it| {
-            let meant = it.in_environment(&self.namespace);
-            (it.name.clone(), meant.clone())
+        let meant = own.map(|namespace| {
+            let meant = namespace.in_environment(&self.namespace);
+            (namespace.name.clone(), meant.clone())
         });
         let expansion = Expansion {
             namespaces: meant.collect(),
@@ -297,7 +301,7 @@ impl RenderSetup<'_> {
         })
     }
 
-    /// Finds the images that an object names.
+    /// Collects the images that an object names.
     fn images(
         &self,
         object: &RenderedObject,
@@ -308,7 +312,9 @@ impl RenderSetup<'_> {
         let mut images = Vec::new();
         if rules::is_definition(&object.value) {
             let defaults = manifests::default_images(&object.value, &found.names).into_iter();
-            images.extend(defaults.map(|it| (it, "/spec".to_owned(), EvidenceReason::Default)));
+            images.extend(
+                defaults.map(|reference| (reference, "/spec".to_owned(), EvidenceReason::Default)),
+            );
         } else {
             for remark in manifests::named_images(&object.value, names) {
                 match remark.what {
@@ -352,7 +358,8 @@ impl RenderSetup<'_> {
         Ok(())
     }
 
-    /// Remembers an image that is named in parts, and returns it with its place if it is certain to be one.
+    /// Records an image whose reference is split into several fields. Returns it with its place if it is certainly an
+    /// image.
     fn in_parts(
         &self,
         parts: ImageParts,
@@ -378,7 +385,7 @@ impl RenderSetup<'_> {
         is_needed.then_some((reference, pointer, EvidenceReason::Parts))
     }
 
-    /// Finds the images that the chart says it has.
+    /// Collects the images in the chart's `helm.sh/images` annotation.
     fn annotated(
         &self,
         chart: &LoadedChart,
@@ -412,7 +419,8 @@ impl RenderSetup<'_> {
         }
     }
 
-    /// The images that the chart lists for those who scan them: they need not be all, nor need any of them be pulled.
+    /// Returns the images that the chart lists for scanners. The list may be incomplete and contain images that are
+    /// never pulled.
     fn for_scanners(
         &self,
         chart: &LoadedChart,
@@ -438,7 +446,7 @@ impl RenderSetup<'_> {
         images
     }
 
-    /// Tells something once, however often it is found.
+    /// Reports a remark once per chart.
     fn remark(&self, release: &ReleaseName, remark: ChartRemark, found: &mut RenderingFindings) {
         if !found.told.contains(&remark) {
             found.told.push(remark.clone());
@@ -448,32 +456,30 @@ impl RenderSetup<'_> {
 }
 
 impl RenderingFindings {
-    /// Returns the images that a chart needs of it, but for those that are said to be unused.
+    /// Returns the images of a chart without those that are listed as unused.
     fn rendered(
         mut self,
         chart: &LoadedChart,
-        for_scanners: Vec<ImageReference>,
+        mut for_scanners: Vec<ImageReference>,
     ) -> RenderedImages {
         let unused = chart.unused.iter();
-        let unused = unused.filter_map(|it| reference::normal(it.as_str()));
+        let unused = unused.filter_map(|reference| reference::normal(reference.as_str()));
         let unused: Vec<ImageReference> = unused.collect();
         let of_unused = unused.iter().map(reference::repository);
         self.repositories.extend(of_unused);
         let unused: BTreeSet<&str> = unused.iter().map(ImageReference::as_str).collect();
-        let is_used = |it: &ImageReference| !unused.contains(it.as_str());
+        let is_used = |reference: &ImageReference| !unused.contains(reference.as_str());
         let named: Vec<MissingImage> = self.named.into_values().collect();
-        // What is needed is refused if it is missing, and not only told.
-        let needed: BTreeSet<&str> = named.iter().map(|it| it.reference.as_str()).collect();
-        let for_scanners = for_scanners.into_iter();
-        let for_scanners = for_scanners.filter(|it| is_used(it) && !needed.contains(it.as_str()));
-        let for_scanners = for_scanners.collect();
+        // Needed images are reported as missing instead of in a remark.
+        let needed: BTreeSet<&str> = named.iter().map(|image| image.reference.as_str()).collect();
+        for_scanners.retain(|image| is_used(image) && !needed.contains(image.as_str()));
         for (place, parts) in self.parts.into_values() {
             let reference = reference::normal(&parts.written);
-            let is_settled = reference.is_none_or(|it| {
+            let is_settled = reference.is_none_or(|image| {
                 if parts.is_complete() {
-                    unused.contains(it.as_str())
+                    unused.contains(image.as_str())
                 } else {
-                    self.repositories.contains(&reference::repository(&it))
+                    self.repositories.contains(&reference::repository(&image))
                 }
             });
             if !is_settled {
@@ -482,21 +488,23 @@ impl RenderingFindings {
             }
         }
         let values = &self.in_values;
-        let is_named = |it: &RepositoryInValues| {
+        let is_named = |entry: &RepositoryInValues| {
             let mut made = named.iter();
-            it.repository.starts_with(REGISTRY)
-                || it.is_among(&self.repositories)
-                || made.any(|image| it.is_part_of(&image.reference, values))
+            entry.repository.starts_with(REGISTRY)
+                || entry.is_among(&self.repositories)
+                || made.any(|image| entry.is_part_of(&image.reference, values))
         };
-        let in_values = values.repositories.iter().filter(|it| !is_named(it));
-        let place = |it: &RepositoryInValues| self.untagged.get(&it.repository).cloned();
-        let in_values: Vec<_> = in_values.map(|it| (it.clone(), place(it))).collect();
-        for (it, _) in &in_values {
+        let in_values = values.repositories.iter().filter(|entry| !is_named(entry));
+        let place = |entry: &RepositoryInValues| self.untagged.get(&entry.repository).cloned();
+        let in_values: Vec<_> = in_values
+            .map(|entry| (entry.clone(), place(entry)))
+            .collect();
+        for (entry, _) in &in_values {
             let place = format!(
                 "the value `{}` of the chart `{}`",
-                it.path, chart.release.name
+                entry.path, chart.release.name
             );
-            if let Some(reference) = reference::normal(&it.written) {
+            if let Some(reference) = reference::normal(&entry.written) {
                 let reason = EvidenceReason::Value;
                 self.evidence.insert(ImageEvidence {
                     place,
@@ -510,7 +518,7 @@ impl RenderingFindings {
             release: chart.release.name.clone(),
             practices: self.practices,
             field: chart.field.clone(),
-            named: named.filter(|it| is_used(&it.reference)).collect(),
+            named: named.filter(|image| is_used(&image.reference)).collect(),
             in_values,
             for_scanners,
             evidence: self.evidence,
@@ -538,16 +546,18 @@ impl RenderingFindings {
 }
 
 impl With<'_> {
-    /// Names the further values, for people.
+    /// Returns the additional values in words.
     fn values(self) -> String {
-        let set = self.set.map(|it| format!(", rendered with {}", it.name));
+        let set = self.set.map(|set| format!(", rendered with {}", set.name));
         set.unwrap_or_default()
     }
 
-    /// Names the values and the version, for people; `before` stands before what there is.
+    /// Returns the values and Kubernetes version in words. `before` precedes the text unless it is empty.
     fn after(self, before: &str) -> String {
-        let set = self.set.map(|it| format!(" with {}", it.name));
-        let kubernetes = self.kubernetes.map(|it| format!(" for Kubernetes {it}"));
+        let set = self.set.map(|set| format!(" with {}", set.name));
+        let kubernetes = self
+            .kubernetes
+            .map(|version| format!(" for Kubernetes {version}"));
         match set.into_iter().chain(kubernetes).collect::<String>() {
             with if with.is_empty() => with,
             with => format!("{before}{with}"),
@@ -566,7 +576,8 @@ mod tests {
     use crate::load;
     use crate::testing::{self, SOLUTION};
 
-    /// A source tree with a chart, loaded with this renderer, and whether it was told that nothing is rendered.
+    /// Loads a source tree with a chart and this renderer. The second result is true if a remark reported that charts
+    /// are not rendered.
     fn loaded(renderer: &ChartRenderer) -> (Result<load::Loaded, PackError>, bool) {
         let chart = "  charts:\n    - {name: web, source: 'dir:web'}\n";
         let tree = testing::texts(&format!("{SOLUTION}{chart}"));
@@ -590,7 +601,7 @@ mod tests {
         assert!(matches!(error, Err(PackError::Helm(_))), "{error:?}");
         let (loaded, told) = loaded(&ChartRenderer::Nothing);
         assert!(loaded.unwrap().rendered.is_empty() && told);
-        // What has no charts needs no program.
+        // A Solution without charts needs no renderer.
         let tree = testing::texts(SOLUTION);
         let watch = Watch::silent(Cancel::never());
         assert!(testing::load_by(tree.path(), &ChartRenderer::Helm(None), &watch).is_ok());

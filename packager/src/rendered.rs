@@ -1,4 +1,6 @@
-//! Renderings by `helm`: what differs between two of them, what reaches out, and the images that a chart says it has.
+//! The analysis of rendered manifests: their objects, the objects outside the namespace, values of unexpected types,
+//! and the images that a chart's annotations list. The entry point is [`objects`]; the other functions analyse its
+//! result.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +17,13 @@ use validator::ErrorChain;
 
 use crate::error::PackError;
 
-/// Returns where an object stands, for people.
+/// Returns the place of an object in words.
 pub(crate) fn place(object: &RenderedObject, release: &ReleaseName) -> String {
     let file = &object.file;
     format!("`{file}` of the chart `{release}`, {}", title(object))
 }
 
-/// The same where it is said elsewhere which chart it is.
+/// Returns the place of an object in words, without the chart.
 pub(crate) fn place_within(object: &RenderedObject) -> String {
     format!("`{}`, {}", object.file, title(object))
 }
@@ -31,7 +33,7 @@ fn title(object: &RenderedObject) -> String {
     format!("{} `{}`", shown("/kind"), shown("/metadata/name"))
 }
 
-/// The objects that a chart rendered to, as a release of this name.
+/// Returns the rendered objects of a chart.
 pub(crate) fn objects(
     release: &ReleaseName,
     chart: &Chart,
@@ -51,8 +53,8 @@ pub(crate) fn objects(
     })
 }
 
-/// Says of a line of a rendering which template it comes from, and which line of that it is if its text is there once.
-/// People correct templates; the rendering is nowhere that they could look at it.
+/// Returns the template of a line in a rendering in words, and the line in the template if its text is unique there.
+/// Publishers edit templates and do not see the rendering.
 fn place_in_template(chart: &Chart, rendering: &[u8], line: Option<usize>) -> String {
     let found = line.and_then(|number| manifests::rendered_line(rendering, number));
     let Some(RenderedLine { file, text }) = found else {
@@ -70,49 +72,49 @@ fn place_in_template(chart: &Chart, rendering: &[u8], line: Option<usize>) -> St
     format!("; this line of the rendering comes from `{file}`{near}")
 }
 
-/// The reason why it is not known what a chart renders to, or why that cannot be installed.
+/// The reason why the objects of a chart are not known or cannot be installed.
 #[derive(Debug)]
 pub(crate) enum UnrenderedChart {
-    /// The chart or its values are to be blamed: the finding, and its words.
+    /// The chart or its values are at fault: the finding and its message.
     Refused(&'static FindingInfo, String),
-    /// A placeholder in its values names nothing, which is a finding already.
+    /// A placeholder in the values is invalid, which is already a finding.
     Known,
-    /// Something else is.
+    /// The rendering failed for another reason.
     Failed(PackError),
 }
 
-/// The parts of a chart that are not of its namespace alone.
+/// The parts of a chart that are outside its namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReachesOut {
-    /// Objects of the whole cluster and of other namespaces, kind and name each.
+    /// The kind and name of each cluster-scoped object and of each object in another namespace.
     pub objects: Vec<String>,
-    /// The dangers that its ClusterRoles make possible, as [`rules::Danger`] has it.
+    /// The risks of its ClusterRoles, in the words of [`rules::Danger`].
     pub dangers: BTreeSet<&'static str>,
 }
 
-/// Finds it among the objects of a release in this namespace.
+/// Returns the parts of a release in this namespace that are outside of it.
 pub(crate) fn reaches_out(objects: &[RenderedObject], namespace: &str) -> ReachesOut {
-    let values = || objects.iter().map(|it| &it.value);
-    let kinds = ObjectKinds::new(values().filter(|it| rules::is_definition(it)));
+    let values = || objects.iter().map(|object| &object.value);
+    let kinds = ObjectKinds::new(values().filter(|object| rules::is_definition(object)));
     let own = BTreeSet::from([namespace]);
-    let beyond = values().filter(|it| kinds.reaches_out(it, &own));
+    let beyond = values().filter(|object| kinds.reaches_out(object, &own));
     let title = |object: &Value| {
         let shown = |pointer| manifests::shown(manifests::text(object, pointer));
         format!("{} {}", shown("/kind"), shown("/metadata/name"))
     };
-    let roles = values().filter(|it| manifests::text(it, "/kind") == "ClusterRole");
-    // One that cannot be understood, the API server does not take.
+    let roles = values().filter(|object| manifests::text(object, "/kind") == "ClusterRole");
+    // The API server refuses invalid roles, so they grant no rights.
     let rights = roles.filter_map(|role| rules::rights(role, &Reach::Cluster).ok());
     let dangers = rights
         .flatten()
-        .filter_map(|right| right.danger().map(|it| it.words));
+        .filter_map(|right| right.danger().map(|danger| danger.words));
     ReachesOut {
         objects: beyond.map(title).collect(),
         dangers: dangers.collect(),
     }
 }
 
-/// Fields whose values the API server takes only as texts.
+/// Fields for which the API server only accepts strings.
 const TEXTS: [&str; 6] = [
     "labels",
     "annotations",
@@ -122,7 +124,8 @@ const TEXTS: [&str; 6] = [
     "command",
 ];
 
-/// The first place, as a JSON pointer, where a text is expected and YAML 1.1 reads something else: `on`, `y`, `1.10`.
+/// Returns the first place, as a JSON pointer, where a string is expected and YAML 1.1 parses another type, such as for
+/// `on`, `y` or `1.10`.
 pub(crate) fn no_text(object: &Value) -> Option<String> {
     let mut open = vec![(object, String::new())];
     while let Some((value, pointer)) = open.pop() {
@@ -135,7 +138,10 @@ pub(crate) fn no_text(object: &Value) -> Option<String> {
                 return Some(pointer);
             }
             if TEXTS.contains(&key.as_str()) || of_config {
-                let within = field.as_object().into_iter().flat_map(|it| it.values());
+                let within = field
+                    .as_object()
+                    .into_iter()
+                    .flat_map(|object| object.values());
                 let within = within.chain(field.as_array().into_iter().flatten());
                 if within.into_iter().any(is_other_scalar) {
                     return Some(pointer);
@@ -153,14 +159,14 @@ fn is_other_scalar(value: &Value) -> bool {
     value.is_boolean() || value.is_number()
 }
 
-/// The annotation in which `Chart.yaml` lists the images of a chart, by a convention of Helm's.
+/// The annotation in `Chart.yaml` for the images of a chart, which is a Helm convention.
 pub(crate) const ANNOTATION: &str = "helm.sh/images";
 
-/// The annotation in which `Chart.yaml` lists images for those who scan them, by a convention of Artifact Hub's.
+/// The annotation in `Chart.yaml` for scanners of images, which is an Artifact Hub convention.
 pub(crate) const FOR_SCANNERS: &str = "artifacthub.io/images";
 
-/// The images that the annotation lists and that these values need, each with its number; none if it cannot be
-/// understood.
+/// Returns the images in an annotation that are needed with these values, each with its index. Returns `None` if the
+/// annotation is invalid.
 pub(crate) fn annotated(
     text: &str,
     values: &Map<String, Value>,
@@ -170,14 +176,14 @@ pub(crate) fn annotated(
     for (number, image) in images.iter().enumerate() {
         let text = |key: &str| image.get(key).and_then(Value::as_str);
         let reference = normal(text("image")?)?;
-        if text("condition").is_none_or(|it| is_met(it, values)) {
+        if text("condition").is_none_or(|condition| is_met(condition, values)) {
             listed.push((number, reference));
         }
     }
     Some(listed)
 }
 
-/// Whether a condition holds, as Helm judges those of dependencies: the first of its values that is there decides.
+/// Returns true if a condition holds. Like for dependencies in Helm, the first existing value in the list decides.
 fn is_met(condition: &str, values: &Map<String, Value>) -> bool {
     let value = |path: &str| {
         let mut steps = path.trim().split('.');
@@ -208,7 +214,7 @@ kind: List
 items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}]
 ";
 
-    /// A chart with one template.
+    /// Returns a chart with one template.
     fn chart(template: &str) -> Chart {
         let metadata = "{apiVersion: v2, name: web, version: 1.0.0}";
         let files = [("Chart.yaml", metadata), ("templates/a.yaml", template)];
@@ -241,7 +247,7 @@ items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}
         assert!(fix.starts_with("change the template"), "{fix}");
         let place = "at line 10, column 3; this line of the rendering comes from `web/templates/a.yaml`, near line 5";
         assert!(words.ends_with(place), "{words}");
-        // Where its text is there twice, or made by an expression, nobody can tell which line it is.
+        // If the text is repeated or results from an expression, the line in the template is unknown.
         for template in [&TEMPLATE.repeat(2), &TEMPLATE.replace("\"1\"", "{{ 1 }}")] {
             let (_, words) = said(template, keys);
             assert!(
@@ -255,7 +261,7 @@ items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}
             words.ends_with("comes from `web/templates/a.yaml`, near line 2"),
             "{words}"
         );
-        // What every reader refuses has the usual advice.
+        // YAML that every parser refuses has the general advice.
         let (fix, _) = said(TEMPLATE, "a: [\n");
         assert_eq!(fix, RENDERING.fix);
     }
@@ -265,7 +271,7 @@ items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}
         let places: Vec<String> = of(RENDERED)
             .unwrap()
             .iter()
-            .map(|it| place(it, &"shop".parse().unwrap()))
+            .map(|object| place(object, &"shop".parse().unwrap()))
             .collect();
         let expected = [
             "`web/templates/a.yaml` of the chart `shop`, ConfigMap `a`",
@@ -319,9 +325,9 @@ items: [{kind: Secret, metadata: {name: b}}, {kind: Secret, metadata: {name: c}}
             assert_eq!(of_kind(text).as_deref(), Some(pointer), "{text}");
             let quoted = ["n", "1.10", "on", "80"]
                 .iter()
-                .fold(text.to_owned(), |text, it| {
-                    text.replace(&format!(" {it}}}"), &format!(" '{it}'}}"))
-                        .replace(&format!(" {it}]"), &format!(" '{it}']"))
+                .fold(text.to_owned(), |text, word| {
+                    text.replace(&format!(" {word}}}"), &format!(" '{word}'}}"))
+                        .replace(&format!(" {word}]"), &format!(" '{word}']"))
                 });
             assert_eq!(of_kind(&quoted), None, "{quoted}");
         }

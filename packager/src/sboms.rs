@@ -1,4 +1,5 @@
-//! SBOMs of the images: made of every manifest that can run, unless its publisher has one of the form already.
+//! The creation of SBOMs with `syft`. [`SbomMaker::add`] creates one for every runnable image manifest, unless its
+//! publisher supplies one in the same format.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -21,9 +22,9 @@ use crate::error::PackError;
 /// A request for SBOMs.
 #[derive(Clone, Debug)]
 pub struct SbomRequest {
-    /// The form of them.
+    /// The format of the SBOMs.
     pub format: SbomFormat,
-    /// The program `syft`, if there is one.
+    /// The path of `syft`, if it is installed.
     pub program: Option<PathBuf>,
 }
 
@@ -42,14 +43,14 @@ pub struct PackedSboms {
     pub skipped: usize,
 }
 
-/// The means to make SBOMs.
+/// The configured program that creates SBOMs.
 #[derive(Debug)]
 pub(crate) struct SbomMaker {
     format: SbomFormat,
     syft: Syft,
 }
 
-/// A manifest that an SBOM is to be made of.
+/// An image manifest without an SBOM.
 struct Undescribed {
     place: ImagePlace,
     manifest: Arc<Document>,
@@ -57,7 +58,7 @@ struct Undescribed {
 }
 
 impl SbomMaker {
-    /// The program, once it has said its version.
+    /// Checks the program by asking for its version.
     pub(crate) fn new(request: &SbomRequest, scratch: &Path) -> Result<Self, PackError> {
         let program = request.program.as_deref().ok_or(PackError::NoSyft)?;
         let syft = Syft::at(program, scratch).map_err(PackError::Syft)?;
@@ -65,7 +66,7 @@ impl SbomMaker {
         Ok(Self { format, syft })
     }
 
-    /// Makes the SBOMs of the images, and adds them to these and their contents to the blobs.
+    /// Creates the SBOMs of the images, and adds them to `images` and their contents to `blobs`.
     pub(crate) fn add(
         &self,
         images: &mut Vec<Collected>,
@@ -100,7 +101,7 @@ impl SbomMaker {
         Ok(packed)
     }
 
-    /// The manifests without an SBOM; the others are counted.
+    /// Returns the manifests without an SBOM, and counts the other ones in `packed`.
     fn undescribed(
         &self,
         images: &[Collected],
@@ -112,7 +113,7 @@ impl SbomMaker {
         for image in images.iter().filter(|image| image.subject.is_none()) {
             let contents = &image.contents;
             let documents = contents.children.iter().chain([&contents.root]);
-            let mut manifests = documents.filter(|it| can_run(it)).peekable();
+            let mut manifests = documents.filter(|document| can_run(document)).peekable();
             if manifests.peek().is_none() {
                 packed.skipped += 1;
             }
@@ -126,7 +127,7 @@ impl SbomMaker {
                     packed.kept += 1;
                     continue;
                 }
-                let blobs = manifest.needs.iter().filter_map(|it| blobs.get(it));
+                let blobs = manifest.needs.iter().filter_map(|digest| blobs.get(digest));
                 todo.push(Undescribed {
                     place: image.place.clone(),
                     manifest: Arc::clone(manifest),
@@ -137,8 +138,8 @@ impl SbomMaker {
         todo
     }
 
-    /// Whether there is an SBOM of the form already, of the manifest or of the whole image; or an image of the
-    /// publisher's in its place.
+    /// Returns true if the manifest or the whole image has an SBOM in this format, or if the publisher uses the place
+    /// of the new referrer for an image.
     fn is_described(&self, images: &[Collected], name: &ImageName, subjects: [Digest; 2]) -> bool {
         let [manifest, _] = subjects;
         let mut images = images.iter().filter(|image| image.place.name == *name);
@@ -150,7 +151,8 @@ impl SbomMaker {
                 None => image.place == list,
                 Some(subject) => {
                     subjects.contains(&subject)
-                        && documents.any(|it| SbomFormat::of_referrer(it) == Some(self.format))
+                        && documents
+                            .any(|document| SbomFormat::of_referrer(document) == Some(self.format))
                 }
             }
         })
@@ -183,13 +185,14 @@ impl SbomMaker {
     }
 }
 
-/// Whether a document is the manifest of an image that can run.
+/// Returns true if the document is the manifest of a runnable image.
 fn can_run(document: &Document) -> bool {
     let content = ImageDocument::from_slice(&document.bytes);
     matches!(content, Ok(ImageDocument::Manifest(manifest)) if manifest.is_image())
 }
 
-/// Says why there is no SBOM: nobody has verified the contents before, and a damaged one is no fault of the program's.
+/// Returns the error for an SBOM that was not created. The blobs are not verified yet at this point, so a failure of
+/// the program may be caused by a damaged one.
 fn blame(error: SbomError, image: &Undescribed) -> PackError {
     if matches!(error, SbomError::Failed { .. }) {
         for blob in &image.blobs {
@@ -209,7 +212,7 @@ fn blame(error: SbomError, image: &Undescribed) -> PackError {
     PackError::unmade(&image.place, error)
 }
 
-/// The digest of what lies there.
+/// Returns the digest of the bytes of a blob.
 fn found(blob: &BlobFile) -> io::Result<Digest> {
     let mut file = File::open(&blob.path)?;
     file.seek(SeekFrom::Start(blob.offset))?;

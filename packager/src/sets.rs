@@ -1,5 +1,5 @@
-//! The sets of objects that a Solution carries as they are: read and patched before the images are known, compiled when
-//! their references are.
+//! The sets of manifests of a Solution. [`load`] reads and patches them before images are known. [`LoadedSet::files`]
+//! compiles them when the references of images are known.
 
 use std::collections::BTreeSet;
 
@@ -28,23 +28,23 @@ use crate::source_files::SourceDocument;
 #[derive(Debug)]
 pub(crate) struct LoadedSet {
     pub(crate) source: SourceSet,
-    /// The set as `manifest.yaml` has it.
+    /// The set in `manifest.yaml`.
     pub(crate) set: ObjectSet,
-    /// The objects of the set itself, in order.
+    /// The objects of the set in order.
     objects: Vec<PlacedObject>,
-    /// Definitions of custom resources, which are the cluster's.
+    /// The custom resource definitions that belong to the whole cluster.
     definitions: Vec<PlacedObject>,
 }
 
-/// An object, and where it was read.
+/// An object and its place in the source.
 #[derive(Debug)]
 struct PlacedObject {
     place: DocumentPlace,
     value: Value,
 }
 
-/// Reads the set at this field of `solution.yaml`. It has no objects if some of them cannot be read or patched: what is
-/// wrong with the others could follow from it.
+/// Reads the set at this field of `solution.yaml`. If an object cannot be read or patched, the set has no objects,
+/// because findings about the others could be consequences.
 pub(crate) fn load(
     source: &SourceSet,
     field: &str,
@@ -58,10 +58,10 @@ pub(crate) fn load(
         .unwrap_or_default()
         .into_iter()
         .partition(is_the_clusters_definition);
-    let objects: Vec<PlacedObject> = own.into_iter().map(|it| placed(it, tidy)).collect();
+    let objects: Vec<PlacedObject> = own.into_iter().map(|object| placed(object, tidy)).collect();
     let definitions: Vec<PlacedObject> = definitions
         .into_iter()
-        .map(|it| placed(it, tidy_definition))
+        .map(|definition| placed(definition, tidy_definition))
         .collect();
     Ok(LoadedSet {
         source: source.clone(),
@@ -71,7 +71,8 @@ pub(crate) fn load(
     })
 }
 
-/// The files of a set, by their paths below the directory; none if one cannot be read.
+/// Returns the files of a set with paths relative to the source directory. Returns `None` and adds findings if one
+/// cannot be read.
 fn files(
     source: &SourceSet,
     field: &str,
@@ -108,7 +109,7 @@ fn files(
     Ok(files)
 }
 
-/// The objects of these files, patched; none if one cannot be read or a patch not be applied.
+/// Returns the patched objects in these files. Returns none if a file cannot be parsed or a patch cannot be applied.
 fn objects<'a>(
     source: &SourceSet,
     field: &str,
@@ -151,7 +152,8 @@ fn objects<'a>(
     if is_patched { objects.all } else { Vec::new() }
 }
 
-/// Whether an object is a definition that belongs to no environment: one with webhook conversion names a namespace.
+/// Returns true for custom resource definitions without webhook conversion. One with webhook conversion names a
+/// namespace, so it belongs to an environment.
 fn is_the_clusters_definition(object: &ManifestObject<'_>) -> bool {
     object.kind() == "CustomResourceDefinition"
         && object.group() == "apiextensions.k8s.io"
@@ -164,7 +166,7 @@ fn placed(object: ManifestObject<'_>, tidy: impl Fn(&mut Value)) -> PlacedObject
     PlacedObject { place, value }
 }
 
-/// Leaves out what only clusters and tools write, and no import applies.
+/// Removes fields that only clusters and tools set and that imports do not apply.
 fn tidy(object: &mut Value) {
     const KEPT: [&str; 4] = ["annotations", "labels", "name", "namespace"];
     const APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
@@ -175,7 +177,7 @@ fn tidy(object: &mut Value) {
     let Some(metadata) = fields.get_mut("metadata").and_then(Value::as_object_mut) else {
         return;
     };
-    // Of an object without a name it says why it has none.
+    // `generateName` is kept without a name, because the finding about the missing name explains it.
     let has_name = metadata.contains_key("name");
     metadata.retain(|field, value| {
         let is_kept = KEPT.contains(&field.as_str()) || !has_name && field == "generateName";
@@ -189,7 +191,7 @@ fn tidy(object: &mut Value) {
     }
 }
 
-/// Reduces a definition's metadata to what an import applies.
+/// Removes the metadata of a definition that imports do not apply.
 fn tidy_definition(definition: &mut Value) {
     let applied = rules::metadata(definition);
     let mut metadata = Map::new();
@@ -209,15 +211,17 @@ fn tidy_definition(definition: &mut Value) {
     }
 }
 
-/// The set as `manifest.yaml` has it.
+/// Returns the set in `manifest.yaml`.
 fn set(source: &SourceSet, objects: &[PlacedObject], definitions: &[PlacedObject]) -> ObjectSet {
     let own = source
         .namespaces
         .iter()
-        .map(|it| it.name.as_str())
+        .map(|namespace| namespace.name.as_str())
         .collect();
-    let kinds = ObjectKinds::new(definitions.iter().map(|it| &it.value));
-    let reaches_out = objects.iter().any(|it| kinds.reaches_out(&it.value, &own));
+    let kinds = ObjectKinds::new(definitions.iter().map(|definition| &definition.value));
+    let reaches_out = objects
+        .iter()
+        .any(|object| kinds.reaches_out(&object.value, &own));
     let namespaces = source.namespaces.iter().map(|namespace| OwnNamespace {
         name: namespace.name.clone(),
         fixed: namespace.fixed.unwrap_or(reaches_out),
@@ -232,22 +236,22 @@ fn set(source: &SourceSet, objects: &[PlacedObject], definitions: &[PlacedObject
     }
 }
 
-/// Finds what keeps sets and charts from being carried together, as far as it can be told without the images.
+/// Adds findings that do not depend on images, such as conflicts between sets and charts.
 pub(crate) fn check(
     sets: &[LoadedSet],
     charts: &[LoadedChart],
     spec: &SourceSpec,
     problems: &mut SourceProblems<'_>,
 ) {
-    // What needs a chart that cannot be read is in order but for that.
+    // If a chart could not be read, references to it would be reported as unknown.
     if charts.len() == spec.charts.len() {
-        let charts: Vec<ChartRelease> = charts.iter().map(|it| it.release.clone()).collect();
-        let own: Vec<ObjectSet> = sets.iter().map(|it| it.set.clone()).collect();
+        let charts: Vec<ChartRelease> = charts.iter().map(|chart| chart.release.clone()).collect();
+        let own: Vec<ObjectSet> = sets.iter().map(|set| set.set.clone()).collect();
         problems.of_source(rules::object_sets(&own, &charts, &spec.parameters), spec);
     }
     problems.of_source(rules::parameters(&spec.parameters), spec);
     let definitions = sets.iter().flat_map(|set| &set.definitions);
-    let kinds = ObjectKinds::new(definitions.clone().map(|it| &it.value));
+    let kinds = ObjectKinds::new(definitions.clone().map(|definition| &definition.value));
     let places: Vec<_> = spec.images.iter().map(SourceImage::place).collect();
     let placeholders = PlaceholderNames::new(&places, &spec.parameters);
     let mut names = ObjectNames::default();
@@ -269,14 +273,17 @@ pub(crate) fn check(
         }
     }
     for chart in charts {
-        let source = spec.charts.iter().find(|it| it.name == chart.release.name);
+        let source = spec
+            .charts
+            .iter()
+            .find(|source| source.name == chart.release.name);
         if let Some(source) = source {
             chart.check_placeholders(source, &placeholders, problems);
         }
     }
 }
 
-/// Finds the images of containers that are not among these.
+/// Adds findings for images of containers that are not in `images`.
 pub(crate) fn check_images(
     sets: &[LoadedSet],
     images: &KnownImages,
@@ -300,16 +307,20 @@ pub(crate) fn check_images(
     }
 }
 
-/// Returns the images, as they are written, of pods that may create pods.
+/// Returns the written image references of pods that may create pods.
 pub(crate) fn starters(sets: &[LoadedSet]) -> BTreeSet<&str> {
     let objects = sets.iter().flat_map(|set| &set.objects);
-    rules::starters(objects.map(|it| &it.value))
+    rules::starters(objects.map(|object| &object.value))
 }
 
 impl LoadedSet {
-    /// The namespaces that may have another name at a site.
+    /// Returns the namespaces whose name a site may change.
     fn moved(&self) -> Vec<Namespace> {
-        let free = self.set.namespaces.iter().filter(|it| !it.fixed);
+        let free = self
+            .set
+            .namespaces
+            .iter()
+            .filter(|namespace| !namespace.fixed);
         free.map(|namespace| namespace.name.clone()).collect()
     }
 
@@ -321,33 +332,35 @@ impl LoadedSet {
         }
     }
 
-    /// The definitions of custom resources, as files of the archive.
+    /// Returns the custom resource definitions as files of the archive.
     pub(crate) fn definitions(&self) -> Vec<ArchiveFile> {
         let definitions = self.definitions.iter();
         definitions
-            .map(|it| file(definition_path(&it.value), &it.value))
+            .map(|definition| file(definition_path(&definition.value), &definition.value))
             .collect()
     }
 
-    /// The files of the set in the archive, compiled.
+    /// Returns the compiled objects as files of the archive.
     pub(crate) fn files(&self, images: &KnownImages) -> Vec<ArchiveFile> {
         let moved = self.moved();
         let compiler = self.compiler(images, &moved);
         let object_file = |(number, PlacedObject { value, .. }): (usize, &PlacedObject)| {
             let mut object = value.clone();
-            // What is left is for the check of the draft to name, which compiles again.
+            // The check of the draft archive compiles again and reports the remaining problems.
             compiler.compile(&mut object);
             file(self.object_path(number, &object), &object)
         };
         (1..).zip(&self.objects).map(object_file).collect()
     }
 
-    /// The documents that the files of the set are made from, by their paths in the archive.
+    /// Returns the source documents of the set's files, by path in the archive.
     pub(crate) fn documents(&self) -> impl Iterator<Item = (String, SourceDocument)> {
         let definitions = self.definitions.iter();
-        let definitions = definitions.map(|it| (definition_path(&it.value), &it.place));
+        let definitions =
+            definitions.map(|definition| (definition_path(&definition.value), &definition.place));
         let objects = (1..).zip(&self.objects);
-        let objects = objects.map(|(number, it)| (self.object_path(number, &it.value), &it.place));
+        let objects = objects
+            .map(|(number, object)| (self.object_path(number, &object.value), &object.place));
         let all = definitions.chain(objects);
         all.map(|(path, place)| (path.to_string(), place.into()))
     }
@@ -382,7 +395,7 @@ mod tests {
     use crate::load::Loaded;
     use crate::testing::{self, RELEASE, SOLUTION, bytes};
 
-    /// A tree with the release and more text for its set.
+    /// Loads a source tree with this release and additional fields of its set.
     fn loaded(release: &str, set: &str) -> Result<Loaded, PackError> {
         let tree = testing::texts(&format!(
             "{SOLUTION}  manifests:\n    - name: web\n      files: [release.yaml]\n      namespaces: [{{name: shop}}]\n{set}"

@@ -1,5 +1,5 @@
-//! The files of a source tree, and the lines of their documents. A file is read again for a line, which is only asked for
-//! where something is wrong.
+//! The files of a source tree and the lines of their documents. [`SourceFiles`] translates problems into places. It
+//! reads a file again for each place, because places are only needed for findings.
 
 use std::path::{Path, PathBuf};
 
@@ -8,20 +8,20 @@ use rules::Problem;
 use schemas::yaml::{self, Lines, Part, YamlError};
 use validator::SourcePlace;
 
-/// The document that `solution.yaml` is.
+/// The name of the main source file.
 pub(crate) const SOLUTION: &str = "solution.yaml";
 
-/// A document of a file of the source tree.
+/// A document in a file of the source tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceDocument {
-    /// The file, relative to the directory.
+    /// The path of the file, relative to the source directory.
     pub(crate) file: String,
-    /// The line on which its text begins, from 1.
+    /// The line on which the document begins, from 1.
     pub(crate) line: usize,
 }
 
 impl SourceDocument {
-    /// The first document of a file.
+    /// Returns the first document of a file.
     pub(crate) fn first(file: impl Into<String>) -> Self {
         Self {
             file: file.into(),
@@ -39,20 +39,20 @@ impl From<&DocumentPlace> for SourceDocument {
     }
 }
 
-/// The directory with `solution.yaml`.
+/// The source directory.
 #[derive(Clone, Debug)]
 pub(crate) struct SourceFiles {
     pub(crate) directory: PathBuf,
 }
 
 impl SourceFiles {
-    /// The path as it is below the directory.
+    /// Returns a path relative to the source directory.
     pub(crate) fn below(&self, path: &Path) -> String {
         let below = path.strip_prefix(&self.directory).unwrap_or(path);
         below.display().to_string()
     }
 
-    /// The place of a file, or of a line in it.
+    /// Returns the place of a file or a line in it.
     pub(crate) fn file(&self, path: &Path, line: Option<u64>) -> SourcePlace {
         SourcePlace {
             file: self.below(path),
@@ -61,7 +61,7 @@ impl SourceFiles {
         }
     }
 
-    /// The place of an error in a file of YAML.
+    /// Returns the place of a YAML error.
     pub(crate) fn yaml(&self, path: &Path, error: &YamlError) -> SourcePlace {
         let place = error.place();
         SourcePlace {
@@ -71,11 +71,12 @@ impl SourceFiles {
         }
     }
 
-    /// The place of the value at a JSON Pointer of a document.
+    /// Returns the place of the value at a JSON pointer in a document.
     pub(crate) fn value(&self, document: &SourceDocument, pointer: &str) -> SourcePlace {
         let bytes = self.read(&document.file);
         let parts = bytes.as_deref().and_then(|bytes| yaml::parts(bytes).ok());
-        let part = parts.and_then(|parts| parts.into_iter().find(|it| it.line >= document.line));
+        let part =
+            parts.and_then(|parts| parts.into_iter().find(|part| part.line >= document.line));
         SourcePlace {
             file: document.file.clone(),
             line: part.and_then(|part| line(&part, pointer)),
@@ -83,7 +84,7 @@ impl SourceFiles {
         }
     }
 
-    /// The place of what a problem is about, in a file of several documents.
+    /// Returns the place of a problem in a file with several documents.
     pub(crate) fn among(&self, file: &str, problem: &Problem) -> SourcePlace {
         let bytes = self.read(file).unwrap_or_default();
         let parts = yaml::parts(&bytes).unwrap_or_default();
@@ -107,7 +108,7 @@ impl SourceFiles {
     }
 }
 
-/// The line of the file on which a value of a part of it begins; of one that cannot be found that of the part.
+/// Returns the line of a value in a file. If the value is not found, this is the first line of its document.
 fn line(part: &Part<'_>, pointer: &str) -> Option<u32> {
     let within = Lines::of(part.text.as_bytes()).map_or(1, |lines| lines.line(pointer));
     let before = u64::try_from(part.line).ok()?;

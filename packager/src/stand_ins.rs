@@ -1,16 +1,15 @@
-//! Stand-ins for what only a site knows, by which charts are rendered when they are packed: an address for each image, of the
-//! form that those at a site have, and a value that each parameter may have.
+//! Stand-ins for the inputs that only a site knows, for rendering charts during packing. [`expansion`] returns an image
+//! address in the format of a site for each image, and an example value for each parameter.
 
 use std::collections::BTreeMap;
 
 use manifests::{Address, Expansion};
 use schemas::{ImagePlace, Parameter, ParameterName, SolutionId};
 
-/// The registry of all stand-ins: no host is called so (RFC 2606).
+/// The registry of all stand-ins. No real host has the top-level domain `.invalid` (RFC 2606).
 pub(crate) const REGISTRY: &str = "registry.invalid";
 
-/// What placeholders stand for where nobody knows the site: an address for each image, of the form that those at a site
-/// have, and a value that each parameter may have.
+/// Returns the stand-ins for all placeholders.
 pub(crate) fn expansion(
     id: &SolutionId,
     places: &[ImagePlace],
@@ -31,20 +30,20 @@ pub(crate) fn expansion(
         version: id.version().to_string(),
         environment: name.clone(),
         parameters: parameters
-            .map(|(name, it)| (name.clone(), it.example()))
+            .map(|(name, parameter)| (name.clone(), parameter.example()))
             .collect(),
         name,
     }
 }
 
-/// Returns all that charts can make of the parts of an address so that it still is one, with the image that it stands for.
+/// Returns the valid references that charts can build from the parts of an address, with their images.
 pub(crate) fn addresses(expansion: &Expansion) -> BTreeMap<String, ImagePlace> {
-    let forms = expansion.images.iter().flat_map(|(place, it)| {
-        let repository = format!("{}/{}", it.registry, it.path);
+    let forms = expansion.images.iter().flat_map(|(place, address)| {
+        let repository = format!("{}/{}", address.registry, address.path);
         let forms = [
-            format!("{repository}:{}@{}", it.tag, it.digest),
-            format!("{repository}:{}", it.tag),
-            format!("{repository}@{}", it.digest),
+            format!("{repository}:{}@{}", address.tag, address.digest),
+            format!("{repository}:{}", address.tag),
+            format!("{repository}@{}", address.digest),
         ];
         forms.map(|form| (form, place.clone()))
     });

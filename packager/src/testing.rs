@@ -1,4 +1,4 @@
-//! A small source tree for the unit tests.
+//! A small source tree for unit tests.
 
 use std::fmt::Debug;
 use std::fs;
@@ -82,7 +82,7 @@ spec:
 status: {}
 ";
 
-/// A source tree without images.
+/// Returns a source tree without images.
 pub(crate) fn texts(solution: &str) -> TempDir {
     let tree = tempfile::tempdir().unwrap();
     let deploy = tree.path().join("operator/deploy");
@@ -93,7 +93,7 @@ pub(crate) fn texts(solution: &str) -> TempDir {
     tree
 }
 
-/// Reads a source tree that has all its charts, which are not rendered.
+/// Loads a source tree with local charts, without rendering them.
 pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
     load_by(
         directory,
@@ -102,7 +102,7 @@ pub(crate) fn load(directory: &Path) -> Result<Loaded, PackError> {
     )
 }
 
-/// Reads a source tree that has all its charts.
+/// Loads a source tree with local charts.
 pub(crate) fn load_by(
     directory: &Path,
     renderer: &ChartRenderer,
@@ -120,7 +120,7 @@ pub(crate) fn load_by(
     Ok(loaded)
 }
 
-/// What is wrong with a source tree: `FILE:LINE: [ID] MESSAGE`, one a line.
+/// Returns the findings of a refused source tree as lines `FILE:LINE: [ID] MESSAGE`.
 pub(crate) fn refused<T: Debug>(loaded: Result<T, PackError>) -> String {
     let Err(PackError::RefusedSource(refused)) = loaded else {
         panic!("{loaded:?}");
@@ -128,16 +128,16 @@ pub(crate) fn refused<T: Debug>(loaded: Result<T, PackError>) -> String {
     said(&refused.findings)
 }
 
-/// The same of what was found so far.
+/// Returns findings as lines `FILE:LINE: [ID] MESSAGE`.
 pub(crate) fn said(findings: &[Finding]) -> String {
-    let line = |it: &Finding| {
-        let source = it.source.as_ref().expect("it is of a file");
-        format!("{source}: [{}] {}", it.id, it.message)
+    let line = |finding: &Finding| {
+        let source = finding.source.as_ref().expect("it is of a file");
+        format!("{source}: [{}] {}", finding.id, finding.message)
     };
     findings.iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// The bytes of a file that is in memory.
+/// Returns the bytes of a file in memory.
 pub(crate) fn bytes(file: &ArchiveFile) -> &[u8] {
     match &file.source {
         FileSource::Bytes(bytes) => bytes,

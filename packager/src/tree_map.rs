@@ -1,4 +1,5 @@
-//! From the files of an archive to those that they were made from, for what its check finds.
+//! The mapping from files of an archive to source files. [`TreeMap`] gives the findings of the draft archive their
+//! places in the source tree.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +9,12 @@ use validator::{SourceMap, SourcePlace};
 
 use crate::source_files::{SOLUTION, SourceDocument, SourceFiles};
 
-/// Where each file of an archive comes from.
+/// The source of each file of an archive.
 #[derive(Debug)]
 pub(crate) struct TreeMap {
     pub(crate) files: SourceFiles,
     pub(crate) spec: SourceSpec,
-    /// The CRDs, roles and objects by their paths in the archive.
+    /// The source documents of CRDs, roles and objects, by path in the archive.
     pub(crate) documents: BTreeMap<String, SourceDocument>,
 }
 
@@ -37,16 +38,16 @@ impl SourceMap for TreeMap {
 }
 
 impl TreeMap {
-    /// The JSON Pointer of the image or chart of `solution.yaml` that a file belongs to.
+    /// Returns the JSON pointer in `solution.yaml` of the image or chart that a file belongs to.
     fn carried(&self, file: &str) -> Option<String> {
         let is_in = |directory: String| {
             let rest = file.strip_prefix(&directory);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
         let mut images = self.spec.images.iter();
-        let image = images.position(|it| is_in(format!("images/{}/{}", it.name, it.tag)));
+        let image = images.position(|image| is_in(format!("images/{}/{}", image.name, image.tag)));
         let mut charts = self.spec.charts.iter();
-        let chart = charts.position(|it| is_in(format!("charts/{}", it.name)));
+        let chart = charts.position(|chart| is_in(format!("charts/{}", chart.name)));
         let image = image.map(|index| format!("/spec/images/{index}"));
         image.or_else(|| chart.map(|index| format!("/spec/charts/{index}")))
     }

@@ -1,4 +1,4 @@
-//! Charts as Helm itself renders them: whatever image one names must be carried.
+//! Tests of charts that are rendered by Helm itself. Every image that a chart names must be packaged.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -21,7 +21,7 @@ use sources::{CacheOptions, Compression};
 use tempfile::TempDir;
 use watch::{Cancel, Watch};
 
-/// The program, which `scripts/install-tools` builds.
+/// Returns the path of the program that `scripts/install-tools` builds.
 fn helm() -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/interop/program");
     let output = Command::new(script).args(["helm", "--path"]).output();
@@ -39,7 +39,7 @@ metadata: {name: web}
 spec: {template: {spec: {containers: [{name: web, image: '{{ .Values.image }}', readinessProbe: {}, resources: {limits: {cpu: 1}}}]}}}
 ";
 
-/// Every place where a chart has images.
+/// The places where a chart can name images.
 const PLACES: [(&str, &str); 8] = [
     ("templates/web.yaml", DEPLOYMENT),
     (
@@ -73,7 +73,7 @@ const PLACES: [(&str, &str); 8] = [
 ];
 
 impl Tree {
-    /// Makes a tree with a chart of these templates; `fields` are added to it in `solution.yaml`.
+    /// Creates a tree with a chart of these templates, and with additional fields for it in `solution.yaml`.
     fn new(templates: &[(&str, &str)], fields: &str) -> Self {
         let tree = Self(tempfile::tempdir().unwrap());
         let layout = OciLayout::create(tree.0.path().join("images")).unwrap();
@@ -121,16 +121,19 @@ spec:
         fs::write(path, text).unwrap();
     }
 
-    /// Returns what is found of the chart, while nothing is told.
+    /// Returns the findings of the chart. No remark may be reported.
     fn found(&self) -> Vec<String> {
         let (checked, told) = self.check();
         assert_eq!(told, []);
         let judged = checked.unwrap().judged;
         let found = judged.findings.iter();
-        let found = found.filter(|it| it.place.starts_with("charts/"));
-        let line = |it: &validator::Finding| {
-            let source = it.source.as_ref().unwrap();
-            format!("{} {source} {}: {}", it.id, it.place, it.message)
+        let found = found.filter(|finding| finding.place.starts_with("charts/"));
+        let line = |finding: &validator::Finding| {
+            let source = finding.source.as_ref().unwrap();
+            format!(
+                "{} {source} {}: {}",
+                finding.id, finding.place, finding.message
+            )
         };
         found.map(line).collect()
     }
@@ -161,26 +164,26 @@ spec:
         }
     }
 
-    /// Returns every reason why this image counts, with its place.
+    /// Returns all evidence for this image.
     fn why(&self, image: &str) -> Vec<(String, EvidenceReason)> {
         let told = Mutex::new(Vec::new());
         let tell = |event| {
-            if let Event::Named(it) = event
-                && it.is_about(image)
+            if let Event::Named(evidence) = event
+                && evidence.is_about(image)
             {
-                told.lock().unwrap().push((it.place, it.reason));
+                told.lock().unwrap().push((evidence.place, evidence.reason));
             }
         };
         let watch = Watch {
             tell: &tell,
             cancel: Cancel::never(),
         };
-        // Whether the tree is refused does not matter here.
+        // The result of the preview is irrelevant here.
         let _ = preview(&self.request(), &watch);
         told.into_inner().unwrap()
     }
 
-    /// Returns what packing would say, and what it tells of charts.
+    /// Returns the result of a preview and the remarks on charts.
     fn check(&self) -> (Result<Preview, PackError>, Vec<ChartRemark>) {
         let told = Mutex::new(Vec::new());
         let tell = |event| {
@@ -196,14 +199,14 @@ spec:
         (checked, told.into_inner().unwrap())
     }
 
-    /// The references that are missing, each with a place.
+    /// Returns the missing references, each with a place.
     fn missing(&self) -> Vec<(String, String)> {
         let (checked, _) = self.check();
         let Err(PackError::RefusedSource(refused)) = checked else {
             panic!("{checked:?}");
         };
         let missing = refused.missing.into_iter();
-        let missing = missing.map(|it| (it.reference.to_string(), it.place));
+        let missing = missing.map(|missing| (missing.reference.to_string(), missing.place));
         missing.collect()
     }
 
@@ -232,14 +235,18 @@ const ALL: [&str; 7] = [
 #[test]
 fn images_are_found_wherever_a_chart_has_them() {
     let tree = Tree::new(&PLACES, "");
-    let missing: Vec<_> = tree.missing().into_iter().map(|(it, _)| it).collect();
+    let missing: Vec<_> = tree
+        .missing()
+        .into_iter()
+        .map(|(reference, _)| reference)
+        .collect();
     assert_eq!(missing, ALL);
     let tree = Tree::new(&PLACES, ", render: [[on.yaml]]");
     tree.write("on.yaml", "cache: {enabled: true}\n");
     let missing = tree.missing();
     let cache = missing
         .iter()
-        .find(|(it, _)| it == "r.test/cache:1")
+        .find(|(reference, _)| reference == "r.test/cache:1")
         .unwrap();
     assert_eq!(
         cache.1,
@@ -253,8 +260,8 @@ fn what_is_missing_is_written_down() {
     let tree = Tree::new(&PLACES, "");
     let watch = Watch::silent(Cancel::never());
     let added = add_images(&tree.request(), &watch).unwrap().added;
-    let added: BTreeSet<_> = added.iter().map(|it| it.source.to_string()).collect();
-    let expected = ALL.map(|it| format!("docker://{it}"));
+    let added: BTreeSet<_> = added.iter().map(|image| image.source.to_string()).collect();
+    let expected = ALL.map(|reference| format!("docker://{reference}"));
     assert_eq!(added, BTreeSet::from(expected));
 }
 
@@ -342,7 +349,7 @@ fn what_is_better_avoided_is_told_and_refuses_nothing() {
             ),
         ]
     );
-    // A site may choose values by which it is not rendered, so this is no error either.
+    // A site may choose values that avoid the object, so this is not an error either.
     let solution = fs::read_to_string(tree.0.path().join("solution.yaml")).unwrap();
     tree.write(
         "solution.yaml",
@@ -360,14 +367,14 @@ fn an_image_of_a_chart_that_a_node_would_not_start_is_told() {
     let context = "securityContext: {runAsNonRoot: true}, containers";
     let safe = DEPLOYMENT.replace("containers", context);
     let words = "practice.user solution.yaml:9 charts/shop/chart.tgz: `web/templates/web.yaml`, Deployment `web`: container `web` has runAsNonRoot, and image `web:1` runs as root";
-    // By its reference, which the chart has, and by the address that it will have.
+    // The chart names the image by its reference, or by the address at the site.
     let unused = ", unusedImages: ['r.test/cache:1']";
     for values in ["", ", values: [own.yaml]"] {
         let templates = [("templates/web.yaml", safe.as_str())];
         let tree = Tree::new(&templates, &format!("{unused}{values}"));
         tree.write("own.yaml", "image: $(image:web)\n");
         let mut found = tree.found();
-        found.retain(|it| it.starts_with("practice.user "));
+        found.retain(|line| line.starts_with("practice.user "));
         assert_eq!(found, [words], "{values}");
     }
     let user = "securityContext: {runAsNonRoot: true, runAsUser: 7}, containers";
@@ -448,7 +455,7 @@ fn what_cannot_be_installed_is_not_packed() {
     assert!(said.contains("no such thing"), "{said}");
 }
 
-/// A chart that cannot be rendered hides neither what is wrong elsewhere, nor the other way round.
+/// Findings in texts, charts and images do not hide each other.
 #[test]
 fn what_is_wrong_with_texts_charts_and_images_is_told_in_one_run() {
     let tree = Tree::new(
@@ -465,19 +472,19 @@ fn what_is_wrong_with_texts_charts_and_images_is_told_in_one_run() {
     let Err(PackError::RefusedSource(refused)) = tree.check().0 else {
         panic!("it was taken");
     };
-    let ids: BTreeSet<&str> = refused.findings.iter().map(|it| it.id).collect();
+    let ids: BTreeSet<&str> = refused.findings.iter().map(|finding| finding.id).collect();
     let expected = ["source.image", "source.image-source", "source.rendering"];
     assert_eq!(ids, expected.into());
     assert_eq!(refused.findings.len(), 3, "{refused:?}");
     assert_eq!(refused.missing.len(), 1);
-    // What is added leaves the rest, which is reported.
+    // Adding the images leaves the other findings, which are reported.
     let added = add_images(&tree.request(), &Watch::silent(Cancel::never())).unwrap();
     assert_eq!(added.added.len(), 1);
-    let left: Vec<&str> = added.findings.iter().map(|it| it.id).collect();
+    let left: Vec<&str> = added.findings.iter().map(|finding| finding.id).collect();
     assert_eq!(left, ["source.rendering"]);
 }
 
-/// The real program says its version, and is what lies in the archive.
+/// The version is that of the real program, whose bytes are in the archive.
 #[test]
 fn a_helm_that_is_included_says_its_version() {
     let tree = Tree::new(&[PLACES[0]], "");
@@ -499,12 +506,12 @@ fn a_helm_that_is_included_says_its_version() {
     assert_eq!(packed.digest, digest);
     let path = format!("images/programs/helm/{version}/{}", digest.hex());
     let mut files = checked.files.iter();
-    let file = files.find(|it| it.path.as_str() == path).unwrap();
+    let file = files.find(|file| file.path.as_str() == path).unwrap();
     assert_eq!(file.digest, digest);
     assert_eq!(checked.verdict, validator::ArchiveVerdict::Accepted);
 }
 
-/// The images that a chart has can depend on the cluster: all of them are needed.
+/// The images of a chart may depend on the version of the cluster; all of them are needed.
 #[test]
 fn a_chart_is_rendered_for_every_version_of_kubernetes() {
     let template = "{apiVersion: v1, kind: Pod, metadata: {name: o}, spec: {containers: [{name: o, image: 'r.test/proxy:{{ .Capabilities.KubeVersion.Minor }}'}]}}";
@@ -523,7 +530,7 @@ fn a_chart_is_rendered_for_every_version_of_kubernetes() {
         ("r.test/proxy:35".to_owned(), place("1.35.2")),
     ];
     assert_eq!(tree.missing(), expected);
-    // One of them is not for this chart.
+    // One of the versions is not supported by the chart.
     let chart = fs::read_to_string(tree.0.path().join("web/Chart.yaml")).unwrap();
     tree.write("web/Chart.yaml", &format!("{chart}kubeVersion: '<1.35'\n"));
     let refused = tree.error();
@@ -531,7 +538,7 @@ fn a_chart_is_rendered_for_every_version_of_kubernetes() {
     assert!(refused.starts_with(words), "{refused}");
 }
 
-/// Artifact Hub's list is for scanners: it is compared, and decides nothing.
+/// Artifact Hub's list is for scanners. It is compared, but does not decide about the images.
 #[test]
 fn images_that_a_chart_lists_for_scanners_are_told_once() {
     let tree = Tree::new(&[PLACES[0]], ", unusedImages: ['r.test/never:1']");
@@ -542,7 +549,7 @@ fn images_that_a_chart_lists_for_scanners_are_told_once() {
         let (checked, told) = tree.check();
         checked.unwrap();
         told.into_iter()
-            .filter(|it| !matches!(it, ChartRemark::TurnedOff(_)))
+            .filter(|remark| !matches!(remark, ChartRemark::TurnedOff(_)))
             .collect::<Vec<_>>()
     };
     let images = [
@@ -551,8 +558,10 @@ fn images_that_a_chart_lists_for_scanners_are_told_once() {
         "r.test/more:2",
         "org/less:1",
     ];
-    let entries = images.map(|it| format!("- name: a\\n  image: {it}\\n  whitelisted: true\\n"));
-    let expected = ["docker.io/org/less:1", "r.test/more:2"].map(|it| it.parse().unwrap());
+    let entries = images
+        .map(|reference| format!("- name: a\\n  image: {reference}\\n  whitelisted: true\\n"));
+    let expected =
+        ["docker.io/org/less:1", "r.test/more:2"].map(|reference| reference.parse().unwrap());
     assert_eq!(
         list(&entries.concat()),
         [ChartRemark::ForScanners(expected.into())]
@@ -562,7 +571,7 @@ fn images_that_a_chart_lists_for_scanners_are_told_once() {
     assert_eq!(list("- name: a\\n"), [annotation]);
 }
 
-/// The images in charts that their programs start: in the shapes of longhorn, consul, Jenkins and drivers of storage.
+/// The images that programs of charts start, in the shapes of longhorn, consul, Jenkins and storage drivers.
 const STARTED: [(&str, &str); 4] = [
     (
         "templates/manager.yaml",
@@ -592,7 +601,11 @@ fn what_is_known_to_be_an_image_is_needed_wherever_it_stands() {
         "web/values.yaml",
         "agent: {image: {registry: '', repository: org/agent, tag: 33.v1_2}}\nshell: {image: {repository: org/shell, tag: '1'}}\ncache: {enabled: false, image: {repository: redis, tag: '7'}}\n",
     );
-    let missing: Vec<_> = tree.missing().into_iter().map(|(it, _)| it).collect();
+    let missing: Vec<_> = tree
+        .missing()
+        .into_iter()
+        .map(|(reference, _)| reference)
+        .collect();
     let expected = [
         "agent:33.v1_2",
         "engine:v1",
@@ -600,8 +613,11 @@ fn what_is_known_to_be_an_image_is_needed_wherever_it_stands() {
         "proxy:1",
         "registrar:v2",
     ];
-    assert_eq!(missing, expected.map(|it| format!("docker.io/org/{it}")));
-    // What is told besides is told with it.
+    assert_eq!(
+        missing,
+        expected.map(|image| format!("docker.io/org/{image}"))
+    );
+    // The remarks are reported together with the missing images.
     let told: Vec<_> = tree.check().1;
     let [
         ChartRemark::ForScanners(listed),
@@ -620,7 +636,7 @@ fn what_is_known_to_be_an_image_is_needed_wherever_it_stands() {
     );
 }
 
-/// Images in parts, in the shapes of the values that istio's injector reads and of linkerd's configuration.
+/// Images in several fields, in the shapes of the values for istio's injector and of linkerd's configuration.
 const IN_PARTS: [(&str, &str); 2] = [
     (
         "templates/values.yaml",
@@ -660,7 +676,7 @@ fn an_image_in_parts_is_needed_and_one_without_a_tag_is_a_finding_with_its_field
         "{}",
         tree.error()
     );
-    // What is carried is told too, since no import replaces its address.
+    // Packaged images are reported too, because no import replaces their addresses.
     let solution = fs::read_to_string(tree.0.path().join("solution.yaml")).unwrap();
     let more = "  charts:";
     let images = "    - {name: sidecar, tag: '1', source: 'oci:images:1', ref: 'r.test/mesh/sidecar:1'}\n    - {name: proxy, tag: v2, source: 'oci:images:1', ref: 'r.test/proxy:v2'}\n";
@@ -683,7 +699,7 @@ fn an_image_in_parts_is_needed_and_one_without_a_tag_is_a_finding_with_its_field
         ),
     ];
     assert_eq!(tree.found(), expected);
-    // Nothing pulls them, or placeholders stand for them.
+    // The images are unused, or placeholders replace them.
     tree.write(
         "values.yaml",
         "mesh: {global: {sidecar: {image: $(image:sidecar)}}}\n",
@@ -698,8 +714,8 @@ fn an_image_in_parts_is_needed_and_one_without_a_tag_is_a_finding_with_its_field
     assert_eq!(tree.found(), [""; 0]);
 }
 
-/// In the shapes of knative's settings, of redpanda's telemetry, of istio's gateway, and of kube-ovn and cilium, whose
-/// images are made of several values.
+/// Texts that are not images, in the shapes of knative's settings, redpanda's telemetry and istio's gateway, and the
+/// images of kube-ovn and cilium that result from several values.
 const NO_ALARM: [(&str, &str); 3] = [
     (
         "templates/settings.yaml",
@@ -725,7 +741,11 @@ fn examples_telemetry_injected_images_and_values_of_several_parts_raise_no_alarm
         "web/values.yaml",
         "global: {registry: {address: docker.io/ovn}}\nimages: {ovn: {repository: web-ovn, tag: v1}}\noperator: {image: {repository: r.test/net/operator, tag: v2}}\n",
     );
-    let missing: Vec<_> = tree.missing().into_iter().map(|(it, _)| it).collect();
+    let missing: Vec<_> = tree
+        .missing()
+        .into_iter()
+        .map(|(reference, _)| reference)
+        .collect();
     assert_eq!(
         missing,
         ["docker.io/ovn/web-ovn:v1", "r.test/net/operator-generic:v2"]

@@ -1,4 +1,5 @@
-//! Packing from a source directory to an archive and back, and every way in which no archive may come out.
+//! Tests of packing from a source directory to an archive and of reading it again, and of all errors that must prevent
+//! an archive.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -25,7 +26,7 @@ use tempfile::TempDir;
 use validator::Finding;
 use watch::{Cancel, Progress, Watch};
 
-/// A key that is the same in every run (RFC 8410, 10.3), since archives must be.
+/// A fixed key (RFC 8410, 10.3), so that archives are the same in every run.
 const KEY: &str = "-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC
 -----END PRIVATE KEY-----
@@ -65,15 +66,15 @@ fn run(request: &PackRequest) -> Result<Packed, PackError> {
     pack(request, &Watch::silent(Cancel::never()))
 }
 
-/// What is wrong with a source tree, one finding a line; else the error.
+/// Returns the findings of a source tree, one per line, or the error.
 fn said(error: &PackError) -> String {
     let PackError::RefusedSource(refused) = error else {
         return message(error);
     };
-    let line = |it: &Finding| {
-        let source = it.source.as_ref().unwrap();
+    let line = |finding: &Finding| {
+        let source = finding.source.as_ref().unwrap();
         assert!(source.line.is_some(), "{source}");
-        it.message.clone()
+        finding.message.clone()
     };
     refused
         .findings
@@ -83,14 +84,14 @@ fn said(error: &PackError) -> String {
         .join("\n")
 }
 
-/// The error with its causes, as the command line shows it.
+/// Returns the error with its causes, like the command line shows it.
 fn message(error: &(dyn Error + 'static)) -> String {
     let chain = std::iter::successors(Some(error), |&error| error.source());
     let messages: Vec<String> = chain.map(ToString::to_string).collect();
     messages.join(": ")
 }
 
-/// A source tree and an empty directory for what is made from it.
+/// A source tree and an empty directory for the archive.
 struct Bench {
     directory: TempDir,
 }
@@ -108,7 +109,8 @@ fn image(architecture: &str) -> Image {
 }
 
 impl Bench {
-    /// The example, and an image for two platforms as skopeo's `dir:` that shares a layer with a third.
+    /// Creates the example tree, with an additional image for two platforms in skopeo's `dir:` format. It shares a
+    /// layer with a third image.
     fn new() -> Self {
         let bench = Self {
             directory: tempfile::tempdir().unwrap(),
@@ -151,7 +153,7 @@ impl Bench {
         run(&request(&self.tree(), &self.output()))
     }
 
-    /// The message of a refusal that leaves nothing behind.
+    /// Returns the message of a refusal, which must not leave any file.
     fn refused(&self) -> String {
         let error = self.pack().unwrap_err();
         let left: Vec<_> = fs::read_dir(self.output().parent().unwrap())
@@ -222,7 +224,7 @@ fn an_archive_is_read_back() {
 #[test]
 fn the_same_inputs_give_the_same_bytes() {
     let (one, other) = (Bench::new(), Bench::new());
-    // Another order in the text, other permissions, another number of threads, another directory.
+    // The text order, permissions, number of threads and directory differ.
     let moved =
         "    - {name: single, tag: '1', source: 'oci:images/single', ref: 'r.test/single:1'}\n";
     other.edit(moved, "");
@@ -333,7 +335,7 @@ fn a_blob_with_another_content_is_noticed_while_it_is_written() {
     let mut bytes = fs::read(bench.layer()).unwrap();
     bytes[200_000] ^= 1;
     fs::write(bench.layer(), bytes).unwrap();
-    // The same layer lies unharmed in the other image; only one of the files is read.
+    // The other image contains an intact copy of the layer; only one of the files is read.
     fs::remove_dir_all(bench.tree().join("images/multi")).unwrap();
     bench.edit(
         "    - {name: org/multi, tag: '1', source: 'dir:images/multi'}\n",
@@ -498,7 +500,7 @@ fn what_init_writes_packs_when_one_image_is_put_in() {
     );
 }
 
-/// A signature beside the image that the operator is told by its name, in an archive that older readers refuse by name.
+/// A referrer of the image that the operator uses by name, in an archive that older readers refuse by name.
 #[test]
 fn what_refers_to_an_image_takes_no_name_from_it() {
     let bench = Bench::new();
@@ -530,7 +532,7 @@ fn what_refers_to_an_image_takes_no_name_from_it() {
     assert_eq!(found, (images, 1, vec!["referrers-1.0.0".to_owned()]));
 }
 
-/// A stand-in for syft: its SBOMs have another namespace in each run, and it fails over one image.
+/// Creates a script in place of syft. Its SBOMs have another namespace in each run, and it fails for one image.
 fn syft(bench: &Bench, fails: &str) -> SbomRequest {
     let script = format!(
         r#"#!/bin/sh
@@ -550,7 +552,7 @@ esac
     }
 }
 
-/// Packs with SBOMs, the files of syft in a directory that must be empty then.
+/// Packs with SBOMs, and checks that syft's directory is empty afterwards.
 fn with_sboms(bench: &Bench, fails: &str) -> Result<Packed, PackError> {
     let scratch = tempfile::tempdir().unwrap();
     let packed = run(&PackRequest {
@@ -572,7 +574,7 @@ fn sboms_are_the_same_whatever_their_program_draws_by_lot() {
         assert_eq!((packed.images, packed.referrers), (4, 5));
         fs::read(bench.output()).unwrap()
     };
-    // A scratch directory has another name each time, which an SBOM must not have.
+    // The scratch directory has another name each time, which must not be in an SBOM.
     assert_eq!(once(), once());
 }
 
@@ -647,11 +649,11 @@ fn references_in_programs_that_may_create_pods_are_candidates() {
     let found: Vec<_> = packed
         .candidates
         .iter()
-        .map(|it| {
+        .map(|candidate| {
             (
-                it.image.to_string(),
-                it.file.as_str(),
-                it.reference.as_str(),
+                candidate.image.to_string(),
+                candidate.file.as_str(),
+                candidate.reference.as_str(),
             )
         })
         .collect();

@@ -1,4 +1,4 @@
-//! Charts that their publishers have signed: real `GnuPG` keys, signed by Helm itself, and verified before they are packed.
+//! Tests of signed charts, with real `GnuPG` keys and signatures by Helm itself, which are verified during packing.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -17,7 +17,7 @@ use sources::{CacheOptions, Compression};
 use tempfile::TempDir;
 use watch::{Cancel, Watch};
 
-/// The program, which `scripts/install-tools` builds.
+/// Returns the path of the program that `scripts/install-tools` builds.
 fn helm() -> PathBuf {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/interop/program");
     let output = Command::new(script).args(["helm", "--path"]).output();
@@ -51,7 +51,7 @@ impl Tree {
             .current_dir(tree.0.path());
         let packaged = package.output().unwrap();
         assert!(packaged.status.success(), "{packaged:?}");
-        // What the file is called is no matter: the chart says it itself.
+        // The name of the file is irrelevant, because the chart contains its name.
         for ending in ["", ".prov"] {
             let made = tree.path(&format!("web-1.0.0+b.tgz{ending}"));
             fs::rename(made, tree.path(&format!("chart.tgz{ending}"))).unwrap();
@@ -64,7 +64,7 @@ impl Tree {
         self.0.path().join(name)
     }
 
-    /// Runs `GnuPG` with a home of its own, and returns what it writes.
+    /// Runs `GnuPG` with a separate home directory, and returns its output.
     fn gpg(&self, arguments: &[&str]) -> Vec<u8> {
         let mut gpg = Command::new("gpg");
         gpg.arg("--homedir").arg(self.path("gnupg"));
@@ -75,12 +75,12 @@ impl Tree {
         output.stdout
     }
 
-    /// Takes the chart from here.
+    /// Uses this source for the chart.
     fn take(&self, source: &str) {
         self.take_all(&[("shop", source)], "");
     }
 
-    /// Takes charts of these names from these sources, with more fields of the source tree.
+    /// Uses these names and sources for charts, with additional fields in the source tree.
     fn take_all(&self, charts: &[(&str, &str)], more: &str) {
         let chart =
             |(name, source): &(&str, &str)| format!("    - {{name: {name}, source: '{source}'}}\n");
@@ -98,7 +98,7 @@ spec:
         fs::write(self.path("solution.yaml"), solution).unwrap();
     }
 
-    /// Returns what packing with this keyring says, and what it tells of signatures.
+    /// Returns the result of packing with this keyring, and the reported signatures.
     fn check(&self, keyring: &str) -> (Result<(), PackError>, Vec<Option<String>>) {
         let request = PackRequest {
             directory: self.0.path().to_owned(),
@@ -137,7 +137,7 @@ spec:
         (checked, told.into_inner().unwrap())
     }
 
-    /// Returns what is wrong with the tree where no chart is signed: `PLACE: [ID] MESSAGE`, one a line.
+    /// Returns the findings of a tree without signed charts as lines `PLACE: [ID] MESSAGE`.
     fn refused(&self, keyring: &str) -> String {
         let (checked, told) = self.check(keyring);
         assert!(told.is_empty(), "{told:?}");
@@ -164,7 +164,7 @@ fn a_chart_that_a_key_of_the_keyring_signed_is_taken() {
     let listed = String::from_utf8(listed).unwrap();
     let expected = listed.lines().find_map(|line| line.strip_prefix("fpr:"));
     let expected = expected.unwrap().trim_matches(':').to_owned();
-    // As it is exported, as GnuPG itself keeps it, and in text.
+    // The keyring as exported, in GnuPG's own format, and in ASCII armor.
     let armored = tree.gpg(&["--export", "--armor", "one"]);
     fs::write(tree.path("one.asc"), armored).unwrap();
     for keyring in ["one.gpg", "gnupg/pubring.kbx", "one.asc"] {
@@ -180,7 +180,7 @@ fn what_no_key_of_the_keyring_signed_is_refused_by_name() {
     let words = "solution.yaml:8: [source.signature] the chart `shop` is not what a key of the keyring signed: helm verify: ";
     let other = tree.refused("two.gpg");
     assert!(other.starts_with(words), "{other}");
-    // The same chart packaged once more is another file.
+    // Packaging the same chart again results in another file.
     let mut package = Command::new(helm());
     let package = package.args(["package", "web"]).current_dir(tree.0.path());
     fs::write(tree.path("web/more.txt"), "more").unwrap();
@@ -233,7 +233,7 @@ fn every_chart_that_is_not_signed_is_reported_with_what_else_is_wrong() {
     let ids: Vec<_> = said
         .lines()
         .filter_map(|line| line.split_once(']'))
-        .map(|it| it.0)
+        .map(|parts| parts.0)
         .collect();
     let expected = [
         "solution.yaml:9: [source.signature",

@@ -1,5 +1,5 @@
-//! Images that skopeo and podman write are read, from all of their transports that are files, and give the same
-//! archive; and they read what was compressed here.
+//! Tests of images that skopeo and podman write. All of their file transports result in the same archive, and both
+//! programs can read the layers that packing compresses.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -94,7 +94,7 @@ fn copies_of_skopeo_are_packed_alike() {
             .unwrap()
             .finish()
             .unwrap();
-        // skopeo does not look for Docker's media types in an OCI layout.
+        // skopeo does not support Docker's media types in an OCI layout.
         layout::write_dir(&path.join("given"), &index(format)).unwrap();
         skopeo_copy(path, &["--all"], "dir:given", "dir:flat");
         let ours = pack_from(path, "source: 'oci:ours'");
@@ -114,7 +114,7 @@ fn copies_of_skopeo_are_packed_alike() {
     }
 }
 
-/// Runs a program in a directory, and gives what it says.
+/// Runs a program in a directory, and returns its output.
 fn run(directory: &Path, program: &str, arguments: &[&str]) -> String {
     let output = Command::new(program)
         .args(arguments)
@@ -128,7 +128,7 @@ fn run(directory: &Path, program: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// podman with a store of its own, which needs no service and no kernel support.
+/// Runs podman with a separate store, which needs neither a service nor kernel support.
 fn podman(directory: &Path, arguments: &[&str]) -> String {
     let store = [
         "--root",
@@ -182,7 +182,7 @@ fn what_podman_saves_is_packed_as_what_it_loaded() {
     let ours = pack_from(path, "source: 'docker-archive:ours.tar'");
     let theirs = pack_from(path, "source: 'docker-archive:docker.tar:r.test/app:1'");
     assert_eq!(theirs.archive_id, ours.archive_id);
-    // podman compresses layers and writes a configuration of its own here.
+    // podman compresses layers and writes its own configuration here.
     let packed = pack_from(path, "source: 'oci-archive:oci.tar'");
     assert_eq!(packed.blobs, ours.blobs);
     let unpacked = pack_from(path, "source: 'oci-archive:oci.tar:r.test/app:1'");
@@ -233,7 +233,7 @@ fn others_unpack_what_was_compressed() {
             "-osirrox", "on", "-indev", "demo.iso", "-extract", "/", "mounted",
         ];
         run(path, "xorriso", &unpack);
-        // Whoever copies compares digests; podman also compares what it unpacked with the configuration.
+        // Copying compares digests; podman also compares the decompressed layers with the configuration.
         skopeo_copy(path, &[], "oci:mounted:app:1", "dir:copy");
         podman(path, &["pull", "oci:mounted:app:1"]);
         let id = podman(path, &["images", "--quiet", "--no-trunc"]);

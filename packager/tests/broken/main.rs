@@ -1,5 +1,5 @@
-//! Broken source trees: of each, `pack` says one thing, with the file and the line on which it is, and takes the tree when
-//! that is done which it tells to do.
+//! Tests of broken source trees. For each tree, `pack` reports one finding with its file and line, and accepts the tree
+//! after the recommended fix.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -23,7 +23,7 @@ use watch::{Cancel, Watch};
 
 use self::trees::{Broken, TREES};
 
-/// What only Helm shows, for which the tests of charts and of their signatures have a program.
+/// The findings that need Helm. The tests of charts and of their signatures produce them.
 const OF_HELM: [&str; 3] = ["source.address", "source.rendering", "source.signature"];
 
 fn findings(tree: &Path) -> Vec<Finding> {
@@ -57,10 +57,10 @@ fn findings(tree: &Path) -> Vec<Finding> {
     }
 }
 
-/// All findings but that nobody signed.
+/// Returns all findings except those about missing signatures.
 fn of_tree(tree: &Path) -> Vec<Finding> {
     let mut findings = findings(tree);
-    findings.retain(|it| !matches!(it.id, "signature.unsigned" | "signature.skipped"));
+    findings.retain(|finding| !matches!(finding.id, "signature.unsigned" | "signature.skipped"));
     findings
 }
 
@@ -68,20 +68,24 @@ fn check(tree: &Path, broken: &Broken) -> Option<String> {
     tree::write(tree);
     broken.edit.apply(tree);
     let said = of_tree(tree);
-    // A name that is none may be told as such, and as what follows from it.
-    let in_file = |it: &Finding| it.source.as_ref().map(|it| &*it.file) == Some(broken.file);
+    // An invalid name may be reported as such, together with its consequences.
+    let in_file =
+        |finding: &Finding| finding.source.as_ref().map(|place| &*place.file) == Some(broken.file);
     let is_alone = said.len() == 1 || said.iter().all(in_file);
-    let finding = said.iter().find(|it| it.id == broken.id);
+    let finding = said.iter().find(|finding| finding.id == broken.id);
     let Some(finding) = finding.filter(|_| is_alone) else {
         return Some(format!("{broken:?}\n  says {said:?}"));
     };
     let source = finding.source.clone();
     let text = fs::read_to_string(tree.join(broken.file)).unwrap();
-    let line = source.as_ref().and_then(|it| it.line).map_or("", |line| {
-        let line = usize::try_from(line).unwrap();
-        text.lines().nth(line - 1).unwrap_or("no such line").trim()
-    });
-    let file = source.map(|it| it.file);
+    let line = source
+        .as_ref()
+        .and_then(|place| place.line)
+        .map_or("", |line| {
+            let line = usize::try_from(line).unwrap();
+            text.lines().nth(line - 1).unwrap_or("no such line").trim()
+        });
+    let file = source.map(|place| place.file);
     let is_at = line.starts_with(broken.line) && line.is_empty() == broken.line.is_empty();
     if file.as_deref() != Some(broken.file) || !is_at {
         return Some(format!("{broken:?}\n  says {finding:?}\n  of `{line}`"));
@@ -91,7 +95,7 @@ fn check(tree: &Path, broken: &Broken) -> Option<String> {
     (!left.is_empty()).then(|| format!("{broken:?}\n  is not mended: {left:?}"))
 }
 
-/// Makes the tree that is in order, with its images.
+/// Creates the valid tree with its images.
 fn make(tree: &Path) {
     for name in ["operator", "web"] {
         let image = ImageBuilder::new().platform(Platform::linux("amd64"));
@@ -102,7 +106,7 @@ fn make(tree: &Path) {
     tree::write(tree);
 }
 
-/// Whoever corrects one fault is not told of the next one by the next run.
+/// A publisher who fixes one fault must not find the next one only in the next run.
 #[test]
 fn what_several_stages_find_is_told_in_one_run() {
     let directory = tempfile::tempdir().unwrap();
@@ -127,7 +131,7 @@ fn what_several_stages_find_is_told_in_one_run() {
         fs::write(path, text.replace(from, to)).unwrap();
     }
     let told = of_tree(&tree);
-    let ids: Vec<&str> = told.iter().map(|it| it.id).collect();
+    let ids: Vec<&str> = told.iter().map(|finding| finding.id).collect();
     let expected = ["manifest.expansion", "source.image", "source.image-source"];
     assert_eq!(
         BTreeSet::from_iter(ids),
@@ -143,9 +147,12 @@ fn what_is_wrong_is_said_with_its_line_and_mended_by_what_is_said() {
     let tree = directory.path().join("tree");
     make(&tree);
     assert_eq!(of_tree(&tree), []);
-    let failed: Vec<String> = TREES.iter().filter_map(|it| check(&tree, it)).collect();
+    let failed: Vec<String> = TREES
+        .iter()
+        .filter_map(|broken| check(&tree, broken))
+        .collect();
     assert!(failed.is_empty(), "{}", failed.join("\n"));
-    let ids: BTreeSet<&str> = TREES.iter().map(|it| it.id).collect();
+    let ids: BTreeSet<&str> = TREES.iter().map(|broken| broken.id).collect();
     let of_sources = FINDINGS.iter().filter(|info| info.group() == "source");
     let untold = of_sources.filter(|info| !ids.contains(info.id) && !OF_HELM.contains(&info.id));
     assert_eq!(untold.map(|info| info.id).collect::<Vec<_>>(), [""; 0]);

@@ -1,23 +1,23 @@
-//! The tree that is in order, and what is done to it.
+//! The valid tree and the edits of it.
 
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// What is done to a file of the tree.
+/// An edit of a file in the tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Edit {
-    /// A text of `solution.yaml` becomes another.
+    /// Replaces a text in `solution.yaml`.
     Say(&'static str, &'static str),
-    /// A text of this file becomes another.
+    /// Replaces a text in this file.
     Replace(&'static str, &'static str, &'static str),
-    /// The file has this text.
+    /// Replaces the text of the file.
     Write(&'static str, &'static str),
-    /// The file gets another name.
+    /// Renames the file.
     Rename(&'static str, &'static str),
-    /// The file is a link to this.
+    /// Replaces the file with a symbolic link.
     Link(&'static str, &'static str),
-    /// The file is gone.
+    /// Removes the file.
     Remove(&'static str),
 }
 
@@ -164,7 +164,7 @@ const FILES: [(&str, &str); 8] = [
     ("cache/templates/a.yaml", "size: {{ .Values.size }}\n"),
 ];
 
-/// Writes the tree anew, but for its images.
+/// Writes the tree again, except for its images.
 pub(crate) fn write(tree: &Path) {
     for entry in fs::read_dir(tree).unwrap() {
         let path = entry.unwrap().path();

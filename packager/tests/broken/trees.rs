@@ -1,20 +1,20 @@
-//! The broken trees. Each is the good one but for an edit, says what is wrong by one finding, and is mended by what the
-//! finding tells to do.
+//! The broken trees. Each differs from the valid one by an edit, results in one finding, and is valid again after the
+//! fix that the finding recommends.
 
 use super::tree::Edit::{self, Link, Remove, Rename, Replace, Say, Write};
 
-/// A tree that is not in order.
+/// A broken tree.
 #[derive(Debug)]
 pub(crate) struct Broken {
-    /// What was done to the good tree.
+    /// The edit of the valid tree.
     pub(crate) edit: Edit,
-    /// The one finding.
+    /// The id of the finding.
     pub(crate) id: &'static str,
-    /// The file that it names.
+    /// The file of the finding.
     pub(crate) file: &'static str,
-    /// What its line begins with, without the indent; nothing where it names none.
+    /// The start of the line of the finding without its indentation; empty if the finding has no line.
     pub(crate) line: &'static str,
-    /// What the finding tells to do.
+    /// The recommended fix.
     pub(crate) mend: Edit,
 }
 
@@ -24,7 +24,7 @@ const OTHER: &str = "operator/deploy/crds/other.yaml";
 const ROLE: &str = "operator/deploy/role.yaml";
 const WEB: &str = "web.yaml";
 
-/// Another CRD, whose file begins with a comment.
+/// A second CRD, whose file starts with a comment.
 const OTHERS: &str = "# others\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata:\n  name: others.demo.test\nspec:\n  group: demo.test\n  scope: Namespaced\n  names: {kind: Other, plural: others}\n  versions:\n    - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}\n";
 
 macro_rules! trees {
