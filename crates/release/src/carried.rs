@@ -1,4 +1,5 @@
-//! A release carried as it is: its files byte for byte, and a `solution.yaml` with its images and namespaces.
+//! Source trees that package a release unchanged: its files byte for byte, and a `solution.yaml` with its images and
+//! namespaces. [`carry`] drafts the tree; [`Carried`] is the analysed release, which updates also use.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,20 +17,26 @@ use crate::{
     ReleaseError, SourceTree, Wishes, empty_source, identity, namespaces, undecided, write,
 };
 
-/// A release, understood.
+/// A release with its identity, images, namespaces and notes.
 pub(crate) struct Carried {
     pub(crate) id: SolutionId,
-    /// The version that the release gives itself.
+    /// The version that the release declares. It differs from that of `id` if the user chose another.
     pub(crate) version: Version,
     pub(crate) images: DraftImages,
     /// The release's own namespaces.
     pub(crate) own: Vec<SourceNamespace>,
     pub(crate) notes: Vec<crate::Note>,
-    /// The files of the tree, by path.
+    /// The release's files, by path in the tree.
     pub(crate) files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Makes a source tree that carries a release as it is, with a copy of it that the next release is merged by.
+/// Drafts a source tree with the unchanged files of a release. The tree has a copy of itself, from which later updates
+/// are merged.
+///
+/// # Errors
+///
+/// Fails if the files cannot be parsed, if there is no valid name or version, and if the result does not meet the rules
+/// for a Solution.
 pub fn carry(release: &ManifestFiles, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
     let mut tree = Carried::of(release, wishes)?.tree(&release.name)?;
     let copies = tree.files.iter();
@@ -43,12 +50,13 @@ pub fn carry(release: &ManifestFiles, wishes: &Wishes) -> Result<SourceTree, Rel
 }
 
 impl Carried {
+    /// Analyses a release.
     pub(crate) fn of(release: &ManifestFiles, wishes: &Wishes) -> Result<Self, ReleaseError> {
         let mut objects = manifests::parse(&release.files)?;
         refuse_bundle(&objects)?;
         let mut notes = undecided::of_files(release, &objects);
         let files = files(release, !objects.kindless.is_empty())?;
-        let starters = rules::starters(objects.all.iter().map(|it| &it.value)).into_iter();
+        let starters = rules::starters(objects.all.iter().map(|object| &object.value)).into_iter();
         let starters: Vec<String> = starters.map(str::to_owned).collect();
         let contents = ReleaseObjects::of(std::mem::take(&mut objects.all));
         let main = namespaces::own(&contents, None);
@@ -72,7 +80,7 @@ impl Carried {
         })
     }
 
-    /// The tree; `called` is the release's name.
+    /// Returns the tree, without the copy for updates. `called` is the name of the release.
     pub(crate) fn tree(&self, called: &str) -> Result<SourceTree, ReleaseError> {
         let source = self.source();
         let mut files = self.files.clone();
@@ -110,23 +118,25 @@ impl Carried {
     }
 }
 
-/// Refuses what only OLM understands.
+/// Fails if the release is a bundle for the Operator Lifecycle Manager.
 pub(crate) fn refuse_bundle(objects: &ManifestObjects<'_>) -> Result<(), ReleaseError> {
     let is_bundle = |object: &&ManifestObject<'_>| {
         object.group() == "operators.coreos.com" && object.kind() == "ClusterServiceVersion"
     };
     let bundle = objects.all.iter().find(is_bundle);
-    bundle.map_or(Ok(()), |it| Err(ReleaseError::Bundle(it.place.clone())))
+    bundle.map_or(Ok(()), |object| {
+        Err(ReleaseError::Bundle(object.place.clone()))
+    })
 }
 
-/// The Solution's name, if a set can have it.
+/// Returns the Solution's name if it is valid for a manifest set, else `release`.
 fn set_name(name: &str) -> SetName {
     name.parse()
         .unwrap_or_else(|_| "release".parse().expect("`release` is a DNS label"))
 }
 
-/// The release's files by their path in the tree; where there are documents that are no objects, without the files that
-/// hold nothing else.
+/// Returns the release's files by path in the tree. Files that hold only documents without a kind are left out, because
+/// `pack` rejects these.
 fn files(
     release: &ManifestFiles,
     kindless: bool,
@@ -144,10 +154,13 @@ fn files(
     Ok(files)
 }
 
-/// The path of a file in the tree, which `pack` reads for its name.
+/// Returns the path of a file in the tree, with an extension that `pack` reads. A `kustomization.*` file gets another
+/// one, because `pack` would not read it as a manifest.
 fn path(file: &ManifestFile) -> String {
     let name = file.name.as_str();
-    let extension = Path::new(name).extension().and_then(|it| it.to_str());
+    let extension = Path::new(name)
+        .extension()
+        .and_then(|extension| extension.to_str());
     let end = match extension {
         Some("yaml" | "yml" | "json") if !name.starts_with("kustomization.") => "",
         _ => ".yaml",

@@ -1,4 +1,4 @@
-//! Differences between the objects and images of two releases.
+//! Differences between two releases, in their objects ([`of`]) and in their images ([`of_images`]).
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct Changes {
     pub removed: Vec<String>,
 }
 
-/// The objects that are different.
+/// Returns the objects that were added, changed or removed.
 pub(crate) fn of(before: &ManifestObjects<'_>, after: &ManifestObjects<'_>) -> Changes {
     let (before, after) = (by_identity(before), by_identity(after));
     let changed = after.iter().filter(|(key, object)| {
@@ -32,7 +32,8 @@ pub(crate) fn of(before: &ManifestObjects<'_>, after: &ManifestObjects<'_>) -> C
     }
 }
 
-/// The images that are different. One of the same name with another reference has changed.
+/// Returns the images that were added, changed or removed. An image with the same name and another reference has
+/// changed.
 pub(crate) fn of_images(before: &[SourceImage], after: &[SourceImage]) -> Changes {
     let (gone, come) = (without(before, after), without(after, before));
     let mut changes = Changes::default();
@@ -56,7 +57,7 @@ fn reference(image: &SourceImage) -> String {
     reference.unwrap_or_else(|| image.place().to_string())
 }
 
-/// The images whose references others do not have.
+/// Returns the images whose reference is not in the other list.
 fn without<'a>(images: &'a [SourceImage], others: &[SourceImage]) -> Vec<&'a SourceImage> {
     let others: Vec<String> = others.iter().map(reference).collect();
     let images = images.iter();
@@ -65,15 +66,24 @@ fn without<'a>(images: &'a [SourceImage], others: &[SourceImage]) -> Vec<&'a Sou
         .collect()
 }
 
-/// Objects by kind, group, namespace and name.
+/// Objects by kind, group, namespace and name. The version is no part of the identity, because an object can be served
+/// in several.
 type ByIdentity<'a> = BTreeMap<[&'a str; 4], &'a ManifestObject<'a>>;
 
 fn by_identity<'a>(objects: &'a ManifestObjects<'_>) -> ByIdentity<'a> {
-    let key = |it: &'a ManifestObject<'_>| [it.kind(), it.group(), it.namespace(), it.name()];
-    objects.all.iter().map(|it| (key(it), it)).collect()
+    let key = |object: &'a ManifestObject<'_>| {
+        [
+            object.kind(),
+            object.group(),
+            object.namespace(),
+            object.name(),
+        ]
+    };
+    let objects = objects.all.iter();
+    objects.map(|object| (key(object), object)).collect()
 }
 
-/// The objects of one release that another has not.
+/// Returns the objects that only one release has.
 fn only(one: &ByIdentity<'_>, other: &ByIdentity<'_>) -> Vec<String> {
     let only = one.iter().filter(|(key, _)| !other.contains_key(*key));
     only.map(|(_, object)| title(object)).collect()

@@ -1,4 +1,4 @@
-//! `solution init --chart`: a source tree that carries one release of a Helm chart.
+//! Source trees for `solution init --chart`. [`chart`] drafts a Solution with one release of a Helm chart.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,24 +10,28 @@ use schemas::{
 use crate::paths::{NOTES, SOURCE};
 use crate::{ReleaseError, SourceTree, Wishes, charts, empty_source, identity, write};
 
-/// A chart that a tree is to carry.
+/// A Helm chart, and the files that the tree has for it.
 #[derive(Clone, Debug)]
 pub struct PublishedChart {
     /// The name of the chart.
     pub name: ChartName,
     /// The version of the chart.
     pub version: ChartVersion,
-    /// The words with which the user named it.
+    /// The name of the chart as the user wrote it, for comments and notes.
     pub called: String,
     /// The source of the chart in `solution.yaml`.
     pub source: ChartSource,
-    /// The files with values, in the tree, an earlier one before those that go before it.
+    /// The paths of the values files in the tree. Later files override earlier ones.
     pub values: Vec<PathBuf>,
-    /// The files that the tree has of it, by path.
+    /// The files of the chart and its values, by path in the tree.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
-/// Makes a source tree that carries a chart.
+/// Drafts a source tree with one release of a chart.
+///
+/// # Errors
+///
+/// Fails if the chart's name or version is not valid for a Solution and `wishes` has no other.
 pub fn chart(chart: &PublishedChart, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
     let id = identity::of_chart(&chart.name, &chart.version).choose(wishes)?;
     let release = SourceChart {
@@ -61,7 +65,7 @@ pub fn chart(chart: &PublishedChart, wishes: &Wishes) -> Result<SourceTree, Rele
     })
 }
 
-/// The release, called as the chart is, as far as a release can be.
+/// Returns the chart's name as a release name: separators become `-`, and the end is cut off at the maximum length.
 fn release_name(chart: &ChartName) -> ReleaseName {
     let label = chart.as_str().replace(['.', '_'], "-");
     let end = label.len().min(schemas::limits::RELEASE_NAME);

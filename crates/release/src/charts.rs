@@ -1,4 +1,5 @@
-//! `solution.yaml` of a tree that carries charts.
+//! The text of `solution.yaml` for trees that refer to Helm charts, and the notes that such trees have. [`text`] writes
+//! the file for one chart and for the releases of a helmfile.
 
 use std::fmt::Write as _;
 
@@ -9,7 +10,7 @@ use crate::ReleaseError;
 use crate::notes::{self, Note, NoteWeight};
 use crate::write::{self, EDITOR, push, quoted};
 
-/// Returns notes on what is left to do, whatever the charts are.
+/// Returns the notes that apply to every tree with charts.
 pub(crate) fn notes() -> Vec<Note> {
     let note = |about, text| Note {
         is_settled_by_packing: true,
@@ -28,7 +29,8 @@ pub(crate) fn notes() -> Vec<Note> {
     ]
 }
 
-/// The text of the file. `given` is the option by which `called` was given.
+/// Returns the text of the file. `given` is the flag with which the user named the source, and `called` the name of the
+/// source.
 pub(crate) fn text(
     source: &SolutionSource,
     given: &str,
@@ -59,7 +61,10 @@ fn push_chart(chart: &SourceChart, text: &mut String) {
     let list = |texts: Vec<String>| texts.join(", ");
     push!(text, "    - name: {}", quoted(chart.name.as_str()));
     push!(text, "      source: {}", quoted(&chart.source.to_string()));
-    let values = chart.values.iter().map(|it| quoted(&it.to_string_lossy()));
+    let values = chart
+        .values
+        .iter()
+        .map(|path| quoted(&path.to_string_lossy()));
     if chart.values.is_empty() {
         push!(text, "      # values: [values.yaml]");
     } else {
@@ -69,7 +74,7 @@ fn push_chart(chart: &SourceChart, text: &mut String) {
         push!(text, "      namespace: {}", quoted(namespace.as_str()));
     }
     if !chart.needs.is_empty() {
-        let needs = chart.needs.iter().map(|it| quoted(it.as_str()));
+        let needs = chart.needs.iter().map(|name| quoted(name.as_str()));
         push!(text, "      needs: [{}]", list(needs.collect()));
     }
     if let Some(timeout) = &chart.timeout {

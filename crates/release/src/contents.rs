@@ -1,4 +1,5 @@
-//! The contents of a release: the objects of a set, the definitions of custom resources, and the images that both name.
+//! The contents of a release. [`ReleaseObjects`] separates the objects of a manifest set from the custom resource
+//! definitions, finds the images that they name, and reports the texts that `pack` cannot decide about.
 
 use std::collections::BTreeSet;
 
@@ -15,40 +16,49 @@ use crate::images::{DraftImages, FoundImages, Searched};
 use crate::limits::RELEASE_IMAGES;
 use crate::roles;
 
-/// A release's objects.
+/// The objects of a release.
 #[derive(Debug)]
 pub(crate) struct ReleaseObjects<'a> {
-    /// The objects of the set, in order.
+    /// The objects of the manifest set, in the release's order.
     pub(crate) objects: Vec<ManifestObject<'a>>,
-    /// Definitions of custom resources that belong to no environment.
+    /// Custom resource definitions that belong to the cluster and to no environment.
     pub(crate) definitions: Vec<Value>,
 }
 
-/// A remark on an object that compiling left unsettled.
+/// A remark of the compiler about a text that needs the user's decision.
 pub(crate) struct Unsure<'a> {
     pub(crate) object: &'a ManifestObject<'a>,
     pub(crate) remark: Remark,
 }
 
 impl<'a> ReleaseObjects<'a> {
+    /// Separates the objects from the definitions. A definition with webhook conversion stays in the set, because its
+    /// webhook is in one namespace; all others are shared by the environments of a cluster.
     pub(crate) fn of(all: Vec<ManifestObject<'a>>) -> Self {
         let is_the_clusters = |object: &ManifestObject<'_>| {
             rules::is_definition(&object.value) && !rules::converts_by_webhook(&object.value)
         };
         let (definitions, objects): (Vec<_>, Vec<_>) = all.into_iter().partition(is_the_clusters);
-        let definitions: Vec<Value> = definitions.into_iter().map(|it| it.value).collect();
+        let definitions: Vec<Value> = definitions
+            .into_iter()
+            .map(|definition| definition.value)
+            .collect();
         Self {
             objects,
             definitions,
         }
     }
 
-    /// Returns the kinds that the definitions bring.
+    /// Returns the kinds that the definitions declare.
     pub(crate) fn kinds(&self) -> ObjectKinds {
         ObjectKinds::new(&self.definitions)
     }
 
-    /// Every image that the release names where it is known to be one.
+    /// Returns every image that the release names in a place that is known to hold images.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the objects name more than [`RELEASE_IMAGES`].
     pub(crate) fn images(&self) -> Result<DraftImages, ReleaseError> {
         let mut images = FoundImages::default();
         for object in &self.objects {
@@ -72,8 +82,8 @@ impl<'a> ReleaseObjects<'a> {
         Ok(images.named())
     }
 
-    /// Returns what `pack` will remark about the objects. Definitions are not compiled: what they say of images is for
-    /// people.
+    /// Returns the remarks that `pack` will have about the objects. Definitions are not compiled: images in them are
+    /// documentation.
     pub(crate) fn unsure(
         &'a self,
         images: &'a DraftImages,
@@ -84,7 +94,7 @@ impl<'a> ReleaseObjects<'a> {
         let compiled_ones = self
             .objects
             .iter()
-            .filter(|it| !rules::is_definition(&it.value));
+            .filter(|object| !rules::is_definition(&object.value));
         compiled_ones.flat_map(move |object| {
             let remarks = compiled(object, &known, &moved);
             remarks
@@ -93,20 +103,26 @@ impl<'a> ReleaseObjects<'a> {
         })
     }
 
-    /// The namespaces that may have another name at a site, as `pack` decides it where nobody says.
+    /// Returns the namespaces that a site can rename. Without a choice of the user, `pack` fixes all of them if an
+    /// object is outside of these namespaces.
     fn moved(&self, own: &[SourceNamespace]) -> Vec<Namespace> {
-        let names: BTreeSet<&str> = own.iter().map(|it| it.name.as_str()).collect();
+        let names: BTreeSet<&str> = own
+            .iter()
+            .map(|namespace| namespace.name.as_str())
+            .collect();
         let kinds = self.kinds();
         let fixed = self
             .objects
             .iter()
-            .any(|it| kinds.reaches_out(&it.value, &names));
-        let moved = own.iter().filter(|it| !it.fixed.unwrap_or(fixed));
-        moved.map(|it| it.name.clone()).collect()
+            .any(|object| kinds.reaches_out(&object.value, &names));
+        let moved = own
+            .iter()
+            .filter(|namespace| !namespace.fixed.unwrap_or(fixed));
+        moved.map(|namespace| namespace.name.clone()).collect()
     }
 }
 
-/// Looks for images in an object; in what is said about it only where a name says that it is one.
+/// Searches an object for images. In its metadata, only fields whose name suggests an image are searched.
 fn scan(images: &mut FoundImages, object: &ManifestObject<'_>, title: &str) {
     for (field, value) in object.value.as_object().into_iter().flatten() {
         let searched = match field.as_str() {
@@ -117,7 +133,8 @@ fn scan(images: &mut FoundImages, object: &ManifestObject<'_>, title: &str) {
     }
 }
 
-/// Returns the texts to search: kinds that run containers, or configure what does, name images in any of their texts.
+/// Returns the texts to search in objects of a kind. Kinds that run or configure containers can name images in any
+/// text.
 fn searched(kind: &str) -> Searched {
     const ALL: [&str; 10] = [
         "Deployment",
@@ -138,14 +155,14 @@ fn searched(kind: &str) -> Searched {
     }
 }
 
-/// The specification of an object's pods, if its kind is one of Kubernetes' own that have any.
+/// Returns the pod specification of an object whose kind is one of Kubernetes' workload kinds.
 pub(crate) fn pod(object: &Value) -> Option<&Value> {
     let pointers = manifests::pod_specs(object);
     object.pointer(pointers.first()?)
 }
 
-/// The container that kubectl would choose of a workload's pod: the one that the annotation names, the one that
-/// builders of operators call `manager`, else the first.
+/// Returns the container that kubectl selects by default: the one that the annotation names, else the first. Without
+/// the annotation, a container `manager` takes precedence, the name that operator scaffolding tools use.
 pub(crate) fn main_container<'a>(workload: &Value, pod: &'a Value) -> Option<&'a Value> {
     let containers = list(pod, "/containers");
     let wished = workload
@@ -163,7 +180,7 @@ pub(crate) fn main_container<'a>(workload: &Value, pod: &'a Value) -> Option<&'a
         .or_else(|| containers.first())
 }
 
-/// Returns the kind and name of a definition, for people.
+/// Returns the kind and name of a definition, for messages.
 pub(crate) fn title(definition: &Value) -> String {
     let name = manifests::shown(text(definition, "/metadata/name"));
     format!("CustomResourceDefinition `{name}`")

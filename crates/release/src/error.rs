@@ -1,4 +1,4 @@
-//! Errors of making a source tree of a release. Each says which file and document, and what to do.
+//! Errors of drafting and updating a source tree. Errors about an object name its file and document.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,98 +8,98 @@ use rules::Problem;
 
 use crate::helmfile::HelmfileError;
 
-/// The reason why there is no draft.
+/// The error of a source tree that cannot be drafted, written or updated.
 #[derive(Debug, thiserror::Error)]
 pub enum ReleaseError {
-    /// The files cannot be read as objects.
+    /// The files cannot be parsed as objects.
     #[error(transparent)]
     Manifests(#[from] ManifestsError),
-    /// A helmfile that cannot be taken over.
+    /// The helmfile cannot be converted.
     #[error(transparent)]
     Helmfile(#[from] HelmfileError),
-    /// Two charts of one name and version that are not the same.
+    /// Two different charts with the same name and version.
     #[error("two releases have different charts that would both become `{0}`")]
     OtherBytes(String),
-    /// An object whose name cannot be one.
+    /// An object with an invalid name.
     #[error("{place} contains {what}, whose name Kubernetes rejects; correct `metadata.name`")]
     Name {
-        /// The place where it stands.
+        /// The place of the object.
         place: DocumentPlace,
         /// The kind and name of the object.
         what: String,
     },
-    /// A bundle for OLM, whose main document only OLM understands.
+    /// A bundle for the Operator Lifecycle Manager (OLM). Clusters without OLM cannot use its main document.
     #[error(
         "{0} is an OLM bundle's ClusterServiceVersion, which clusters without OLM do not serve"
     )]
     Bundle(DocumentPlace),
-    /// No Deployment could be the operator.
+    /// No Deployment has the `--config` argument of an operator.
     #[error(
         "no Deployment of the release has the argument `--config`, with which an import passes the addresses of images to an operator"
     )]
     NoOperator,
-    /// No Deployment of the wished name that could be it.
+    /// No Deployment with the `--config` argument has the name that the user chose.
     #[error(
         "the release has no Deployment `{wished}` with the argument `--config`, with which an import passes the addresses of images to an operator; Deployments with it: {names}"
     )]
     NoSuchOperator {
-        /// The name that was asked for.
+        /// The name that the user chose.
         wished: String,
-        /// The names that there are.
+        /// The names of the Deployments with the argument.
         names: String,
     },
-    /// The release has several that could be the operator, by their names.
+    /// Multiple Deployments could be the operator. Lists their names.
     #[error("multiple Deployments could be the operator: {0}")]
     Ambiguous(String),
-    /// The operator has something that an import cannot do.
+    /// The operator needs something that an import does not support.
     #[error("{place}: {what}")]
     Workload {
-        /// The place where it stands.
+        /// The place of the object.
         place: DocumentPlace,
-        /// The field in question, and why it cannot be.
+        /// The object or field, and the reason.
         what: String,
     },
-    /// No name for the Solution, among what was looked at.
+    /// No candidate is a valid name for the Solution. Lists the candidates.
     #[error("the release gives no name that is valid for a Solution (found: {0})")]
     NoName(String),
-    /// No version for the Solution, among what was looked at.
+    /// No candidate is a valid version for the Solution. Lists the candidates.
     #[error("the release gives no version that is valid for a Solution (found: {0})")]
     NoVersion(String),
-    /// The name and version do not fit together.
+    /// The name and version are not valid together.
     #[error("the Solution cannot have this name")]
     Id(#[source] schemas::NameError),
-    /// The release asks for something that a Solution cannot have.
+    /// The release breaks a rule for Solutions.
     #[error("the release does not fit a Solution")]
     Unfit(#[source] Box<Problem>),
-    /// The file that would be written does not read back as it was meant.
+    /// The text of `solution.yaml` does not parse back to the intended content.
     #[error(
         "`solution.yaml` would not read back as intended: a name in the release contains characters that are not allowed"
     )]
     Spelling,
-    /// The directory holds no tree that carries a release.
+    /// The directory has no `.solution-init`, so `carry` did not create it.
     #[error("`{}` has no `.solution-init`, the directory with the original draft", .0.display())]
     NotMade(PathBuf),
-    /// `solution.yaml` of a tree cannot be read.
+    /// `solution.yaml` of the tree cannot be parsed.
     #[error("`solution.yaml` cannot be parsed")]
     Source(#[source] schemas::ManifestError),
-    /// Conflicts that the last update left.
+    /// The last update left conflicts in these files.
     #[error("cannot update: the last update left unresolved conflicts in {}; nothing was written", schemas::listed(.0))]
     Unresolved(Vec<String>),
-    /// There are files to merge, and no git.
+    /// These files need a merge, and `git` was not found.
     #[error("cannot merge {}: `git` not found; nothing was written", schemas::listed(.0))]
     NoGit(Vec<String>),
-    /// Git could not be run, or did not merge.
+    /// Git could not be started, or the merge failed.
     #[error("git cannot merge `{path}`")]
     Git {
-        /// The file, by its path in the tree.
+        /// The path of the file in the tree.
         path: String,
-        /// The words of Git, or the reason why it was not run.
+        /// Git's error message, or the reason why Git could not be started.
         source: io::Error,
     },
-    /// The draft would lie among files of others.
+    /// The target directory already has files.
     #[error("`{}` is not an empty directory; nothing was written", .0.display())]
     NotEmpty(PathBuf),
-    /// A file of the draft could not be written.
+    /// A file cannot be written, moved or removed.
     #[error("cannot write `{}`", path.display())]
     Write {
         /// The file or directory.

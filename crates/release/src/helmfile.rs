@@ -1,6 +1,8 @@
-//! The releases that a helmfile lists, from what `helmfile build` prints of it: there Helmfile has expanded every template,
-//! chosen the environment and the releases, and merged what files say of each other. No field is passed over that could
-//! change what is installed.
+//! The releases of a helmfile, parsed from the output of `helmfile build`. In this output, Helmfile has rendered the
+//! templates, selected the environment and the releases, and merged the files.
+//!
+//! [`HelmfileReleases::read`] rejects every field that it does not know, because an ignored field could change what is
+//! installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
@@ -19,12 +21,13 @@ use serde_json::{Map, Value};
 
 use crate::notes::{Note, NoteWeight};
 
-/// The beginning of each document of what is printed, with the path of its file.
+/// The first line of each document in the output, before the path of its file.
 const SOURCE: &str = "---\n#  Source: ";
 
 const OCI: &str = "oci://";
 
-/// Fields that say what has been done already, how Helmfile reaches charts and where it deploys them, and what it compares.
+/// Fields that have no effect on a packaged release: those that Helmfile has already evaluated, and those about access
+/// to charts and clusters, or about comparisons.
 const PASSED_OVER: [&str; 20] = [
     "bases",
     "chartPath",
@@ -48,7 +51,7 @@ const PASSED_OVER: [&str; 20] = [
     "waitForJobs",
 ];
 
-/// Fields that say how a release is changed, and how that is taken back.
+/// Fields about the upgrade and rollback of a release, which an import decides instead.
 const OF_IMPORTS: [&str; 9] = [
     "atomic",
     "cleanupOnFail",
@@ -66,43 +69,43 @@ const OF_IMPORTS: [&str; 9] = [
 pub struct HelmfileReleases {
     /// The files that list releases.
     pub(crate) files: Vec<PathBuf>,
-    /// The releases that are to be carried, in order.
+    /// The releases to package, in the helmfile's order.
     pub(crate) releases: Vec<ListedRelease>,
-    /// The notes on what of it is not carried.
+    /// The notes about releases and settings that are not packaged.
     pub(crate) notes: Vec<Note>,
 }
 
-/// A release that is to be carried.
+/// A release to package.
 #[derive(Clone, Debug)]
 pub(crate) struct ListedRelease {
     pub(crate) name: ReleaseName,
     pub(crate) chart: ListedChart,
-    /// The values of the release, an earlier one before those that go before it.
+    /// The values of the release. Later entries override earlier ones.
     pub(crate) values: Vec<ListedValues>,
     pub(crate) namespace: Option<Namespace>,
     pub(crate) needs: Vec<SetName>,
     pub(crate) timeout: Option<Timeout>,
 }
 
-/// The place of the chart of a release.
+/// The location of a release's chart.
 #[derive(Clone, Debug)]
 pub(crate) enum ListedChart {
-    /// A chart on this disk, a directory or packed; with its version, as the helmfile says.
+    /// A local chart, a directory or a `.tgz` file, and the version that the helmfile gives for it.
     Local(PathBuf, Option<String>),
     /// A chart in a registry or a repository.
     Elsewhere(ChartSource),
 }
 
-/// Values of a release.
+/// One entry of a release's values.
 #[derive(Clone, Debug)]
 pub(crate) enum ListedValues {
     /// A file.
     File(PathBuf),
-    /// The values stand there.
+    /// The values themselves.
     Inline(Map<String, Value>),
 }
 
-/// A file, as it is printed.
+/// One document of the output.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct HelmfileState {
@@ -114,7 +117,7 @@ struct HelmfileState {
     helm_defaults: How,
     #[serde(default)]
     environments: BTreeMap<String, Value>,
-    /// The values that templates and conditions were expanded with.
+    /// The values with which templates and conditions were evaluated.
     #[serde(default, rename = "renderedvalues")]
     rendered: Value,
     #[serde(flatten)]
@@ -129,12 +132,12 @@ struct HelmfileRepository {
     oci: bool,
 }
 
-/// The ways in which Helm installs.
+/// Options for the installation of a release.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct How {
     create_namespace: Option<bool>,
-    /// The time limit in seconds; 0 is Helm's own.
+    /// The time limit in seconds; 0 means Helm's default.
     timeout: Option<u64>,
     wait: Option<bool>,
     #[serde(flatten)]
@@ -166,22 +169,26 @@ struct HelmfileRelease {
 }
 
 impl HelmfileReleases {
-    /// Whether a file of this name may be one.
+    /// Returns whether a file name suggests a helmfile.
     #[must_use]
     pub fn is_named(name: &str) -> bool {
         let ends = [".yaml", ".yml"].iter().any(|end| name.ends_with(end));
         name.ends_with(".gotmpl") || (name.starts_with("helmfile") && ends)
     }
 
-    /// Whether these are the bytes of one, and not of objects: those have a kind. Said of text, since one with templates
-    /// is not YAML yet.
+    /// Returns whether the content of a file is a helmfile and no Kubernetes object, which has a `kind`. Lines are
+    /// compared, because a helmfile with templates is not valid YAML.
     #[must_use]
     pub fn is_in(bytes: &[u8]) -> bool {
         let mut lines = bytes.split(|byte| *byte == b'\n');
         !lines.any(|line| line.starts_with(b"kind:"))
     }
 
-    /// Reads what was printed for this environment.
+    /// Parses the output of `helmfile build` for an environment.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the output has unknown fields, refers to a secret store, or lists no release or too many of them.
     pub fn read(printed: &[u8], environment: &str) -> Result<Self, HelmfileError> {
         let printed = String::from_utf8_lossy(printed);
         let mut helmfile = Self::default();
@@ -228,7 +235,11 @@ impl HelmfileReleases {
         Ok(helmfile)
     }
 
-    /// Leaves out of what releases need those that are not carried, and refuses needs of what is not listed.
+    /// Removes left-out releases from `needs`, with a note.
+    ///
+    /// # Errors
+    ///
+    /// Fails if two releases have the same name, or one needs a release that is not listed.
     fn settle_needs(&mut self, left_out: &BTreeSet<String>) -> Result<(), HelmfileError> {
         let mut listed = BTreeSet::new();
         let place = |name: &ReleaseName| format!("release `{name}`");
@@ -255,13 +266,13 @@ impl HelmfileReleases {
                         .push(Note::new(NoteWeight::Decide, release.name.as_str(), text));
                 }
             }
-            release.needs.retain(|it| listed.contains(it.as_str()));
+            release.needs.retain(|name| listed.contains(name.as_str()));
         }
         Ok(())
     }
 }
 
-/// Whether a text refers to a store of secrets, as `ref+STORE://PATH`.
+/// Returns whether a text has a reference to a secret store, as `ref+STORE://PATH`.
 pub(crate) fn has_reference(text: &str) -> bool {
     text.match_indices("ref+").any(|(start, reference)| {
         let rest = &text[start + reference.len()..];
@@ -270,7 +281,7 @@ pub(crate) fn has_reference(text: &str) -> bool {
     })
 }
 
-/// Whether a template asks a store of secrets.
+/// Returns whether a template calls a function that reads a secret store.
 pub(crate) fn asks_store(template: &str) -> bool {
     let functions = ["expandSecretRefs", "fetchSecretValue"];
     functions.iter().any(|function| template.contains(function))
@@ -278,7 +289,7 @@ pub(crate) fn asks_store(template: &str) -> bool {
 
 type HelmfileResult<T> = Result<T, HelmfileProblem>;
 
-/// Refuses what nobody reads, but for what says nothing.
+/// Fails if fields that are not supported have a value other than an empty one.
 fn check_others(others: &Map<String, Value>) -> HelmfileResult<()> {
     let says = |value: &Value| match value {
         Value::Null => false,
@@ -306,7 +317,7 @@ impl HelmfileState {
         let secrets = self
             .environments
             .get(environment)
-            .and_then(|it| it.get("secrets"));
+            .and_then(|environment| environment.get("secrets"));
         if secrets.is_some() || has_reference(&self.rendered.to_string()) {
             return Err(HelmfileProblem::Secret);
         }
@@ -315,7 +326,7 @@ impl HelmfileState {
 }
 
 impl HelmfileRelease {
-    /// Returns why it is not installed.
+    /// Returns the reason why the release is not installed, if it is not.
     fn why_not(&self, state: &HelmfileState) -> HelmfileResult<Option<String>> {
         if self.installed == Some(false) {
             return Ok(Some("`installed: false`".to_owned()));
@@ -342,22 +353,26 @@ impl HelmfileRelease {
         let values = self.values.iter().map(|value| self.value(value, beside));
         let mut needs: Vec<SetName> = Vec::new();
         for needed in &self.needs {
-            // Without the context and namespace that Helmfile looks for it in.
+            // Helmfile writes `CONTEXT/NAMESPACE/NAME`.
             let name = name_of("needs", needed.rsplit('/').next().unwrap_or_default())?;
             if !needs.contains(&name) {
                 needs.push(name);
             }
         }
         let timeout = self.how.timeout.or(state.helm_defaults.timeout);
-        let timeout = timeout.filter(|it| *it != 0).map(|it| format!("{it}s"));
-        let namespace = Some(&self.namespace).filter(|it| !it.is_empty());
+        let timeout = timeout
+            .filter(|seconds| *seconds != 0)
+            .map(|seconds| format!("{seconds}s"));
+        let namespace = Some(&self.namespace).filter(|name| !name.is_empty());
         Ok(ListedRelease {
             name: name_of("name", &self.name)?,
             chart: self.chart(&state.repositories, beside)?,
             values: values.collect::<HelmfileResult<_>>()?,
-            namespace: namespace.map(|it| name_of("namespace", it)).transpose()?,
+            namespace: namespace
+                .map(|name| name_of("namespace", name))
+                .transpose()?,
             needs,
-            timeout: timeout.map(|it| name_of("timeout", &it)).transpose()?,
+            timeout: timeout.map(|text| name_of("timeout", &text)).transpose()?,
         })
     }
 
@@ -365,7 +380,7 @@ impl HelmfileRelease {
         match value {
             Value::Object(_) if has_reference(&value.to_string()) => Err(HelmfileProblem::Secret),
             Value::Object(values) => Ok(ListedValues::Inline(values.clone())),
-            // Helmfile fetches `SCHEME://` and `git::`.
+            // Helmfile downloads `SCHEME://` and `git::`, and expands glob patterns.
             Value::String(file) if !file.contains([':', '*', '?', '[']) => {
                 let path = beside.join(format!("{}{file}", self.values_path_prefix));
                 Ok(ListedValues::File(path))
@@ -374,7 +389,11 @@ impl HelmfileRelease {
         }
     }
 
-    /// Returns where it takes its chart from.
+    /// Returns the location of the release's chart.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the repository is not listed or has a login in its URL, and if the version is not exact.
     fn chart(
         &self,
         repositories: &[HelmfileRepository],
@@ -382,18 +401,20 @@ impl HelmfileRelease {
     ) -> HelmfileResult<ListedChart> {
         let chart = self.chart.as_str();
         let elsewhere = || HelmfileProblem::Chart(shown(chart));
-        let begins = ["./", "../", "/"].iter().any(|it| chart.starts_with(it));
+        let begins = ["./", "../", "/"]
+            .iter()
+            .any(|start| chart.starts_with(start));
         let is_packed =
-            !chart.contains(':') && Path::new(chart).extension().is_some_and(|it| it == "tgz");
+            !chart.contains(':') && Path::new(chart).extension().is_some_and(|end| end == "tgz");
         if begins || is_packed || [".", ".."].contains(&chart) {
-            let version = Some(&self.version).filter(|it| !it.is_empty());
+            let version = Some(&self.version).filter(|version| !version.is_empty());
             return Ok(ListedChart::Local(beside.join(chart), version.cloned()));
         }
         let address = if chart.starts_with(OCI) {
             format!("{chart}:")
         } else {
             let (repository, name) = chart.split_once('/').ok_or_else(elsewhere)?;
-            let found = repositories.iter().find(|it| it.name == repository);
+            let found = repositories.iter().find(|known| known.name == repository);
             let HelmfileRepository { url, oci, .. } = found.ok_or_else(elsewhere)?;
             if url.contains('@') {
                 return Err(HelmfileProblem::Login);
@@ -412,7 +433,7 @@ impl HelmfileRelease {
         name_of("chart", &format!("{address}{version}")).map(ListedChart::Elsewhere)
     }
 
-    /// Returns notes on what of it is otherwise where a Solution is deployed.
+    /// Returns notes about settings that an import does not follow.
     fn notes(&self, state: &HelmfileState) -> Vec<Note> {
         let defaults = &state.helm_defaults;
         let mut notes = Vec::new();
@@ -446,13 +467,13 @@ impl HelmfileRelease {
     }
 }
 
-/// The name that a text of this field is.
+/// Parses the value of a field.
 fn name_of<T: FromStr<Err = NameError>>(field: &'static str, text: &str) -> HelmfileResult<T> {
     text.parse()
         .map_err(|wrong| HelmfileProblem::Name(field, wrong))
 }
 
-/// The problem for which a helmfile cannot be taken over, and its place.
+/// The error of a helmfile that cannot be converted, with its place.
 #[derive(Debug)]
 pub struct HelmfileError {
     place: String,
@@ -478,51 +499,51 @@ impl Error for HelmfileError {
     }
 }
 
-/// A problem of a helmfile. Texts of it are as they may be shown.
+/// A problem of a helmfile. Its texts are already escaped for display.
 #[derive(Debug, thiserror::Error)]
 pub enum HelmfileProblem {
     /// The text is not YAML.
     #[error("is not valid YAML")]
     Yaml(#[source] YamlError),
-    /// The document is not as Helmfile prints it.
+    /// The document does not have the form of Helmfile's output.
     #[error("does not have the expected form")]
     Form(#[source] serde_json::Error),
-    /// The helmfile has nothing to carry.
+    /// The helmfile installs no release.
     #[error("lists no release to install")]
     Empty,
-    /// The helmfile has more releases than a Solution has charts.
+    /// The helmfile has more releases than a Solution can have charts.
     #[error("lists {0} releases to install; a Solution has at most {CHARTS} charts")]
     Releases(usize),
-    /// Fields that are not read.
+    /// Fields that are not supported.
     #[error("has unsupported fields: {}", listed(.0))]
     Fields(Vec<String>),
-    /// A text that is not what the field takes here.
+    /// A value that is not valid for this field in a Solution.
     #[error("has a `{0}` that is not valid in a Solution")]
     Name(&'static str, #[source] NameError),
-    /// A release whose name is taken.
+    /// Two releases have the same name.
     #[error("has the same name as another release")]
     Twice,
-    /// No version, a range of versions, or the newest.
+    /// The version is missing, a range, or the latest.
     #[error("has `version: {0}`, which is not an exact version")]
     Version(String),
-    /// A chart of a repository that is not listed, or that is somewhere else.
+    /// A chart from a repository that is not listed, or from an unsupported location.
     #[error(
         "has `chart: {0}`, which is not a path, a chart of one of `repositories`, or an oci:// address"
     )]
     Chart(String),
-    /// A password would be written into the tree.
+    /// The repository's URL has a login, which would be written into the tree.
     #[error("takes its chart from a repository with a login in its `url`")]
     Login,
-    /// Values that are elsewhere, or in any number of files.
+    /// Values from a remote location, or from a glob pattern.
     #[error("takes values from {0}, which is not a local file")]
     Values(String),
-    /// Values that are secrets, or from a store of them.
+    /// Values that are encrypted, or that come from a secret store.
     #[error("takes values from a secret store, or has `secrets`")]
     Secret,
-    /// The release needs something that the file does not list.
+    /// The release needs a release that is not listed.
     #[error("needs `{0}`, which is not listed")]
     Need(String),
-    /// A condition that is decided by nothing that is printed.
+    /// A condition whose value is not in the output.
     #[error("has `condition: {0}`, which no value sets")]
     Condition(String),
 }

@@ -1,4 +1,5 @@
-//! Name and version of the Solution.
+//! The name and version of the Solution. [`of_release`], [`of_chart`] and [`of_helmfile`] collect candidates, and
+//! [`Candidates::choose`] takes the first valid ones unless the user chose others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,16 +12,17 @@ use crate::{ReleaseError, Wishes};
 use manifests::{ManifestObject, text};
 use serde_json::Value;
 
-/// The names and versions that a release may have, the likeliest first.
+/// Candidates for the name and version, the most likely first.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates<'a> {
     names: Vec<&'a str>,
     versions: Vec<&'a str>,
-    /// The versions of its parts, of which nothing says that one is its own.
+    /// Versions of parts of the release. None of them is known to be the version of the whole.
     of_parts: Vec<&'a str>,
 }
 
-/// Returns what a Solution that carries a chart may be called. Its versions have no `+`.
+/// Returns the candidates for a Solution with this chart. The version of a Solution has no build metadata, so `+` and
+/// all that follows are cut off.
 pub(crate) fn of_chart<'a>(name: &'a ChartName, version: &'a ChartVersion) -> Candidates<'a> {
     let version = version.as_str();
     Candidates {
@@ -34,7 +36,7 @@ pub(crate) fn of_chart<'a>(name: &'a ChartName, version: &'a ChartVersion) -> Ca
     }
 }
 
-/// Returns what a Solution that carries the releases of a helmfile may be called: as its directory is.
+/// Returns the candidates for a Solution with the releases of a helmfile. Its name is that of the helmfile's directory.
 pub(crate) fn of_helmfile<'a>(directory: &'a str, version: &'a str) -> Candidates<'a> {
     Candidates {
         names: vec![directory],
@@ -43,11 +45,11 @@ pub(crate) fn of_helmfile<'a>(directory: &'a str, version: &'a str) -> Candidate
     }
 }
 
-/// The number of names from labels that are compared with those of workloads.
+/// Maximum number of names from labels that are compared with the names of workloads.
 const CALLED: usize = 100;
 
-/// Returns what a release of any kind may be called: as most of its objects say; else as the workload is called that
-/// all others are named after, or the namespace.
+/// Returns the candidates for a release of manifests. Names come from the labels of most objects, then from the
+/// workload whose name is the prefix of all others, then from the namespace and the other workloads.
 pub(crate) fn of_release<'a>(
     contents: &'a ReleaseObjects<'_>,
     namespace: &'a str,
@@ -61,12 +63,17 @@ pub(crate) fn of_release<'a>(
         let pointer = format!("/metadata/labels/app.kubernetes.io~1{name}");
         commonest(values().map(|value| text(value, &pointer)))
     };
-    let workloads = objects.iter().filter(|it| pod(&it.value).is_some());
+    let workloads = objects.iter().filter(|object| pod(&object.value).is_some());
     let workloads: Vec<&str> = workloads.map(ManifestObject::name).collect();
-    // A release of several programs is called like the one that the others are named after.
+    // In a release with multiple programs, the common prefix of the workloads is the most likely name.
     let mut called = label("name");
     called.truncate(CALLED);
-    let named_after = |name: &str| workloads.iter().filter(|it| it.starts_with(name)).count();
+    let named_after = |name: &str| {
+        let workloads = workloads.iter();
+        workloads
+            .filter(|workload| workload.starts_with(name))
+            .count()
+    };
     called.sort_by_key(|name| std::cmp::Reverse(named_after(name)));
     let mut names = [label("part-of"), called].concat();
     let shortest = workloads.iter().min_by_key(|name| name.len());
@@ -82,7 +89,7 @@ pub(crate) fn of_release<'a>(
         versions: versions.unwrap_or_default(),
         of_parts: [
             label("version"),
-            commonest(programs.iter().map(|it| tag(it.image))),
+            commonest(programs.iter().map(|program| tag(program.image))),
         ]
         .concat(),
         names,
@@ -92,7 +99,7 @@ pub(crate) fn of_release<'a>(
 /// The program that a workload runs.
 struct WorkloadProgram<'a> {
     workload: &'a str,
-    /// The image of its container, without those beside it.
+    /// The image of the main container, without those of sidecars.
     image: &'a str,
 }
 
@@ -108,9 +115,14 @@ fn programs<'a>(objects: &'a [ManifestObject<'_>]) -> Vec<WorkloadProgram<'a>> {
     objects.iter().filter_map(program).collect()
 }
 
-/// The versions that a release of this name gives itself, the likeliest first: by labels of what is called so, of what is
-/// a part of it, and of what says no more of itself; by the image that is called so, or whose workload is; and the one that
-/// all its programs have. Where these differ, they are those of its parts.
+/// Returns the versions that a release with this name declares, the most likely first. Each source counts only if all
+/// its values are equal:
+///
+/// - the version labels of the objects with this name, of the parts of it, and of objects without both labels;
+///
+/// - the tags of the images with this name, of the workloads with this name, and of all programs.
+///
+/// Different values are versions of parts.
 fn own_versions<'a>(
     name: &str,
     objects: &(impl Iterator<Item = &'a Value> + Clone),
@@ -119,38 +131,41 @@ fn own_versions<'a>(
     let version = |objects: &mut dyn Iterator<Item = &'a Value>| {
         only(
             objects
-                .map(|it| text(it, VERSION))
-                .filter(|it| !it.is_empty()),
+                .map(|object| text(object, VERSION))
+                .filter(|version| !version.is_empty()),
         )
     };
     let called = |at: &'static str| {
-        let is_own = move |it: &&Value| is_called(text(it, at), name);
+        let is_own = move |object: &&Value| is_called(text(object, at), name);
         version(&mut objects.clone().filter(is_own))
     };
     let is_workload =
-        |it: &&Value| pod(it).is_some() && is_called(text(it, "/metadata/name"), name);
-    let is_of_nothing = |it: &&Value| text(it, NAME).is_empty() && text(it, PART_OF).is_empty();
+        |object: &&Value| pod(object).is_some() && is_called(text(object, "/metadata/name"), name);
+    let is_of_nothing =
+        |object: &&Value| text(object, NAME).is_empty() && text(object, PART_OF).is_empty();
     let tags = |is_own: &dyn Fn(&&WorkloadProgram<'_>) -> bool| {
-        only(programs.iter().filter(is_own).map(|it| tag(it.image)))
+        let own = programs.iter().filter(is_own);
+        only(own.map(|program| tag(program.image)))
     };
     let found = [
         called(NAME),
         version(&mut objects.clone().filter(is_workload)),
         called(PART_OF),
         version(&mut objects.clone().filter(is_of_nothing)),
-        tags(&|it| is_image_called(it.image, name)),
-        tags(&|it| is_called(it.workload, name)),
+        tags(&|program| is_image_called(program.image, name)),
+        tags(&|program| is_called(program.workload, name)),
         tags(&|_| true),
     ];
     found.into_iter().flatten().collect()
 }
 
-/// The labels that say what an object is, what it belongs to, and in which version.
+/// JSON Pointers of the recommended labels of Kubernetes with an object's name, the application that it is part of, and
+/// its version.
 const NAME: &str = "/metadata/labels/app.kubernetes.io~1name";
 const PART_OF: &str = "/metadata/labels/app.kubernetes.io~1part-of";
 const VERSION: &str = "/metadata/labels/app.kubernetes.io~1version";
 
-/// Whether something is called like the release, but for what operators are called besides.
+/// Returns whether two names are equal without the suffixes that are common for operators.
 fn is_called(called: &str, name: &str) -> bool {
     let ends = ["-controller-manager", "-controller", "-operator"];
     let bare = |text: &'_ str| {
@@ -160,7 +175,7 @@ fn is_called(called: &str, name: &str) -> bool {
     called[..bare(called)] == name[..bare(name)]
 }
 
-/// Whether an image is called like the release, by the last part of its path or by all of them.
+/// Returns whether the last part of an image's path, or the whole path with `-` between its parts, is this name.
 fn is_image_called(image: &str, name: &str) -> bool {
     let Some(reference) = normal(image) else {
         return false;
@@ -170,26 +185,26 @@ fn is_image_called(image: &str, name: &str) -> bool {
     is_called(last, name) || is_called(&path.replace('/', "-"), name)
 }
 
-/// Returns the one text that all of them are.
+/// Returns the text that all items have; `None` if they differ or there are none.
 fn only<'a>(mut texts: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let first = texts.next()?;
     texts.all(|text| text == first).then_some(first)
 }
 
-/// The names that are not those which builders of operators write into every release.
+/// Returns the names without those that operator scaffolding tools write into every release.
 fn without_builders<'a, 'b>(names: &'b [&'a str]) -> impl Iterator<Item = &'b &'a str> {
     let of_builders = ["", "deployment", "controller-manager"];
     names.iter().filter(move |name| !of_builders.contains(name))
 }
 
-/// The tag of an image, or nothing.
+/// Returns the tag of an image, or an empty text.
 fn tag(image: &str) -> &str {
     let name = image.split('@').next().unwrap_or_default();
     let (_, last) = name.rsplit_once('/').unwrap_or(("", name));
     last.split_once(':').map_or("", |(_, tag)| tag)
 }
 
-/// The different texts, those that occur most often first.
+/// Returns the distinct texts, the most frequent first.
 fn commonest<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
     let mut counted: Vec<(&str, usize)> = Vec::new();
     let mut index: BTreeMap<&str, usize> = BTreeMap::new();
@@ -205,13 +220,17 @@ fn commonest<'a>(texts: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 }
 
 impl Candidates<'_> {
-    /// The version that the release gives itself.
+    /// Returns the first candidate that is a valid version, with or without a leading `v`.
     pub(crate) fn version(&self) -> Option<Version> {
         let version = |text: &&str| text.strip_prefix('v').unwrap_or(text).parse().ok();
         self.versions.iter().find_map(version)
     }
 
-    /// Chooses the name and version: as wished, else the first that can be one.
+    /// Chooses the name and version: those of the user, else the first valid candidates.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there is no valid name or version. The error lists the candidates.
     pub(crate) fn choose(self, wishes: &Wishes) -> Result<SolutionId, ReleaseError> {
         let names: Vec<&str> = without_builders(&self.names).copied().collect();
         let found = |texts: &[&str]| {

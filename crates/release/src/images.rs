@@ -1,4 +1,5 @@
-//! The images that a release names, and what each is called in the Solution.
+//! The images that a release names, and their names in the Solution. [`FoundImages`] collects references from
+//! documents; [`FoundImages::named`] gives each a unique name and tag.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,16 +8,17 @@ use manifests::reference::{EXAMPLE, Hint, normal, path, references};
 use schemas::{ImageName, ImagePlace, ImageReference, ImageSource, SourceImage, Tag};
 use serde_json::{Map, Value};
 
-/// The texts of a document that can be references.
+/// The texts of a document in which references are searched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Searched {
-    /// All texts: the document runs containers, or configures what does.
+    /// All texts, for documents that run or configure containers.
     All,
-    /// The texts in fields whose name says so.
+    /// Texts in fields whose name suggests an image.
     Fields,
 }
 
-/// Returns what a field's name says about its value; of a variable, what its own name says.
+/// Returns the hint that a field's name gives about its value. For the `value` of an environment variable, the
+/// variable's name gives it.
 fn field_hint(key: &str, fields: &Map<String, Value>, searched: Searched) -> Hint {
     match (key, searched) {
         ("image", Searched::All) => Hint::Image,
@@ -30,27 +32,28 @@ fn field_hint(key: &str, fields: &Map<String, Value>, searched: Searched) -> Hin
     }
 }
 
-/// The number of those who ask for an image that are shown.
+/// Maximum number of objects that are listed for an image.
 const ASKERS: usize = 5;
 
-/// The images found so far, each with who asks for it, in the order in which they were found.
+/// The images found so far, in the order of discovery, each with the objects that name it.
 #[derive(Debug, Default)]
 pub(crate) struct FoundImages {
     found: Vec<(ImageReference, Vec<String>)>,
     index: BTreeMap<String, usize>,
-    /// The number of times that an image was named.
+    /// The number of references found, including repeated ones.
     named: usize,
 }
 
 impl FoundImages {
-    /// Looks for references in a text, and remembers who asks for them.
+    /// Searches a text for references, and records the object that names them.
     pub(crate) fn scan(&mut self, text: &str, hint: Hint, asker: &str) {
         for range in references(text, hint) {
             self.add(&text[range], asker);
         }
     }
 
-    /// Looks for references in the texts of a document.
+    /// Searches the texts of a document for references. The traversal is iterative, so deep documents do not exhaust
+    /// the stack.
     pub(crate) fn scan_document(&mut self, document: &Value, searched: Searched, asker: &str) {
         let mut open = vec![(document, Hint::None)];
         while let Some((value, hint)) = open.pop() {
@@ -59,10 +62,10 @@ impl FoundImages {
                     self.scan(text, hint, asker);
                 }
                 Value::Array(list) => {
-                    // An argument may be the value of the flag before it.
+                    // An argument may be the value of the flag before it, as in `--image NAME`.
                     let flags = list
                         .iter()
-                        .map(|it| it.as_str().map_or(Hint::None, Hint::after));
+                        .map(|argument| argument.as_str().map_or(Hint::None, Hint::after));
                     let before = [Hint::None].into_iter().chain(flags);
                     let items: Vec<_> = list.iter().zip(before).collect();
                     let items = items.into_iter().rev();
@@ -77,7 +80,8 @@ impl FoundImages {
         }
     }
 
-    /// Looks for references among the default values of a schema, by the names of the properties.
+    /// Searches the default values of a schema for references, by the names of the properties. Returns whether it found
+    /// any.
     pub(crate) fn scan_defaults(&mut self, schema: &Value, asker: &str) -> bool {
         let before = self.named;
         manifests::default_texts(schema, &mut |text, hint| self.scan(text, hint, asker));
@@ -104,7 +108,7 @@ impl FoundImages {
         self.found.len()
     }
 
-    /// Gives every image its name and tag.
+    /// Gives every image a unique name, and a tag.
     pub(crate) fn named(self) -> DraftImages {
         let references: Vec<&ImageReference> =
             self.found.iter().map(|(reference, _)| reference).collect();
@@ -135,7 +139,7 @@ impl FoundImages {
 #[derive(Clone, Debug)]
 pub(crate) struct NamedImage {
     pub(crate) image: SourceImage,
-    /// The objects that ask for it.
+    /// The objects that name the image, at most [`ASKERS`].
     pub(crate) askers: Vec<String>,
 }
 
@@ -143,31 +147,31 @@ pub(crate) struct NamedImage {
 #[derive(Debug)]
 pub(crate) struct DraftImages {
     pub(crate) images: Vec<NamedImage>,
-    /// The position among them of the image of a reference.
+    /// The index in `images`, by normalized reference.
     index: BTreeMap<String, usize>,
 }
 
 impl DraftImages {
-    /// The images as `solution.yaml` has them.
+    /// Returns the images for `solution.yaml`.
     pub(crate) fn sources(&self) -> Vec<SourceImage> {
         let images = self.images.iter();
         images.map(|named| named.image.clone()).collect()
     }
 
-    /// The objects that name each image.
+    /// Returns the objects that name each image.
     pub(crate) fn named_by(&self) -> BTreeMap<ImagePlace, Vec<String>> {
         let images = self.images.iter();
         let named = images.map(|named| (named.image.place(), named.askers.clone()));
         named.collect()
     }
 
-    /// The image that a reference of the release means.
+    /// Returns the image for a reference as the release has it.
     pub(crate) fn get(&self, written: &str) -> Option<&SourceImage> {
         let index = self.index.get(normal(written)?.as_str())?;
         Some(&self.images.get(*index)?.image)
     }
 
-    /// The images, as objects are compiled with them.
+    /// Returns the images in the form that the compiler of manifests takes.
     pub(crate) fn known(&self) -> KnownImages {
         let places = self.images.iter().map(|named| &named.image);
         KnownImages::new(
@@ -183,7 +187,7 @@ fn digest(reference: &ImageReference) -> Option<&str> {
         .map(|(_, hex)| hex)
 }
 
-/// The tag in the Solution: the reference's, or one made from its digest.
+/// Returns the reference's tag. Without one, it is derived from the digest, or from a hash of the reference.
 fn tag(reference: &ImageReference) -> Tag {
     let own = reference.tag().and_then(|tag| tag.parse().ok());
     own.unwrap_or_else(|| {
@@ -197,8 +201,10 @@ fn tag(reference: &ImageReference) -> Tag {
     })
 }
 
-/// A name for each reference, none twice: the last part of its repository; where that is not enough, with the part
-/// before it, with its tag, and at last with a hash of the whole.
+/// Returns a unique name for each reference.
+///
+/// The name is the last part of the repository. Clashing names get the preceding part, then the tag, then both, and at
+/// last a hash of the whole reference. Each round raises the level of the clashing names, so the loop ends.
 fn names(references: &[&ImageReference]) -> Vec<ImageName> {
     let mut levels = vec![0_usize; references.len()];
     loop {
@@ -219,7 +225,7 @@ fn names(references: &[&ImageReference]) -> Vec<ImageName> {
             let paths: BTreeSet<&str> =
                 group.iter().map(|index| path(references[*index])).collect();
             for index in group {
-                // Another tag of the same repository is not told apart by the part before it.
+                // The preceding part does not distinguish two tags of one repository.
                 levels[index] = match levels[index] {
                     0 if paths.len() == 1 => 2,
                     level => level + 1,
@@ -229,6 +235,7 @@ fn names(references: &[&ImageReference]) -> Vec<ImageName> {
     }
 }
 
+/// The level at which a name is a hash of the reference.
 const LEVELS: usize = 4;
 
 fn name(reference: &ImageReference, level: usize) -> ImageName {
@@ -253,13 +260,13 @@ fn name(reference: &ImageReference, level: usize) -> ImageName {
     if level >= LEVELS {
         return hashed();
     }
-    // A tag may hold what a name may not, and both together may be too long.
+    // A tag may contain characters that a name may not, and the combination may be too long.
     text.parse()
         .or_else(|_| tidy(&text).parse())
         .unwrap_or_else(|_| hashed())
 }
 
-/// A text as an image name: every run of other characters is one `-`.
+/// Replaces every run of characters that are invalid in an image name with one `-`.
 fn tidy(text: &str) -> String {
     let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let parts = text.split(|c| !plain(c)).filter(|part| !part.is_empty());

@@ -1,14 +1,21 @@
-//! `solution init --from` and `--chart`: a source tree made from a release. Bytes in, files and notes out;
-//! only [`SourceTree::write`] and [`update`] touch the disk.
+//! Source trees from existing releases, for `solution init --from` and `--chart`. The crate takes bytes and returns
+//! files and notes. Only [`SourceTree::write`], [`upstream::Conversion::write`] and [`update`] write to the disk.
 //!
-//! [`carry`] takes the release as it is. [`draft`] makes an operator of one Deployment, its definitions and its roles;
-//! what else there is is said. [`chart()`] refers to a Helm chart, and [`carry_helmfile`] to those of a helmfile.
-//! [`upstream`] converts an archive of upstream's. [`update`] renews a tree that was made so, by a three-way merge.
+//! - [`carry`] packages the manifests of a release unchanged.
 //!
-//! This crate knows what releases look like and what `solution.yaml` says. It must not know how archives are packed,
-//! nor the network, the terminal, the environment or the clock.
+//! - [`draft`] drafts an operator: one Deployment, its custom resource definitions and its roles. Notes list all other
+//!   objects.
 //!
-//! Open `carried.rs` first, the shortest way from a release to a tree; `operator.rs` is the one that decides most.
+//! - [`chart()`] refers to a Helm chart, and [`carry_helmfile`] to the charts of a helmfile.
+//!
+//! - [`upstream`] converts an archive that was built with upstream's tools.
+//!
+//! - [`update`] merges the next release into a tree that [`carry`] created.
+//!
+//! This crate knows the formats of releases and of `solution.yaml`. It must not know how archives are packed, and must
+//! not use the network, the terminal, the environment or the clock.
+//!
+//! Read `carried.rs` first: it is the shortest way from a release to a tree. Most decisions are in `operator.rs`.
 
 mod carried;
 mod changes;
@@ -53,33 +60,33 @@ pub use operator::draft;
 pub use tree::check_empty;
 pub use update::{Renewed, update};
 
-/// The names and choices that the release need not give, because the user does.
+/// The user's choices, which take precedence over those that the release suggests.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
     /// The Solution's name.
     pub name: Option<SolutionName>,
     /// The version of the Solution.
     pub version: Option<Version>,
-    /// The name of the Deployment that is the operator.
+    /// The name of the operator's Deployment.
     pub deployment: Option<String>,
 }
 
-/// A source tree that is not yet written.
+/// A source tree in memory.
 #[derive(Clone, Debug)]
 pub struct SourceTree {
     /// The name and version of the Solution.
     pub id: SolutionId,
     /// The content of `solution.yaml`.
     pub source: SolutionSource,
-    /// The files, by their path in the tree.
+    /// The files, by path in the tree.
     pub files: BTreeMap<String, Vec<u8>>,
-    /// The notes on it, the weightiest first.
+    /// The notes about the tree, sorted by weight.
     pub notes: Vec<Note>,
-    /// The objects that name each image, if objects of a release do.
+    /// The objects that name each image, if the release has objects.
     pub named_by: BTreeMap<ImagePlace, Vec<String>>,
 }
 
-/// Returns the content of `solution.yaml` for a Solution that has nothing yet. People call it by its name.
+/// Returns the content of `solution.yaml` for a Solution without content. Its display name is the Solution's name.
 fn empty_source(id: &SolutionId) -> SolutionSource {
     let annotation = "solutions.metalk8s.scality.com/display-name".to_owned();
     let shown = id.name().to_string();

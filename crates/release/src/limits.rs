@@ -1,6 +1,7 @@
-//! The named limits of a draft, each with its reason. What is read of a release is bounded by `manifests`.
+//! Limits of a draft, each with its reason. The crate `manifests` limits the size of the release's files.
 
-/// Images that a draft finds: the largest operators in use name some hundred.
+/// Maximum number of images in a draft. The largest known operators name a few hundred.
 pub(crate) const RELEASE_IMAGES: usize = 2_000;
-/// Bytes of what a tree copies for a helmfile, and reads of it, charts and values: the charts lie in memory until they are written.
+/// Maximum total size of the charts and values that are read and copied for a helmfile, in bytes. The charts are held
+/// in memory until they are written.
 pub const HELMFILE_COPIES: u64 = 128 * 1024 * 1024;

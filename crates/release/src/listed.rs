@@ -1,4 +1,5 @@
-//! A source tree that carries the releases of a helmfile.
+//! Source trees with the releases of a helmfile. [`carry_helmfile`] drafts the tree and reads the helmfile, its charts
+//! and its values through a [`HelmfileReader`].
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -18,28 +19,28 @@ use crate::notes::{Note, NoteWeight};
 use crate::paths::{NOTES, SOURCE};
 use crate::{ReleaseError, SourceTree, Wishes, charts, empty_source, identity, write};
 
-/// Reads a helmfile, and what it names.
+/// Access to a helmfile, and to the charts and values to which it refers.
 pub trait HelmfileReader {
-    /// The reason why something cannot be read.
+    /// The error of a file or chart that cannot be read.
     type Error: From<ReleaseError>;
 
-    /// The releases, with files of values by their names.
+    /// Returns the releases, with the names of their values files.
     fn named(&mut self) -> Result<HelmfileReleases, Self::Error>;
 
-    /// The releases, with what is in those files, and in the stores of secrets that they refer to.
+    /// Returns the releases, with the content of their values files and of secret stores inserted.
     fn embedded(&mut self) -> Result<HelmfileReleases, Self::Error>;
 
-    /// Reads a chart of this disk, a directory or packed: its copy is packed.
+    /// Reads a local chart, a directory or a package. The copy is always a package.
     fn local_chart(&mut self, path: &Path) -> Result<(ChartRead, Copied), Self::Error>;
 
-    /// Reads a chart that is elsewhere, and stays there.
+    /// Reads the name and version of a remote chart. The chart is not copied.
     fn chart(&mut self, source: &ChartSource) -> Result<ChartRead, Self::Error>;
 
-    /// Reads a file, a helmfile or one with values.
+    /// Reads a helmfile or a values file.
     fn file(&mut self, path: &Path) -> Result<Copied, Self::Error>;
 }
 
-/// The name and version that a chart gives itself.
+/// The name and version in a chart's metadata.
 #[derive(Clone, Debug)]
 pub struct ChartRead {
     /// The name of the chart.
@@ -48,19 +49,24 @@ pub struct ChartRead {
     pub version: ChartVersion,
 }
 
-/// A file of this disk that a tree has a copy of.
+/// A local file that is copied into the tree.
 #[derive(Clone, Debug)]
 pub struct Copied {
     /// The bytes of the file.
     pub bytes: Vec<u8>,
-    /// Whether it lies outside of the helmfile's directory, perhaps by way of links.
+    /// True if the file is outside of the helmfile's directory, also by way of symbolic links.
     pub outside: bool,
 }
 
-/// The version of a Solution for which there is no other.
+/// The version of a Solution for a helmfile, which has none.
 const VERSION: &str = "0.1.0";
 
-/// Makes a source tree that carries the releases of a helmfile of this name, in a directory of that one.
+/// Drafts a source tree with the releases of a helmfile. `called` is the name of the helmfile, and `directory` that of
+/// its directory.
+///
+/// # Errors
+///
+/// Fails if the helmfile uses a secret store or unsupported features, or if a chart cannot be read.
 pub fn carry_helmfile<R: HelmfileReader>(
     called: &str,
     directory: &str,
@@ -77,6 +83,7 @@ pub fn carry_helmfile<R: HelmfileReader>(
         let text = format!("a helmfile has no version; set `spec.version`, which is {VERSION} now");
         tree.decide("version", text);
     }
+    // Helmfile inserts secrets when it embeds values, so files are checked first.
     tree.check_secrets(reads)?;
     let helmfile = reads.embedded()?;
     tree.notes.extend(helmfile.notes.iter().cloned());
@@ -95,11 +102,11 @@ pub fn carry_helmfile<R: HelmfileReader>(
     Ok(tree.finish(id, called)?)
 }
 
-/// The parts that a tree will be made of.
+/// The parts of a tree that are collected.
 #[derive(Default)]
 struct TreeParts {
     charts: Vec<SourceChart>,
-    /// The releases of the same charts, as an archive will have them.
+    /// The same releases as they will be in an archive, for the checks.
     releases: Vec<ChartRelease>,
     files: BTreeMap<String, Vec<u8>>,
     notes: Vec<Note>,
@@ -110,8 +117,8 @@ impl TreeParts {
         self.notes.push(Note::new(NoteWeight::Decide, about, text));
     }
 
-    /// Refuses files that take from stores of secrets, before Helmfile does. What is elsewhere is told: whoever wrote the
-    /// helmfile may not know what is there.
+    /// Fails if a file refers to a secret store, before Helmfile reads from it. Notes the files outside of the
+    /// helmfile's directory, because the user may not know them.
     fn check_secrets<R: HelmfileReader>(&mut self, reads: &mut R) -> Result<(), R::Error> {
         let named = reads.named()?;
         let secret = |path: &Path| {
@@ -149,7 +156,7 @@ impl TreeParts {
         }
     }
 
-    /// Copies a chart. Gives what it is called then.
+    /// Copies a local chart into the tree, and returns its source there.
     fn copied_chart(
         &mut self,
         from: &Path,
@@ -162,6 +169,7 @@ impl TreeParts {
             Entry::Occupied(other) if *other.get() != copied.bytes => {
                 return Err(ReleaseError::OtherBytes(path));
             }
+            // Multiple releases can share one chart.
             Entry::Occupied(_) => {}
             Entry::Vacant(vacant) => drop(vacant.insert(copied.bytes)),
         }
@@ -213,7 +221,7 @@ impl TreeParts {
         });
     }
 
-    /// Helm takes a chart of this disk whatever version it was asked for.
+    /// Notes that Helm ignores the version of a local chart, if it differs from the chart's own.
     fn note_version(&mut self, release: &ListedRelease, said: Option<&str>, is: &ChartVersion) {
         if let Some(said) = said.filter(|said| *said != is.as_str()) {
             let said = shown(said);
@@ -246,7 +254,7 @@ impl TreeParts {
     }
 }
 
-/// Returns where the values of a release lie in a tree.
+/// Returns the path for a release's values in the tree.
 fn values_path(release: &ListedRelease, number: usize) -> String {
     format!("values/{}-{number}.yaml", release.name)
 }

@@ -1,5 +1,8 @@
-//! Three-way merges of a tree: the draft of before, what became of it, and the new draft. Git merges the files that were
-//! edited on both sides.
+//! Three-way merges of a source tree: the last draft, the edited files and the new draft. `git merge-file` merges files
+//! that both sides changed; all other files are copied or removed.
+//!
+//! [`Merge::run`] stages every result in a directory of the tree and moves the files at the end, so an interrupted
+//! merge can be run again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,37 +16,37 @@ use schemas::limits::YAML_STREAM_SIZE;
 use crate::ReleaseError;
 use crate::paths::{NOTES, SOURCE, draft, is_manifest};
 
-/// Files, by path in the tree.
+/// File contents, by path in the tree.
 pub(crate) type TreeFiles = BTreeMap<String, Vec<u8>>;
 
-/// The directory where the new draft and the merged files are until all are there.
+/// The directory in which the new draft and the merged files are staged.
 const STAGE: &str = ".solution-init.new";
 
-/// The names of the three sides in a file with conflicts.
+/// The names of the three sides in conflict markers.
 const SIDES: [&str; 3] = ["edited", "last draft", "new draft"];
 
-/// The drafts that a tree is merged from.
+/// The inputs of a merge.
 pub(crate) struct Merge<'a> {
     pub(crate) directory: &'a Path,
-    /// The draft of before.
+    /// The draft from which the tree was created or last updated.
     pub(crate) last: &'a TreeFiles,
     /// The new draft.
     pub(crate) next: &'a TreeFiles,
-    /// The program, if there is one.
+    /// The path of the `git` program, if it is installed.
     pub(crate) git: Option<&'a Path>,
 }
 
-/// The outcome for the files of a tree.
+/// The result of a merge.
 #[derive(Debug, Default)]
 pub(crate) struct Merged {
-    /// The files that change, as they are then.
+    /// The files that change, with their new content.
     pub(crate) written: TreeFiles,
     pub(crate) removed: Vec<String>,
-    /// The files that somebody has to look at.
+    /// The files that the user must resolve.
     pub(crate) conflicts: Vec<String>,
 }
 
-/// A file of a tree, if it is there.
+/// Reads a file of the tree. Returns `None` if it does not exist.
 pub(crate) fn read(directory: &Path, path: &str) -> Result<Option<Vec<u8>>, ReleaseError> {
     match files::read(&directory.join(path), YAML_STREAM_SIZE) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -52,7 +55,7 @@ pub(crate) fn read(directory: &Path, path: &str) -> Result<Option<Vec<u8>>, Rele
     }
 }
 
-/// Refuses a tree in which conflicts of a merge of before are not resolved.
+/// Fails if a file of the tree has conflict markers of an earlier merge.
 pub(crate) fn check_resolved(directory: &Path, last: &TreeFiles) -> Result<(), ReleaseError> {
     let begin = format!("<<<<<<< {}", SIDES[0]);
     let mut unresolved = Vec::new();
@@ -70,7 +73,8 @@ pub(crate) fn check_resolved(directory: &Path, last: &TreeFiles) -> Result<(), R
 }
 
 impl Merge<'_> {
-    /// Merges all files. Whatever fails, nothing that was edited is lost, and merging again completes it.
+    /// Merges all files. If an error or an interruption stops it, no edit is lost, and running it again completes the
+    /// merge.
     pub(crate) fn run(&self) -> Result<Merged, ReleaseError> {
         let mut merged = Merged::default();
         let both = self.one_sided(&mut merged)?;
@@ -78,7 +82,7 @@ impl Merge<'_> {
             return Err(ReleaseError::NoGit(both));
         }
         let stage = self.directory.join(STAGE);
-        // What an interruption has left.
+        // An interrupted run may have left its stage.
         let _ = fs::remove_dir_all(&stage);
         let done = self.two_sided(&stage, &both, &mut merged);
         let done = done.and_then(|()| self.move_all(&stage, &merged));
@@ -86,7 +90,7 @@ impl Merge<'_> {
         done.map(|()| merged)
     }
 
-    /// Decides about what only one side has changed. Gives the files that both have.
+    /// Handles the files that at most one side changed, and returns the paths that both sides changed.
     fn one_sided(&self, merged: &mut Merged) -> Result<Vec<String>, ReleaseError> {
         let mut both = Vec::new();
         let paths: BTreeSet<&String> = self.last.keys().chain(self.next.keys()).collect();
@@ -94,7 +98,7 @@ impl Merge<'_> {
             let ours = read(self.directory, path)?;
             let [last, next] = [self.last, self.next].map(|draft| draft.get(path));
             let is_edited = ours.as_ref() != last;
-            // What was taken out stays out, and what was ticked off stays.
+            // Files of the release that the user deleted stay deleted, and the user's ticks in NOTES.md are kept.
             let is_own = (ours.is_none() && is_manifest(path)) || (ours.is_some() && path == NOTES);
             if last == next || ours.as_ref() == next || (is_edited && is_own) {
                 continue;
@@ -109,7 +113,7 @@ impl Merge<'_> {
         Ok(both)
     }
 
-    /// Merges what both sides have changed. Everything is then beside the tree.
+    /// Merges the files that both sides changed, and stages all results. Nothing in the tree changes yet.
     fn two_sided(
         &self,
         stage: &Path,
@@ -136,12 +140,13 @@ impl Merge<'_> {
         Ok(())
     }
 
-    /// The number of conflicts, and the merged file.
+    /// Merges one file with Git. Returns the number of conflicts and the merged content.
     fn by_git(&self, stage: &Path, path: &str) -> Result<(i32, Vec<u8>), ReleaseError> {
         let failed = |source| ReleaseError::Git {
             path: path.to_owned(),
             source,
         };
+        // A file that is new on both sides has no common ancestor.
         let last = if self.last.contains_key(path) {
             self.directory.join(draft(path))
         } else {
@@ -154,7 +159,8 @@ impl Merge<'_> {
         command.arg("--").arg(self.directory.join(path)).arg(last);
         command.arg(stage.join(draft(path))).stdin(Stdio::null());
         let output = command.output().map_err(failed)?;
-        // Git ends with the number of conflicts, at most 127.
+        // The exit status of `git merge-file` is the number of conflicts, truncated to 127; errors are negative, so
+        // above 127.
         if let Some(conflicts @ 0..=127) = output.status.code() {
             return Ok((conflicts, output.stdout));
         }
@@ -162,8 +168,10 @@ impl Merge<'_> {
         Err(failed(io::Error::other(said.trim().to_owned())))
     }
 
-    /// Moves everything in: each file before its draft, since a file that is merged twice is as if it were merged once; and
-    /// `solution.yaml` before all others, since it says by its version what is under way.
+    /// Moves the staged files into the tree.
+    ///
+    /// Each file is moved before its draft: if the run stops in between, the next merge of this file gives the same
+    /// result. `solution.yaml` is first, because its version shows which update is in progress.
     fn move_all(&self, stage: &Path, merged: &Merged) -> Result<(), ReleaseError> {
         let others = self.next.keys().map(String::as_str);
         let others = others.filter(|path| *path != SOURCE);
@@ -173,7 +181,11 @@ impl Merge<'_> {
             }
             self.move_in(stage, &draft(path))?;
         }
-        for path in self.last.keys().filter(|it| !self.next.contains_key(*it)) {
+        for path in self
+            .last
+            .keys()
+            .filter(|path| !self.next.contains_key(*path))
+        {
             if merged.removed.contains(path) {
                 self.remove(path)?;
             }
@@ -182,7 +194,7 @@ impl Merge<'_> {
         Ok(())
     }
 
-    /// Removes a file, and the directories above it that are empty then.
+    /// Removes a file, and its parent directories that are empty afterwards.
     fn remove(&self, path: &str) -> Result<(), ReleaseError> {
         let file = self.directory.join(path);
         match fs::remove_file(&file) {

@@ -1,4 +1,4 @@
-//! The namespaces that a release calls its own, for the set that carries it.
+//! The namespaces that belong to a release. [`own`] determines them from the objects, for the manifest set of the tree.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,20 @@ use serde_json::Value;
 use crate::contents::{ReleaseObjects, pod};
 use manifests::{ManifestObject, list, text};
 
-/// The namespace that kubectl takes when nobody says which.
+/// The namespace that kubectl uses by default.
 const UNSAID: &str = "default";
 
-/// A namespace that a release names.
+/// The numbers of workloads and objects that name a namespace.
 struct NamespaceMention<'a> {
     name: &'a str,
     workloads: usize,
     objects: usize,
 }
 
-/// The release's own namespaces, first the one with most workloads.
+/// Returns the release's own namespaces, first the one with the most workloads.
 ///
-/// A release whose objects name no namespace works in any, and so does one that was rendered for kubectl's `default`:
-/// its namespace is not fixed, whatever else the release has.
+/// A release whose objects name no namespace works in any namespace. The same is assumed for a release that was
+/// rendered for kubectl's `default`. A site can rename such a namespace, whatever other objects the release has.
 pub(crate) fn own(
     contents: &ReleaseObjects<'_>,
     solution: Option<&SolutionName>,
@@ -33,8 +33,9 @@ pub(crate) fn own(
     });
     let mut own: Vec<SourceNamespace> = own.collect();
     let kinds = contents.kinds();
-    let nameless =
-        |it: &ManifestObject<'_>| it.namespace().is_empty() && !kinds.is_cluster_scoped(&it.value);
+    let nameless = |object: &ManifestObject<'_>| {
+        object.namespace().is_empty() && !kinds.is_cluster_scoped(&object.value)
+    };
     if own.is_empty() && contents.objects.iter().any(nameless) {
         let meant = meant(&contents.objects).or_else(|| solution?.as_str().parse().ok());
         own.extend(meant.map(|name| SourceNamespace {
@@ -45,7 +46,7 @@ pub(crate) fn own(
     own
 }
 
-/// The namespace that most references mean, of a release whose objects name none.
+/// Returns the namespace to which most references point, in a release whose objects name none.
 fn meant(objects: &[ManifestObject<'_>]) -> Option<Namespace> {
     let mut named = NamespaceCounts::default();
     for name in objects.iter().flat_map(|object| referred(&object.value)) {
@@ -54,12 +55,12 @@ fn meant(objects: &[ManifestObject<'_>]) -> Option<Namespace> {
     named.sorted().next()
 }
 
-/// Whether a namespace can be a release's own: those of Kubernetes are not.
+/// Returns whether a namespace can belong to a release. The `kube-` prefix is reserved for Kubernetes.
 fn is_own(name: &str) -> bool {
     !name.is_empty() && !name.starts_with("kube-")
 }
 
-/// The number of times that namespaces are named, in the order in which they are first.
+/// Counts of mentions per namespace, in the order of their first mention.
 #[derive(Default)]
 struct NamespaceCounts<'a> {
     all: Vec<NamespaceMention<'a>>,
@@ -80,12 +81,13 @@ impl<'a> NamespaceCounts<'a> {
         self.all[index].workloads += usize::from(workload);
     }
 
-    /// Sorts first those that most workloads are in, then those that most objects are in.
+    /// Returns the valid namespaces that can belong to a release, by number of workloads, then of objects, in
+    /// descending order.
     fn sorted(mut self) -> impl Iterator<Item = Namespace> {
         self.all
-            .sort_by_key(|it| std::cmp::Reverse((it.workloads, it.objects)));
-        let own = self.all.into_iter().filter(|it| is_own(it.name));
-        own.filter_map(|it| it.name.parse().ok())
+            .sort_by_key(|mention| std::cmp::Reverse((mention.workloads, mention.objects)));
+        let own = self.all.into_iter().filter(|mention| is_own(mention.name));
+        own.filter_map(|mention| mention.name.parse().ok())
     }
 }
 
@@ -103,7 +105,7 @@ fn named<'a>(objects: &'a [ManifestObject<'a>]) -> NamespaceCounts<'a> {
     named
 }
 
-/// The namespaces of what an object refers to: accounts that roles are bound to, Services of webhooks and of APIs.
+/// Returns the namespaces to which an object refers: those of bound accounts, and of the Services of webhooks and APIs.
 fn referred(object: &Value) -> impl Iterator<Item = &str> {
     let subjects = list(object, "/subjects").iter();
     let subjects = subjects.map(|subject| text(subject, "/namespace"));
@@ -128,7 +130,7 @@ mod tests {
         let solution = "shop".parse().unwrap();
         let own = own(&ReleaseObjects::of(objects.all), Some(&solution));
         own.into_iter()
-            .map(|it| (it.name.to_string(), it.fixed))
+            .map(|namespace| (namespace.name.to_string(), namespace.fixed))
             .collect()
     }
 

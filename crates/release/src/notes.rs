@@ -1,4 +1,4 @@
-//! Notes for a person about a draft: what was chosen, what to decide, what was left out.
+//! Notes for the user about a draft: choices that were made, open decisions, and parts that were left out.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -44,7 +44,7 @@ impl Note {
         }
     }
 
-    /// The first sentence of the text.
+    /// Returns the first sentence of the text, without its full stop if more text follows.
     #[must_use]
     pub fn summary(&self) -> &str {
         let end = self.text.find(". ").unwrap_or(self.text.len());
@@ -52,8 +52,8 @@ impl Note {
     }
 }
 
-/// Returns the note on images that programs may start without any object naming them. `programs` are the images of
-/// those that may create pods, if it is known which may.
+/// Returns the note about images that programs may start although no object names them. `programs` are the images of
+/// the programs that may create pods, if they are known.
 pub(crate) fn started<'a>(programs: impl IntoIterator<Item = &'a str>) -> Note {
     let programs: Vec<&str> = programs.into_iter().collect();
     let who = if programs.is_empty() {
@@ -67,7 +67,7 @@ pub(crate) fn started<'a>(programs: impl IntoIterator<Item = &'a str>) -> Note {
     Note::new(NoteWeight::Decide, "images that programs start", text)
 }
 
-/// Names for a message, as `` `a`, `b` and 3 more ``.
+/// Returns names for a message, as `` `a`, `b` and 3 more ``.
 pub(crate) fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<String> = names.into_iter().map(manifests::shown).collect();
     schemas::listed(&names)

@@ -1,5 +1,5 @@
-//! A release drafted as an operator that an import runs: one Deployment that takes `--config`, its definitions of custom
-//! resources, and the roles of its account. What else a release has is said, and not taken.
+//! Drafts of operators, which an import installs. [`draft`] takes one Deployment with the argument `--config`, its
+//! custom resource definitions, and the roles of its account. Notes list all other objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
@@ -19,10 +19,10 @@ use crate::paths::{NOTES, SOURCE};
 use crate::roles::OperatorRoles;
 use crate::{ReleaseError, SourceTree, Wishes, empty_source, identity, undecided, write};
 
-/// The variable by which an operator is told where to work.
+/// The environment variable with the namespace that an operator watches. An empty value means all namespaces.
 const WATCH: &str = "WATCH_NAMESPACE";
 
-/// Fields of a Deployment that are taken over, or without which it is the same.
+/// Fields of a Deployment that the draft takes over, or that have no effect on an import.
 const OF_DEPLOYMENT: [&str; 5] = [
     "progressDeadlineSeconds",
     "replicas",
@@ -31,7 +31,12 @@ const OF_DEPLOYMENT: [&str; 5] = [
     "template",
 ];
 
-/// Makes a source tree of an operator's release, whose operator an import runs.
+/// Drafts the source tree of an operator.
+///
+/// # Errors
+///
+/// Fails if no Deployment or multiple Deployments could be the operator, if its roles cannot be granted by an import,
+/// and if the result does not meet the rules for a Solution.
 pub fn draft(release: &ManifestFiles, wishes: &Wishes) -> Result<SourceTree, ReleaseError> {
     let objects = manifests::parse(&release.files)?;
     carried::refuse_bundle(&objects)?;
@@ -48,7 +53,7 @@ pub fn draft(release: &ManifestFiles, wishes: &Wishes) -> Result<SourceTree, Rel
     let operator = program.operator(&images, scope)?;
     notes.push(scope_note(scope));
     notes.push(notes::started(rules::starters(
-        objects.all.iter().map(|it| &it.value),
+        objects.all.iter().map(|object| &object.value),
     )));
     notes.extend(roles.note());
     notes.extend(program.notes(&operator));
@@ -72,7 +77,7 @@ pub fn draft(release: &ManifestFiles, wishes: &Wishes) -> Result<SourceTree, Rel
     })
 }
 
-/// The operator's container, in its workload.
+/// The operator's main container, with its workload and pod specification.
 struct OperatorContainer<'a> {
     workload: &'a ManifestObject<'a>,
     pod: &'a Value,
@@ -80,7 +85,7 @@ struct OperatorContainer<'a> {
 }
 
 impl<'a> OperatorContainer<'a> {
-    /// The Deployment that takes `--config`; of several, the one of this name.
+    /// Finds the Deployment with the argument `--config`, and with the name that the user chose, if any.
     fn of(objects: &'a [ManifestObject<'a>], wished: Option<&str>) -> Result<Self, ReleaseError> {
         let program = |workload: &'a ManifestObject<'a>| {
             let pod = workload.value.pointer("/spec/template/spec")?;
@@ -95,8 +100,9 @@ impl<'a> OperatorContainer<'a> {
             })
         };
         let mut programs: Vec<Self> = objects.iter().filter_map(program).collect();
-        let all = names(programs.iter().map(|it| it.workload.name()));
-        let is_wished = |it: &Self| wished.is_none_or(|wished| it.workload.name() == wished);
+        let all = names(programs.iter().map(|program| program.workload.name()));
+        let is_wished =
+            |program: &Self| wished.is_none_or(|wished| program.workload.name() == wished);
         programs.retain(is_wished);
         match (programs.pop(), wished) {
             (Some(_), _) if !programs.is_empty() => Err(ReleaseError::Ambiguous(all)),
@@ -114,7 +120,8 @@ impl<'a> OperatorContainer<'a> {
         variables.find(|variable| text(variable, "/name") == WATCH)
     }
 
-    /// Returns where it works: in the whole cluster if a role holds there, unless it is told to watch one namespace.
+    /// Returns the scope of the operator. It is the whole cluster if a role is bound there and the variable does not
+    /// limit the operator to one namespace.
     fn scope(&self, roles: &OperatorRoles<'_>) -> OperatorScope {
         let is_told =
             |watch: &Value| watch.get("valueFrom").is_some() || !text(watch, "/value").is_empty();
@@ -148,12 +155,12 @@ impl<'a> OperatorContainer<'a> {
         compiler.compile(&mut workload);
         let mut pod = workload["spec"]["template"]["spec"].take();
         let containers = list(self.pod, "/containers").iter();
-        let own = containers.take_while(|it| !std::ptr::eq(*it, self.container));
+        let own = containers.take_while(|container| !std::ptr::eq(*container, self.container));
         let own = own.count();
         let [command, args] =
             ["/command", "/args"].map(|field| configured(&pod["containers"][own], field));
         let mut env = own_only(&mut pod, own, self.workload.namespace());
-        // An import tells every operator to watch its namespace, unless the manifest says otherwise.
+        // By default, an import sets the variable to the operator's namespace. An explicit empty value overrides this.
         if scope == OperatorScope::Cluster && self.watch().is_none() {
             env.push(EnvVar {
                 name: WATCH.to_owned(),
@@ -165,7 +172,7 @@ impl<'a> OperatorContainer<'a> {
                 name: image.name.clone(),
                 tag: image.tag.clone(),
             },
-            // An empty command is the image's own entrypoint.
+            // An empty command runs the image's entrypoint, whereas an absent one runs the default command of upstream.
             command: Some(command),
             args,
             env,
@@ -176,7 +183,8 @@ impl<'a> OperatorContainer<'a> {
         })
     }
 
-    /// Returns notes on what has to be there before its pods start, and what of the Deployment is not taken over.
+    /// Returns notes about the Secrets, ConfigMaps and claims that the pods need, and about fields of the Deployment
+    /// that are not taken over.
     fn notes(&self, operator: &Operator) -> Vec<Note> {
         let about = self.workload.title();
         let template = operator.template.iter();
@@ -202,12 +210,13 @@ impl<'a> OperatorContainer<'a> {
     }
 }
 
-/// The texts of a list.
+/// Returns the texts of a list in a container.
 fn words<'a>(container: &'a Value, field: &str) -> impl Iterator<Item = &'a str> + use<'a> {
     list(container, field).iter().filter_map(Value::as_str)
 }
 
-/// Returns what stands behind the flag that names the configuration; nothing if that is the next word.
+/// Returns the path in an argument `--config=PATH` or `-config=PATH`, and an empty text if the path is the next
+/// argument.
 fn config(word: &str) -> Option<&str> {
     let rest = word
         .strip_prefix("--config")
@@ -219,7 +228,7 @@ fn config(word: &str) -> Option<&str> {
     }
 }
 
-/// The words of a list, with the configuration where an import mounts it.
+/// Returns the arguments of a list, with the configuration's path replaced by that of an import.
 fn configured(container: &Value, field: &str) -> Vec<String> {
     let path = format!("{}/operator.yaml", OperatorTemplate::CONFIG_PATH);
     let mut is_next = false;
@@ -239,8 +248,8 @@ fn configured(container: &Value, field: &str) -> Vec<String> {
     written
 }
 
-/// Takes out of a pod what stands elsewhere: its configuration, and all of the operator's container that `spec.operator`
-/// has, of which this gives the variables.
+/// Removes from a pod the mount of its configuration and the fields of the operator's container that `spec.operator`
+/// has. Returns the environment variables for `spec.operator`.
 fn own_only(pod: &mut Value, own: usize, home: &str) -> Vec<EnvVar> {
     let mut mounted = BTreeSet::new();
     let mut env = Vec::new();
@@ -250,21 +259,23 @@ fn own_only(pod: &mut Value, own: usize, home: &str) -> Vec<EnvVar> {
         }
         let mut taken = |field: &str, is_taken: &dyn Fn(&Value) -> bool| {
             let list = fields.get_mut(field).and_then(Value::as_array_mut);
-            let taken = list.map(|list| list.extract_if(.., |it| is_taken(it)).collect());
+            let taken = list.map(|list| list.extract_if(.., |item| is_taken(item)).collect());
             let taken: Vec<Value> = taken.unwrap_or_default();
             if fields.get(field).is_some_and(is_empty) {
                 fields.remove(field);
             }
             taken
         };
-        let is_config = |it: &Value| OperatorTemplate::is_config_path(text(it, "/mountPath"));
+        let is_config = |mount: &Value| OperatorTemplate::is_config_path(text(mount, "/mountPath"));
         let configs = taken("volumeMounts", &is_config);
         mounted.extend(configs.iter().map(|mount| text(mount, "/name").to_owned()));
-        taken("env", &|it| is_given(it, home));
-        let is_plain = |it: &Value| it.get("valueFrom").is_none() && !it["value"].is_number();
-        let variable = |it: &Value| EnvVar {
-            name: text(it, "/name").to_owned(),
-            value: text(it, "/value").to_owned(),
+        taken("env", &|variable| is_given(variable, home));
+        let is_plain = |variable: &Value| {
+            variable.get("valueFrom").is_none() && !variable["value"].is_number()
+        };
+        let variable = |variable: &Value| EnvVar {
+            name: text(variable, "/name").to_owned(),
+            value: text(variable, "/value").to_owned(),
         };
         env.extend(taken("env", &is_plain).iter().map(variable));
     }
@@ -274,7 +285,7 @@ fn own_only(pod: &mut Value, own: usize, home: &str) -> Vec<EnvVar> {
     env
 }
 
-/// Whether a variable is as an import sets it, in a release whose operator runs in this namespace.
+/// Returns whether an import sets a variable to the same value. `home` is the namespace of the operator in the release.
 fn is_given(variable: &Value, home: &str) -> bool {
     let field = match text(variable, "/value") {
         value if value == home && !home.is_empty() => "metadata.namespace",
@@ -286,7 +297,7 @@ fn is_given(variable: &Value, home: &str) -> bool {
     )
 }
 
-/// Whether a value says nothing.
+/// Returns whether a value is null, an empty list or an empty map.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Array(list) => list.is_empty(),
@@ -295,10 +306,13 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Returns what the operator's Deployment has beneath what an import sets, if there is any.
+/// Returns the template with the fields that an import does not set itself. Returns `None` if there are none.
 fn template(workload: &Value, mut pod: Map<String, Value>) -> Option<OperatorTemplate> {
     pod.retain(|field, value| !rules::OF_PODS.contains(&field.as_str()) && !is_empty(value));
-    let is_named_only = |it: &Value| it.as_object().is_some_and(|it| it.keys().eq(["name"]));
+    let is_named_only = |container: &Value| {
+        let fields = container.as_object();
+        fields.is_some_and(|fields| fields.keys().eq(["name"]))
+    };
     if matches!(list(&Value::Object(pod.clone()), "/containers"), [own] if is_named_only(own)) {
         pod.remove("containers");
     }
@@ -306,16 +320,19 @@ fn template(workload: &Value, mut pod: Map<String, Value>) -> Option<OperatorTem
     let texts = |field: &str| {
         let map = spec.pointer(&format!("/template/metadata/{field}"));
         let map = map.and_then(Value::as_object).into_iter().flatten();
-        let text = |(name, it): (&String, &Value)| Some((name.clone(), it.as_str()?.to_owned()));
+        let text =
+            |(name, value): (&String, &Value)| Some((name.clone(), value.as_str()?.to_owned()));
         map.filter(|(name, _)| !rules::is_set_label(name))
             .filter_map(text)
             .collect()
     };
     let replicas = spec["replicas"]
         .as_u64()
-        .and_then(|it| u32::try_from(it).ok());
+        .and_then(|replicas| u32::try_from(replicas).ok());
     let template = OperatorTemplate {
-        replicas: replicas.and_then(NonZeroU32::new).filter(|it| it.get() > 1),
+        replicas: replicas
+            .and_then(NonZeroU32::new)
+            .filter(|replicas| replicas.get() > 1),
         metadata: TemplateMetadata {
             labels: texts("labels"),
             annotations: texts("annotations"),
@@ -326,7 +343,7 @@ fn template(workload: &Value, mut pod: Map<String, Value>) -> Option<OperatorTem
     (template != OperatorTemplate::default()).then_some(template)
 }
 
-/// Returns the Secrets, ConfigMaps and claims that a part of a pod takes.
+/// Returns the names of the Secrets, ConfigMaps and claims to which a part of a pod refers.
 fn needs(value: &Value) -> BTreeSet<&str> {
     let mut found = BTreeSet::new();
     let mut open = vec![value];
@@ -363,7 +380,7 @@ fn scope_note(scope: OperatorScope) -> Note {
     Note::new(NoteWeight::Chosen, "scope", text)
 }
 
-/// The objects that neither are taken nor made by an import.
+/// Returns the note about objects that the draft does not take over and an import does not create.
 fn left_out(
     objects: &[ManifestObject<'_>],
     program: &OperatorContainer<'_>,
@@ -398,20 +415,23 @@ fn left_out(
     })
 }
 
-/// The definitions, each in a file of its own, as it stands.
+/// Returns the definitions, each in its own file with the release's text.
 fn definitions(objects: &[ManifestObject<'_>]) -> Result<BTreeMap<String, Vec<u8>>, ReleaseError> {
     let mut files = BTreeMap::new();
-    for object in objects.iter().filter(|it| rules::is_definition(&it.value)) {
+    for object in objects
+        .iter()
+        .filter(|object| rules::is_definition(&object.value))
+    {
         files.insert(path(object)?, write::object(object).into_bytes());
     }
     if files.is_empty() {
-        // `pack` wants the directory.
+        // `pack` requires the directory, and a tree consists of files.
         files.insert("operator/deploy/crds/.gitkeep".to_owned(), Vec::new());
     }
     Ok(files)
 }
 
-/// The file of a definition, named after it. The name is checked first, since it becomes a path.
+/// Returns the path for a definition. Its name is validated first, because it becomes a part of the path.
 fn path(object: &ManifestObject<'_>) -> Result<String, ReleaseError> {
     let refuse = || ReleaseError::Name {
         place: object.place.clone(),
@@ -419,7 +439,7 @@ fn path(object: &ManifestObject<'_>) -> Result<String, ReleaseError> {
     };
     let name: KubernetesName = object.name().parse().map_err(|_| refuse())?;
     let path = archive::crd_path(name.as_str()).or_else(|_| {
-        // Longer than a path of an archive may be.
+        // The name is too long for a path of an archive.
         let hash = files::digest(name.as_str().as_bytes()).hex();
         let cut: String = name.as_str().chars().take(70).collect();
         archive::crd_path(&format!("{cut}-{}", &hash[..12]))

@@ -1,21 +1,21 @@
-//! Paths of the files in a tree that carries a release.
+//! Paths of the files in a source tree that packages a release.
 
-/// The file that says what the Solution is.
+/// The file that defines the Solution.
 pub(crate) const SOURCE: &str = "solution.yaml";
-/// The file that says what is left to decide, if anything is.
+/// The file with the notes. It exists only if there are notes.
 pub(crate) const NOTES: &str = "NOTES.md";
-/// The directory of the release's files.
+/// The directory with the release's files.
 pub(crate) const MANIFESTS: &str = "manifests";
-/// The directory with the tree as it was made, before anybody edited it.
+/// The directory with a copy of the tree as it was drafted. It is the common ancestor in later merges.
 pub(crate) const DRAFT: &str = ".solution-init";
 
-/// Whether a file is the release's.
+/// Returns whether a path is below [`MANIFESTS`].
 pub(crate) fn is_manifest(path: &str) -> bool {
     path.strip_prefix(MANIFESTS)
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Returns where the draft of a file lies.
+/// Returns the path of the drafted copy of a file.
 pub(crate) fn draft(path: &str) -> String {
     format!("{DRAFT}/{path}")
 }

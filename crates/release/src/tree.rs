@@ -1,4 +1,4 @@
-//! A draft on the disk: all of it, or nothing.
+//! Writing a draft to the disk, completely or not at all.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -8,8 +8,8 @@ use crate::paths::DRAFT;
 use crate::{ReleaseError, SourceTree};
 
 impl SourceTree {
-    /// Writes the draft into a directory that is empty or not there. Gives the paths written, without the copy that updates
-    /// are merged by. When one cannot be written, all that were are removed.
+    /// Writes the draft into an empty or new directory, and returns the paths written, except those of the copy for updates. If
+    /// a file cannot be written, the files already written are removed.
     pub fn write(&self, directory: &Path) -> Result<Vec<PathBuf>, ReleaseError> {
         let failed = |path: &Path| {
             let path = path.to_owned();
@@ -31,7 +31,12 @@ impl SourceTree {
     }
 }
 
-/// Refuses a directory that is neither empty nor free to be made.
+/// Checks that a directory is empty or does not exist.
+///
+/// # Errors
+///
+/// Fails with [`ReleaseError::NotEmpty`] if the path is a file or a directory with entries, and with
+/// [`ReleaseError::Write`] if it cannot be read.
 pub fn check_empty(directory: &Path) -> Result<(), ReleaseError> {
     let path = || directory.to_owned();
     match fs::read_dir(directory) {
@@ -50,7 +55,7 @@ pub fn check_empty(directory: &Path) -> Result<(), ReleaseError> {
     }
 }
 
-/// The directory in which a path is a name.
+/// Returns the parent directory of a path, which is `.` for a bare name.
 pub(crate) fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -58,10 +63,10 @@ pub(crate) fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Removes what a draft wrote into a directory that was empty before.
+/// Removes the files of a draft, and the directories that are empty afterwards.
 fn undo<'a>(directory: &Path, files: impl Iterator<Item = &'a str>) {
     for name in files {
-        // What is not there was not written; what cannot be removed is named by the next attempt.
+        // A file that is missing was not written yet. If one cannot be removed, the next attempt fails with `NotEmpty`.
         let _ = fs::remove_file(directory.join(name));
         let directories = Path::new(name).ancestors().skip(1);
         for above in directories.filter(|above| !above.as_os_str().is_empty()) {

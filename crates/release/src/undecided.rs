@@ -1,4 +1,5 @@
-//! Decisions that only a person can make about a release that is carried as it is.
+//! Notes about open decisions in a release whose manifests are packaged unchanged. [`of_files`] covers files and
+//! documents, and [`of_objects`] covers images, namespaces, Secrets and webhooks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -17,11 +18,11 @@ fn decide(about: impl Into<String>, text: impl Into<String>) -> Note {
     Note::new(NoteWeight::Decide, about, text)
 }
 
-/// Returns notes on which of the release's files are not carried, or not as an object.
+/// Returns notes about files that were left out, and about documents that are not Kubernetes objects.
 pub(crate) fn of_files(release: &ManifestFiles, objects: &ManifestObjects<'_>) -> Vec<Note> {
     let is_manifest = |file: &str| {
         let extension = Path::new(file).extension();
-        extension.is_some_and(|it| it == "yaml" || it == "yml" || it == "json")
+        extension.is_some_and(|end| end == "yaml" || end == "yml" || end == "json")
     };
     let passed_over = release.passed_over.iter();
     let passed_over = passed_over
@@ -40,7 +41,8 @@ pub(crate) fn of_files(release: &ManifestFiles, objects: &ManifestObjects<'_>) -
     passed_over.chain(kindless).collect()
 }
 
-/// Returns notes on what of the release's objects is not decided.
+/// Returns notes about texts of objects whose meaning is unclear, and about objects that `pack` rejects or that need
+/// attention.
 pub(crate) fn of_objects(
     contents: &ReleaseObjects<'_>,
     images: &DraftImages,
@@ -61,7 +63,7 @@ pub(crate) fn of_objects(
             CompileQuestion::Placeholder(error) => notes.push(decide(place, format!("begins like a placeholder but is not valid: {error}; if the text is literal, write another `$` before it with a patch"))),
         }
     }
-    let mentioned = mentioned.into_values().map(|it| it.note());
+    let mentioned = mentioned.into_values().map(|image| image.note());
     let mut all: Vec<Note> = mentioned.collect();
     all.append(&mut notes);
     all.extend(contents.objects.iter().filter_map(of_object));
@@ -74,13 +76,13 @@ impl Unsure<'_> {
         format!("{}, `{}`", self.object.title(), shown(&self.remark.path))
     }
 
-    /// Returns what may be a namespace, and the line of a patch that makes it one.
+    /// Returns the note about a text that may name a namespace, with the patch that turns it into a placeholder.
     fn namespace(&self, unclear: &Unclear) -> String {
         let Unclear { written, meant, .. } = unclear;
         let line = self.patch(unclear);
         let how = line.map_or_else(
             || format!("write `{meant}` with a patch"),
-            |it| format!("add {it} to patches"),
+            |patch| format!("add {patch} to patches"),
         );
         format!(
             "has `{}`, which may mean the release's namespace; if it does, {how}, or set `fixed: true` for the namespace so that it keeps its name at every site",
@@ -88,7 +90,8 @@ impl Unsure<'_> {
         )
     }
 
-    /// The patch that writes a short text with a placeholder; longer ones are easier to edit where they are.
+    /// Returns a patch that replaces a text with a placeholder. Returns `None` for long texts, which are easier to edit
+    /// in place, and for texts that would need quoting.
     fn patch(&self, unclear: &Unclear) -> Option<String> {
         let path = &self.remark.path;
         let before = self.object.value.pointer(path)?.as_str()?;
@@ -103,13 +106,13 @@ impl Unsure<'_> {
     }
 }
 
-/// Bytes of a text that stands in a line to add.
+/// Maximum length of each text in a suggested line, in bytes.
 const LINE: usize = 120;
 
-/// The number of places of one text that are shown.
+/// Maximum number of places that a note lists.
 const PLACES: usize = 5;
 
-/// A text that looks like an image, where none is known to be.
+/// A text that looks like an image reference, in a place that is not known to hold images.
 struct Mentioned {
     image: ImageReference,
     places: Vec<String>,
@@ -156,16 +159,17 @@ fn of_object(object: &ManifestObject<'_>) -> Option<Note> {
     }
     let names = list(value, "/webhooks")
         .iter()
-        .filter(|it| stops_everything(it));
-    let names: Vec<String> = names.map(|it| shown(text(it, "/name"))).collect();
+        .filter(|webhook| stops_everything(webhook));
+    let names: Vec<String> = names.map(|webhook| shown(text(webhook, "/name"))).collect();
     (!names.is_empty()).then(|| decide(object.title(), format!("{} blocks every change in the cluster while its program is down (`failurePolicy: Fail` on all resources); exclude namespaces that must keep working, such as kube-system, with a patch that adds a `namespaceSelector`", schemas::listed(&names))))
 }
 
-/// Whether a webhook is asked about all kinds of objects in all namespaces, and nothing happens without its answer.
+/// Returns whether an unavailable webhook blocks all changes: it matches all resources, selects no namespaces or
+/// objects, and its failure policy is not `Ignore`.
 fn stops_everything(webhook: &Value) -> bool {
     let all = |rule: &Value, field: &str| {
         let named = list(rule, field).iter().filter_map(Value::as_str);
-        named.into_iter().any(|it| it == "*" || it == "*/*")
+        named.into_iter().any(|name| name == "*" || name == "*/*")
     };
     let everything = |rule: &Value| all(rule, "/apiGroups") && all(rule, "/resources");
     let selects = |field: &str| {

@@ -1,5 +1,5 @@
-//! `solution init --from … --update`: a tree that carries a release is renewed for the next one. The draft of the next is
-//! merged with what was edited since the last.
+//! Updates of a source tree to the next release, for `solution init --from … --update`. [`update`] drafts the next
+//! release and merges it with the edits since the last draft, which `.solution-init` holds.
 
 use std::path::{Path, PathBuf};
 
@@ -13,30 +13,35 @@ use crate::notes::{Note, NoteWeight};
 use crate::paths::{DRAFT, MANIFESTS, NOTES, SOURCE};
 use crate::{ReleaseError, Wishes};
 
-/// A tree that was renewed.
+/// The result of an update.
 #[derive(Debug)]
 pub struct Renewed {
     /// The name and version of the Solution.
     pub id: SolutionId,
-    /// The version that the tree had.
+    /// The version of the tree before the update.
     pub from: Version,
-    /// The number of images that it has.
+    /// The number of images after the update.
     pub images: usize,
     /// The files that were written.
     pub written: Vec<PathBuf>,
     /// The files that were removed.
     pub removed: Vec<PathBuf>,
-    /// The files that were changed both here and in the release, in ways that do not go together.
+    /// The files with conflicts between edits and the new release.
     pub conflicts: Vec<PathBuf>,
-    /// The differences between the releases' objects, as `KIND [NAMESPACE/]NAME`.
+    /// The differences between the objects of the two releases, as `KIND [NAMESPACE/]NAME`.
     pub objects: Changes,
-    /// The differences between their images.
+    /// The differences between the images of the two releases.
     pub image_changes: Changes,
-    /// The notes on what to decide.
+    /// The notes about open decisions.
     pub notes: Vec<Note>,
 }
 
-/// Renews a tree for another release. `git` is the program that merges the files that were edited, if there is one.
+/// Updates a tree to another release. `git` is the program that merges edited files, if it is installed.
+///
+/// # Errors
+///
+/// Fails before it writes anything if `directory` has no draft or unresolved conflicts, or if files need a merge and
+/// `git` is `None`.
 pub fn update(
     directory: &Path,
     release: &ManifestFiles,
@@ -48,7 +53,7 @@ pub fn update(
     let own = merge::read(directory, SOURCE)?;
     let own = own.ok_or_else(|| ReleaseError::NotMade(directory.to_owned()))?;
     let from = parsed(&own)?.spec.version;
-    // A version of one's own stays until another is asked for.
+    // A version that the user edited is kept until the user gives another.
     let stays = version.is_none() && from != last.version;
     let wishes = Wishes {
         name: Some(last.source.metadata.name.clone()),
@@ -59,7 +64,7 @@ pub fn update(
     let draft = next.tree(&release.name)?;
     let mut objects = manifests::parse(&release.files)?;
     let object_changes = changes::of(&manifests::parse(&last.release.files)?, &objects);
-    let [before, after] = [&last.source, &draft.source].map(|it| &it.spec.images[..]);
+    let [before, after] = [&last.source, &draft.source].map(|source| &source.spec.images[..]);
     let image_changes = changes::of_images(before, after);
     let merge = Merge {
         directory,
@@ -80,12 +85,15 @@ pub fn update(
     if let Some(source) = &source {
         notes.extend(patches(source, &mut objects));
     } else if !merged.conflicts.iter().any(|path| path == SOURCE) {
-        // Lines that go together can say what does not.
+        // Lines can merge without a conflict into a file that is not valid.
         merged.conflicts.push(SOURCE.to_owned());
     }
     let source = source.unwrap_or(draft.source);
     notes.extend(draft.notes);
-    let in_tree = |paths: Vec<String>| paths.iter().map(|it| directory.join(it)).collect();
+    let in_tree = |paths: Vec<String>| {
+        let paths = paths.iter();
+        paths.map(|path| directory.join(path)).collect()
+    };
     Ok(Renewed {
         id: SolutionId::new(source.metadata.name, source.spec.version).map_err(ReleaseError::Id)?,
         from,
@@ -103,13 +111,13 @@ fn parsed(source: &[u8]) -> Result<SolutionSource, ReleaseError> {
     SolutionSource::from_slice(source).map_err(ReleaseError::Source)
 }
 
-/// The draft that a tree was made of, or last merged with.
+/// The draft from which the tree was created or last updated.
 struct Last {
     source: SolutionSource,
     release: ManifestFiles,
-    /// The version that the release gives itself.
+    /// The version that the release declares.
     version: Version,
-    /// The whole tree, by path.
+    /// The files of the draft, by path in the tree.
     files: merge::TreeFiles,
 }
 
@@ -141,10 +149,10 @@ impl Last {
     }
 }
 
-/// The patches that do not fit the next release.
+/// Returns notes about patches that do not apply to the next release.
 fn patches(source: &SolutionSource, objects: &mut ManifestObjects<'_>) -> Vec<Note> {
     let mut notes = Vec::new();
-    // With several sets, only `pack` knows which objects are in which.
+    // With multiple sets, only `pack` knows which objects belong to which set.
     let [set] = &source.spec.manifests[..] else {
         return notes;
     };

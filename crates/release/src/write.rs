@@ -1,4 +1,5 @@
-//! The texts of a draft: `solution.yaml` with a comment where something was found, and NOTES.md.
+//! The texts of a draft: `solution.yaml` with comments, and NOTES.md. [`checked`] makes sure that a written
+//! `solution.yaml` parses back to its source, so hostile names in a release cannot change its meaning.
 
 use std::fmt::Write as _;
 
@@ -9,13 +10,13 @@ use crate::error::ReleaseError;
 use crate::images::{DraftImages, NamedImage};
 use crate::notes::{Note, NoteWeight};
 
-/// The text that stands beside the copy of a tree, for who looks into it.
+/// The README next to the drafted copy of a tree.
 pub(crate) const DRAFT: &str = "These are the files of the directory above as `solution init --from` wrote them, before any edit.
 `--update` merges the next release with your edits. Keep these files together with the others, and do not
 edit them. `solution pack` does not read them.
 ";
 
-/// A line of `solution.yaml`, or several.
+/// Appends one or more lines to a text.
 macro_rules! push {
     ($text:expr, $($argument:tt)*) => {
         // Writing to a String cannot fail.
@@ -24,10 +25,10 @@ macro_rules! push {
 }
 pub(crate) use push;
 
-/// The line by which editors find the schema of `solution.yaml` beside it.
+/// The comment with which editors find the schema file in the same directory.
 pub(crate) const EDITOR: &str = "# yaml-language-server: $schema=solution-source.schema.json\n";
 
-/// Writes `solution.yaml` of an operator.
+/// Writes `solution.yaml` for an operator.
 pub(crate) fn operator(
     source: &SolutionSource,
     images: &DraftImages,
@@ -43,7 +44,7 @@ pub(crate) fn operator(
     checked(source, text)
 }
 
-/// Writes `solution.yaml` of a release that is carried as it is.
+/// Writes `solution.yaml` for a release whose manifests are packaged unchanged.
 pub(crate) fn carried(
     source: &SolutionSource,
     images: &DraftImages,
@@ -59,7 +60,7 @@ pub(crate) fn carried(
     checked(source, text)
 }
 
-/// Writes `solution.yaml` of an archive that is converted.
+/// Writes `solution.yaml` for a converted archive.
 pub(crate) fn converted(source: &SolutionSource, called: &str) -> Result<Vec<u8>, ReleaseError> {
     let mut text = format!(
         "{EDITOR}# Created by `solution init --from` from the archive `{}`. Its images are in images/, unchanged.\n",
@@ -77,7 +78,7 @@ pub(crate) fn converted(source: &SolutionSource, called: &str) -> Result<Vec<u8>
     checked(source, text)
 }
 
-/// The text, if it says what the source does and `pack` would take that.
+/// Returns the text as bytes, if it parses back to `source` and `pack` accepts it.
 pub(crate) fn checked(source: &SolutionSource, text: String) -> Result<Vec<u8>, ReleaseError> {
     let problems = rules::check_source(&source.metadata.name, &source.spec);
     if let Some(problem) = problems.into_iter().next() {
@@ -89,19 +90,19 @@ pub(crate) fn checked(source: &SolutionSource, text: String) -> Result<Vec<u8>, 
     }
 }
 
-/// A text in double quotes, as YAML and JSON both read it.
+/// Returns a text in double quotes, in a form that YAML and JSON read in the same way.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// A key, in quotes where it may not be read as one.
+/// Returns a key, in quotes unless it is clearly a plain label or annotation name.
 fn plain(key: &str) -> String {
-    let is_plain = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '/' | '_' | '-');
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '/' | '_' | '-');
     let is_name = key.contains('/') && key.chars().all(is_plain);
     if is_name { key.to_owned() } else { quoted(key) }
 }
 
-/// All up to what a Solution carries.
+/// Writes the fields before the content: the metadata, the version and `upgradeFrom`.
 pub(crate) fn head(source: &SolutionSource, text: &mut String) {
     push!(
         text,
@@ -134,13 +135,13 @@ pub(crate) fn head(source: &SolutionSource, text: &mut String) {
     );
 }
 
-/// The images of a release.
+/// Writes the images, each with the objects that name it.
 fn push_images(images: &DraftImages, text: &mut String) {
     push!(
         text,
         "  # Every image that the release names. The site's registry serves each by its name and tag; `ref` is its\n  # original name. Remove images that you do not ship. Add images that programs start but no object names.\n  images:"
     );
-    // What is changed in one element and in the next can be merged where a line is between them.
+    // Git merges changes of two elements without a conflict only if a line is between them.
     for (number, image) in images.images.iter().enumerate() {
         if number > 0 {
             text.push('\n');
@@ -149,7 +150,7 @@ fn push_images(images: &DraftImages, text: &mut String) {
     }
 }
 
-/// An image with who asks for it.
+/// Writes an image, and the objects that name it in comments.
 fn push_image(named: &NamedImage, text: &mut String) {
     let NamedImage { image, askers } = named;
     for asker in askers {
@@ -158,7 +159,7 @@ fn push_image(named: &NamedImage, text: &mut String) {
     push_source(image, text);
 }
 
-/// An image, and where it comes from.
+/// Writes an image and its source.
 fn push_source(image: &SourceImage, text: &mut String) {
     let (name, tag) = (quoted(image.name.as_str()), quoted(image.tag.as_str()));
     push!(text, "    - name: {name}\n      tag: {tag}");
@@ -168,7 +169,7 @@ fn push_source(image: &SourceImage, text: &mut String) {
     }
 }
 
-/// The operator, if there is one.
+/// Writes the operator, if the Solution has one.
 fn push_operator(source: &SolutionSource, text: &mut String) {
     let Some(operator) = &source.spec.operator else {
         return;
@@ -179,7 +180,7 @@ fn push_operator(source: &SolutionSource, text: &mut String) {
     }
 }
 
-/// The sets, as one that carries a release has them.
+/// Writes the manifest sets.
 fn sets(source: &SolutionSource, text: &mut String) {
     push!(
         text,
@@ -187,7 +188,7 @@ fn sets(source: &SolutionSource, text: &mut String) {
     );
     for set in &source.spec.manifests {
         push!(text, "    - name: {}", quoted(set.name.as_str()));
-        let files = set.files.iter().map(|it| quoted(&it.to_string_lossy()));
+        let files = set.files.iter().map(|path| quoted(&path.to_string_lossy()));
         push!(
             text,
             "      files: [{}]",
@@ -205,7 +206,7 @@ fn sets(source: &SolutionSource, text: &mut String) {
     }
 }
 
-/// An object as it stood in the release, or written anew when it stood in another one.
+/// Returns the text of an object as the release has it. An item of a list has no text in the release and is serialized.
 pub(crate) fn object(object: &ManifestObject<'_>) -> String {
     match object.text {
         Some(text) if text.ends_with('\n') => text.to_owned(),
@@ -214,12 +215,12 @@ pub(crate) fn object(object: &ManifestObject<'_>) -> String {
     }
 }
 
-/// The flag with which a release is given.
+/// The flag that names a release.
 pub(crate) const RELEASE: &str = "--from";
-/// The flag with which a chart is given.
+/// The flag that names a chart.
 pub(crate) const CHART: &str = "--chart";
 
-/// Writes NOTES.md of a release that is carried as it is; `given` is the option that it was given with.
+/// Writes NOTES.md as a list of open decisions. `given` is the flag that names the source.
 pub(crate) fn undecided(id: &SolutionId, given: &str, release: &str, notes: &[Note]) -> Vec<u8> {
     let mut text = String::new();
     push!(text, "# {} {}\n", id.name(), id.version());
@@ -234,7 +235,7 @@ pub(crate) fn undecided(id: &SolutionId, given: &str, release: &str, notes: &[No
     text.into_bytes()
 }
 
-/// Writes NOTES.md of a release of which something was left out or chosen.
+/// Writes NOTES.md with sections for decisions, choices and the parts that were left out.
 pub(crate) fn made(id: &SolutionId, release: &str, notes: &[Note]) -> String {
     let mut text = String::new();
     push!(text, "# {} {}\n", id.name(), id.version());

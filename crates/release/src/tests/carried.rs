@@ -1,4 +1,4 @@
-//! Releases that are carried as they are: where images are found, what is left to decide, and what a tree is made of.
+//! Tests of releases that are packaged unchanged: images that are found, open decisions, and the files of the tree.
 
 use manifests::PassedOver;
 
@@ -204,11 +204,11 @@ fn a_name_is_what_the_parts_are_named_after_and_a_version_what_most_have() {
     assert!(is_told(&error), "{error}");
 }
 
-/// In the shape of rook: a part of it comes first, and alone has a label with its version.
+/// The version of a release with the structure of rook: an object of a part comes first and alone has a version label.
 #[test]
 fn the_version_of_a_part_is_not_that_of_the_release() {
     let workload = |name: &str, labels: &str, images: &[&str]| {
-        let containers = images.iter().map(|it| format!("{{image: '{it}'}}"));
+        let containers = images.iter().map(|image| format!("{{image: '{image}'}}"));
         let containers = containers.collect::<Vec<_>>().join(", ");
         format!(
             "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}, namespace: rock-sea, labels: {{{labels}}}}}\nspec: {{template: {{spec: {{containers: [{containers}]}}}}}}\n"
@@ -221,7 +221,7 @@ fn the_version_of_a_part_is_not_that_of_the_release() {
     );
     let own = "app.kubernetes.io/part-of: rock-sea-operator";
     for (own, version) in [
-        // The image is called like the release, or its workload is.
+        // The image or its workload has the name of the release.
         (
             workload("rock-sea-operator", own, &["r.test/rock/sea:v1.20.6"]),
             Some("1.20.6"),
@@ -234,7 +234,7 @@ fn the_version_of_a_part_is_not_that_of_the_release() {
             ),
             Some("1.20.6"),
         ),
-        // Its own label says it, whatever the image is.
+        // The release's own label takes precedence over the image.
         (
             workload(
                 "rock-sea-operator",
@@ -243,7 +243,7 @@ fn the_version_of_a_part_is_not_that_of_the_release() {
             ),
             Some("1.20.6"),
         ),
-        // Nobody can tell.
+        // The versions are ambiguous.
         (workload("manager", own, &["r.test/all:v1.20.6"]), None),
         (
             workload("rock-sea-operator", own, &["r.test/rock/sea:master"]),
@@ -258,7 +258,7 @@ fn the_version_of_a_part_is_not_that_of_the_release() {
             (made, _) => panic!("{version:?}: {made:?}"),
         }
     }
-    // Parts that are released together have one version.
+    // Parts of one release have the same version.
     let together = |name: &str| {
         let image = format!("r.test/{name}:v1.2.0");
         workload(name, "", &[&image, "r.test/proxy:v0.9.0"])
@@ -267,7 +267,7 @@ fn the_version_of_a_part_is_not_that_of_the_release() {
     assert_eq!(tree.id.version().to_string(), "1.2.0");
 }
 
-/// In the shape of metallb: a definition with webhook conversion travels in a set, and `pack` takes it.
+/// A release with the structure of metallb: a definition with webhook conversion is in the set, and `pack` accepts it.
 #[test]
 fn it_is_only_said_that_pack_refuses_what_it_refuses() {
     let definition = "---

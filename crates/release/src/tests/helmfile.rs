@@ -1,7 +1,7 @@
-//! Helmfiles: what is taken over of what Helmfile prints, and what is refused with its place. The outputs are those of
-//! Helmfile 1.7.4 with Helm 4.3, recorded once for `fixtures/helmfiles/shop`, whose directory stands there as `@DIRECTORY@`:
-//! `helmfile build --file=shop/helmfile.yaml.gotmpl --no-color=true --environment=prod`, without and with
-//! `--embed-values=true`. Others have its form.
+//! Tests of helmfiles: the parts that are converted, and the errors with their places. The outputs are those of
+//! Helmfile 1.7.4 with Helm 4.3, recorded for `fixtures/helmfiles/shop` by `helmfile build
+//! --file=shop/helmfile.yaml.gotmpl --no-color=true --environment=prod`, without and with `--embed-values=true`.
+//! `@DIRECTORY@` stands for its directory. Other outputs are written in the same form.
 
 use std::path::{Path, PathBuf};
 
@@ -18,14 +18,14 @@ fn read(state: &str) -> Result<HelmfileReleases, HelmfileError> {
     HelmfileReleases::read(printed.as_bytes(), "default")
 }
 
-/// A release that can be carried, with more fields.
+/// A valid release with more fields.
 fn web(more: &str) -> String {
     format!("releases: [{{name: web, chart: ./web{more}}}]\n")
 }
 
 fn refused(text: &str) -> String {
     let error = read(text).unwrap_err();
-    let source = error.source().map(|it| format!(": {it}"));
+    let source = error.source().map(|source| format!(": {source}"));
     format!("{error}{}", source.unwrap_or_default())
 }
 
@@ -209,13 +209,13 @@ fn secrets_never_come_into_a_tree() {
         let said = refused(&text);
         assert!(said.contains("from a secret store"), "{text}: {said}");
     }
-    // Another environment's are not read.
+    // Secrets of another environment are not used.
     read(&format!(
         "environments: {{prod: {{secrets: [a.yaml]}}}}\n{}",
         web("")
     ))
     .unwrap();
-    // What only looks like a reference.
+    // These texts only look like references.
     read(&web(", values: [{a: {b: 'href+a'}}, xref+b.yaml]")).unwrap();
 }
 
@@ -254,7 +254,7 @@ fn helmfiles_are_told_by_name_and_by_having_no_kind() {
     ));
 }
 
-/// A disk on which each chart is called as its directory is, and a Helmfile that prints this.
+/// A reader whose charts have the names of their directories, and whose Helmfile prints this output.
 struct Fake {
     named: String,
     embedded: String,
@@ -310,7 +310,7 @@ impl HelmfileReader for Fake {
         let text = match path {
             "/shop/secret.yaml" => "a: secretref+vault://a/b",
             "/shop/asks.yaml" => "a: {{ fetchSecretValue .Values.a }}",
-            // What is not printed of it is of releases that nobody chose.
+            // This file has a reference in a release that was not selected, so the output does not have it.
             "/shop/helmfile.yaml" => "releases: [{values: [{a: ref+vault://a/b}]}]",
             _ => "a: 1",
         };
@@ -399,7 +399,7 @@ fn a_tree_has_each_release_with_its_values() {
     assert!(tree.notes.iter().all(|note| note.about != "version"));
 }
 
-/// Every file is looked at before Helmfile looks into any, and before anything is downloaded.
+/// Every file is checked for secrets before Helmfile embeds values and before anything is downloaded.
 #[test]
 fn files_are_read_before_stores_and_charts() {
     let mut fake = Fake::new(NAMED, EMBEDDED);
@@ -476,7 +476,7 @@ fn releases_that_fit_no_solution_are_refused() {
         let said = format!("{error}: {}", source.unwrap_or_default());
         assert!(said.contains(words), "{said}");
         if words.contains("store") {
-            // Helmfile would have asked the store.
+            // Helmfile would have called the store.
             assert!(
                 !fake.read.contains(&"embedded".to_owned()),
                 "{:?}",
@@ -484,7 +484,7 @@ fn releases_that_fit_no_solution_are_refused() {
             );
         }
     }
-    // The same chart twice is one file.
+    // Two releases of the same chart share one file.
     let same = printed("releases: [{name: a, chart: ./web}, {name: b, chart: ./web}]");
     let tree = tree_of(&mut Fake::new(&same, &same), &Wishes::default()).unwrap();
     let files: Vec<PathBuf> = tree.files.keys().map(PathBuf::from).collect();

@@ -1,10 +1,10 @@
-//! Releases that were made to harm.
+//! Tests of hostile releases.
 
 use std::fmt::Write as _;
 
 use super::*;
 
-/// The release is refused in words that hold these: the file, the document, the line, what to do.
+/// Asserts that the release is rejected with an error that contains these texts: the file, document, line and remedy.
 #[track_caller]
 fn refuses(text: &str, words: &[&str]) {
     let message = refused(text);
@@ -127,7 +127,7 @@ fn what_is_no_release_is_refused_with_its_place() {
     );
 }
 
-/// Names that would mean something else in solution.yaml, in its comments or in NOTES.md.
+/// Names that would change the meaning of `solution.yaml`, its comments or NOTES.md.
 #[test]
 fn names_cannot_break_out_of_what_is_written() {
     let name = r#""x\n  version: 9.9.9\n# \u2028`**[a](b)\u001b[2J""#;

@@ -1,5 +1,5 @@
-//! Releases that are hard to take apart, and hostile ones. The whole way of three releases in the shape of well-known
-//! ones is in the tests of the program.
+//! Tests of unusual and hostile releases. The tests of the program cover the complete workflow for three releases with
+//! the structure of well-known ones.
 
 mod carried;
 mod helmfile;
@@ -28,7 +28,7 @@ spec:
           command: [/manager, --config=/etc/config/operator.yaml]
 ";
 
-/// The operator with more in its container.
+/// A release whose operator's container has more fields.
 fn operator(more: &str) -> String {
     let more: Vec<String> = more
         .lines()
@@ -80,7 +80,7 @@ fn drafted(text: &str) -> SourceTree {
     try_draft(text).unwrap_or_else(|error| panic!("{error}: {:?}", error.source()))
 }
 
-/// The error with its cause.
+/// Returns the message of an error and its cause.
 #[track_caller]
 fn refused(text: &str) -> String {
     let error = try_draft(text).unwrap_err();
@@ -101,7 +101,7 @@ fn places(draft: &SourceTree) -> Vec<String> {
     images.map(|image| image.place().to_string()).collect()
 }
 
-/// Returns the one note about this.
+/// Returns the only note about a subject.
 #[track_caller]
 fn note<'a>(draft: &'a SourceTree, about: &str) -> &'a Note {
     let mut notes = draft.notes.iter().filter(|note| note.about == about);

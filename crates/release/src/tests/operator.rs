@@ -1,4 +1,5 @@
-//! Operators: what is taken of a release that has one, what is said of the rest, and what makes none.
+//! Tests of operators: the parts of a release that are taken over, the notes about the rest, and releases without an
+//! operator.
 
 use serde_json::{Value, json};
 
@@ -84,7 +85,7 @@ volumeMounts: [{name: operator-config, mountPath: /etc/config}, {name: cert, mou
     assert_eq!(block(&draft).args, ["--helper", "$(image:helper)"]);
     let env = [("RELATED_IMAGE_WEB", "$(image:web)"), ("EMPTY", "")];
     let variables = block(&draft).env.iter();
-    let variables = variables.map(|it| (it.name.as_str(), it.value.as_str()));
+    let variables = variables.map(|variable| (variable.name.as_str(), variable.value.as_str()));
     assert_eq!(variables.collect::<Vec<_>>(), env);
     let expected = json!({
         "replicas": 2,
@@ -119,7 +120,7 @@ volumeMounts: [{name: operator-config, mountPath: /etc/config}, {name: cert, mou
     assert_eq!(said.len(), 2);
 }
 
-/// A pod may be what no import runs.
+/// Pods may have fields that an import does not support.
 #[test]
 fn what_no_template_may_say_is_refused() {
     let said = refused(&operator(
@@ -317,14 +318,15 @@ fn the_scope_follows_from_bindings_and_what_is_watched() {
     ] {
         let draft = drafted(&(operator(container) + bound));
         assert_eq!(block(&draft).scope, scope, "{container}");
-        // An import tells an operator to watch its namespace where nothing is said.
+        // Without the variable, an import limits the operator to its namespace.
         assert_eq!(block(&draft).env.len(), watching, "{container}");
         let said = &note(&draft, "scope").text;
         assert!(said.starts_with(&format!("{scope:?}: ")), "{said}");
     }
 }
 
-/// An import makes roles in the operator's namespace, or in the whole cluster, and none may hold in more than it did.
+/// An import binds roles in the operator's namespace or in the whole cluster. No role may grant more than in the
+/// release.
 #[test]
 fn a_role_never_holds_elsewhere_than_in_the_release() {
     let elsewhere = binding("RoleBinding", "Role", "own", "app").replace(

@@ -1,5 +1,5 @@
-//! Archives of upstream's: what is taken of them, what is said, what is refused. The tests between programs have images by
-//! upstream's own tools.
+//! Tests of upstream archives: the parts that are converted, the notes, and the errors. The tests of the program use
+//! images that upstream's tools created.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +22,7 @@ metadata: {name: shop}
 spec: {version: 1.0.0}
 ";
 
-/// An image with these files and no others; equal bytes lie there once.
+/// An image with exactly these files; equal contents are stored once.
 fn image(files: &[(&str, &[u8])]) -> fs::File {
     let file = |(path, bytes): &(&str, &[u8])| InputFile {
         path: (*path).into(),
@@ -50,7 +50,7 @@ fn image(files: &[(&str, &[u8])]) -> fs::File {
     image
 }
 
-/// The files of an archive whose manifest is given, with an operator's image of one blob.
+/// The files of an archive with this manifest, and an operator's image of one blob.
 fn archive(manifest: &str, more: &[(&str, &[u8])]) -> fs::File {
     let blob = format!(
         "images/shop-operator/1.0.0/{}",
@@ -78,19 +78,21 @@ fn try_convert(image: &fs::File, wishes: &Wishes, to: &Path) -> Result<SourceTre
     Ok(conversion.tree)
 }
 
-/// The tree that an archive becomes, and what of it is written below `to`.
+/// Returns the tree of an archive, and the files that are written below `to`.
 #[track_caller]
 fn convert(image: &fs::File, to: &Path) -> SourceTree {
     try_convert(image, &Wishes::default(), to)
         .unwrap_or_else(|error| panic!("{error}: {:?}", error.source()))
 }
 
-/// The note on images that the operator may start without naming them.
+/// The note about images that the operator may start without an object naming them.
 const STARTED: (NoteWeight, &str) = (NoteWeight::Decide, "images that programs start");
 
 fn notes(tree: &SourceTree) -> Vec<(NoteWeight, &str)> {
     let notes = tree.notes.iter();
-    notes.map(|it| (it.weight, it.about.as_str())).collect()
+    notes
+        .map(|note| (note.weight, note.about.as_str()))
+        .collect()
 }
 
 #[test]
@@ -101,7 +103,7 @@ fn what_the_manifest_leaves_out_is_upstreams_default() {
     let operator = tree.source.spec.operator.as_ref().unwrap();
     assert_eq!(operator.image.place().to_string(), "shop-operator:1.0.0");
     assert_eq!((&operator.command, &operator.metrics), (&None, &None));
-    // Upstream says nothing of the images that its operator starts.
+    // Upstream archives do not list the images that their operator starts.
     assert_eq!(notes(&tree), [STARTED]);
     let role = fs::read_to_string(to.path().join("operator/deploy/role.yaml")).unwrap();
     assert!(role.starts_with('#'), "{role}");
@@ -157,7 +159,7 @@ fn files_that_are_one_stay_one() {
     let to = tempfile::tempdir().unwrap();
     let tree = convert(&archive(MANIFEST, more), to.path());
     let sources = tree.source.spec.images.iter();
-    let sources: Vec<_> = sources.map(|it| it.source.to_string()).collect();
+    let sources: Vec<_> = sources.map(|image| image.source.to_string()).collect();
     assert_eq!(
         sources,
         ["dir:images/shop-operator/1.0.0", "dir:images/web/2"]
@@ -250,7 +252,7 @@ fn a_damaged_blob_leaves_nothing() {
     assert_eq!(fs::read_dir(above.path()).unwrap().count(), 0);
 }
 
-/// What the program wrote so far is where nobody takes it for a tree, and goes with it.
+/// Checks that a cancelled conversion leaves no tree and removes its temporary files.
 #[test]
 fn a_tree_is_there_when_it_is_whole() {
     let image = archive(MANIFEST, &[]);
@@ -282,7 +284,7 @@ fn a_tree_is_there_when_it_is_whole() {
     }
     let names = |to| {
         let entries = fs::read_dir(to).unwrap();
-        let names = entries.map(|it| it.unwrap().file_name());
+        let names = entries.map(|entry| entry.unwrap().file_name());
         names.collect::<BTreeSet<_>>()
     };
     assert_eq!(names(&new), names(&empty));
@@ -314,7 +316,7 @@ fn what_is_no_archive_of_upstreams_is_refused_by_what_it_is() {
         refused(&nameless).to_string(),
         "`manifest.yaml` of the archive: has no `metadata.name`"
     );
-    // As upstream's own tools write it, a version may be a number.
+    // Upstream's tools can write a version as a number.
     let float = archive(&MANIFEST.replace("1.0.0", "1.0"), &[]);
     let error = refused(&float);
     assert!(

@@ -1,4 +1,5 @@
-//! Which file of an archive is what, by its path.
+//! Classification of an archive's files by path: the manifest, the images, and the operator's definitions and roles.
+//! All other files are counted for a note.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +11,9 @@ use super::UpstreamError;
 /// A file of an image.
 #[derive(Debug)]
 pub(super) struct ImageFile {
-    /// The file in the archive, whose path it keeps.
+    /// The file in the archive. The tree has it at the same path.
     pub(super) entry: TreeEntry,
-    /// The digest that it must have; none where its name is none.
+    /// The digest that the file's name states; `None` for other names.
     pub(super) digest: Option<Digest>,
 }
 
@@ -21,18 +22,18 @@ pub(super) struct ImageFile {
 pub(super) struct UpstreamContents {
     /// The manifest.
     pub(super) manifest: Option<TreeEntry>,
-    /// The images, each as skopeo's `dir:` has them.
+    /// The files of each image, in the layout of skopeo's `dir:` transport.
     pub(super) images: BTreeMap<ImagePlace, Vec<ImageFile>>,
-    /// The operator's definitions.
+    /// The operator's custom resource definitions.
     pub(super) definitions: Vec<TreeEntry>,
     /// The operator's roles.
     pub(super) roles: Option<TreeEntry>,
-    /// What is none of these, by the directory or file where it begins, and how many files it is.
+    /// The number of other files, by their file or directory.
     pub(super) others: BTreeMap<String, usize>,
 }
 
 impl UpstreamContents {
-    /// Tells the files of a tree from each other.
+    /// Classifies the entries of a directory tree.
     pub(super) fn of(entries: Vec<TreeEntry>) -> Self {
         let mut contents = Self::default();
         for entry in entries {
@@ -49,7 +50,7 @@ impl UpstreamContents {
         let is_file = entry.kind == EntryKind::File;
         match components[..] {
             [archive::MANIFEST] if is_file => self.manifest = Some(entry),
-            // They follow from the images.
+            // The registry configuration is derived from the images.
             [archive::REGISTRY_CONFIG | archive::REGISTRY_CONFIG_TEMPLATE] => {}
             ["images", name, tag, file] if is_file => match image_file(name, tag, file) {
                 Some((place, digest)) => {
@@ -58,7 +59,7 @@ impl UpstreamContents {
                 }
                 None => self.leave_out(&entry.path),
             },
-            // Upstream reads no others.
+            // Upstream ignores files with other names.
             ["operator", "deploy", "crds", name] if is_file && name.ends_with("_crd.yaml") => {
                 self.definitions.push(entry);
             }
@@ -76,7 +77,7 @@ impl UpstreamContents {
         *self.others.entry(path.to_owned()).or_default() += 1;
     }
 
-    /// An image without a manifest is none: upstream's registry does not serve it either.
+    /// Removes images without a manifest. Upstream's registry does not serve them either.
     fn leave_out_incomplete(&mut self) {
         let is_manifest = |file: &ImageFile| file.entry.path.ends_with("/manifest.json");
         let incomplete = self
@@ -87,15 +88,16 @@ impl UpstreamContents {
         self.others.extend(others);
     }
 
-    /// Refuses an archive whose files come to more bytes than it has. Files of images that are one by hard links count
-    /// once.
+    /// Fails if the files together have more bytes than the archive. Hard links to one content count once.
+    ///
+    /// Directory records may point to overlapping extents, so a small image could otherwise expand to any size.
     pub(super) fn refuse_more_than(&self, size: u64) -> Result<(), UpstreamError> {
         let files = self.images.values().flatten();
         let distinct: BTreeSet<(u64, u64)> = files
             .filter_map(|file| Some((file.entry.extents.first()?.offset, file.entry.size)))
             .collect();
         let images = distinct.iter().map(|(_, size)| *size);
-        let definitions = self.definitions.iter().map(|it| it.size);
+        let definitions = self.definitions.iter().map(|entry| entry.size);
         let bytes = images.chain(definitions).fold(0, u64::saturating_add);
         if bytes > size {
             return Err(UpstreamError::Overlap(bytes));
@@ -104,7 +106,7 @@ impl UpstreamContents {
     }
 }
 
-/// The image that a file belongs to, and the digest that its name says; none if no image has such a file.
+/// Returns the image of a file, and the digest that its name states. Returns `None` for names that no image has.
 fn image_file(name: &str, tag: &str, file: &str) -> Option<(ImagePlace, Option<Digest>)> {
     let place = ImagePlace {
         name: name.parse::<ImageName>().ok()?,

@@ -1,4 +1,5 @@
-//! What `solution.yaml` says of an archive, and which of its files lie beside it.
+//! The source tree of an upstream archive without the files of its images: `solution.yaml`, the operator's files, and
+//! notes about the differences. [`tree`] is the entry point.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +18,7 @@ use crate::notes::{self, Note, NoteWeight};
 use crate::paths::{NOTES, SOURCE};
 use crate::{ReleaseError, SourceTree, Wishes, empty_source, write};
 
-/// Makes the tree, without the images' own files.
+/// Drafts the tree, without the images' files.
 pub(super) fn tree(
     medium: &dyn ReadAt,
     contents: &UpstreamContents,
@@ -51,7 +52,7 @@ pub(super) fn tree(
     })
 }
 
-/// The name and version of the Solution.
+/// Returns the name and version of the Solution.
 fn id(manifest: &UpstreamManifest, wishes: &Wishes) -> Result<SolutionId, ReleaseError> {
     let found = |text: &str| shown(text);
     let name = wishes.name.clone().or_else(|| manifest.name.parse().ok());
@@ -77,7 +78,7 @@ fn source(
     source
 }
 
-/// An image, whose files lie where they lay in the archive.
+/// Returns an image whose files keep their paths.
 fn image(place: &ImagePlace) -> SourceImage {
     SourceImage {
         name: place.name.clone(),
@@ -90,7 +91,7 @@ fn image(place: &ImagePlace) -> SourceImage {
     }
 }
 
-/// The operator, if its image is there. It is started as upstream starts it.
+/// Returns the operator, if the archive has its image. It runs with the same command as with upstream.
 fn operator(
     id: &SolutionId,
     contents: &UpstreamContents,
@@ -112,7 +113,7 @@ fn operator(
         notes.push(note);
         return None;
     };
-    // Upstream names the program after the Solution.
+    // Upstream derives the program's name from the name of the Solution, so another name needs an explicit command.
     let command = (id.name().as_str() != manifest.name).then(|| {
         let program = format!("{}-operator", manifest.name);
         vec![program, "--config=/etc/config/operator.yaml".to_owned()]
@@ -132,7 +133,7 @@ fn operator(
     })
 }
 
-/// The operator's definitions and roles, as they stand. `pack` wants a place for either if there is an operator.
+/// Returns the operator's definitions and roles, unchanged. `pack` requires files for both if there is an operator.
 fn operator_files(
     medium: &dyn ReadAt,
     contents: &UpstreamContents,
@@ -168,10 +169,14 @@ fn operator_files(
     Ok(files)
 }
 
-/// Notes what the tree does not have.
+/// Adds notes about content of the archive that the tree does not have.
 fn leave(contents: &UpstreamContents, manifest: &UpstreamManifest, notes: &mut Vec<Note>) {
     let there: BTreeSet<String> = contents.images.keys().map(ToString::to_string).collect();
-    for listed in manifest.images.iter().filter(|it| !there.contains(*it)) {
+    for listed in manifest
+        .images
+        .iter()
+        .filter(|image| !there.contains(*image))
+    {
         let text = "spec.images of the archive lists it, but the archive does not contain it";
         notes.push(Note::new(NoteWeight::Lost, shown(listed), text));
     }

@@ -1,5 +1,5 @@
-//! A conversion on the disk: all of it, or nothing. It is made where nobody takes it for a tree, and gets its place when it is
-//! whole. A program that is killed leaves no part of it there that has a solution.yaml.
+//! Writing a conversion to the disk, completely or not at all. [`Conversion::write`] writes into a temporary directory
+//! and moves the result at the end. If the process is killed, the target never has a `solution.yaml` without the rest.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -20,13 +20,13 @@ use crate::SourceTree;
 use crate::paths::SOURCE;
 use crate::tree::{check_empty, parent};
 
-/// Bytes that are read, hashed and written at a time: enough for any medium, and what the end waits for.
+/// The number of bytes that are read, hashed and written at a time. It bounds how long a cancellation takes.
 const PIECE: usize = 1 << 20;
 
-/// A source tree whose images still lie in the archive.
+/// A drafted source tree, whose images are still in the archive.
 #[expect(missing_debug_implementations, reason = "a medium has nothing to show")]
 pub struct Conversion<'a> {
-    /// The tree, without the images' own files.
+    /// The tree, without the images' files.
     pub tree: SourceTree,
     medium: &'a dyn ReadAt,
     files: Vec<ImageFile>,
@@ -45,9 +45,15 @@ impl<'a> Conversion<'a> {
         }
     }
 
-    /// Writes the tree with its images into a directory that is empty or not there. Files that are one in the archive stay
-    /// one where the file system can. Gives the paths written, of images their directories. Until all of it is
-    /// there, the directory is as it was.
+    /// Writes the tree and its images into an empty or new directory. Returns the paths of the files, and of the images
+    /// the paths of their directories.
+    ///
+    /// Hard links in the archive stay hard links if the file system supports them. Nothing is visible in the directory
+    /// before everything is written.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a blob does not have its digest, if reading or writing fails, and if the user cancels.
     pub fn write(
         &self,
         directory: &Path,
@@ -107,11 +113,11 @@ impl<'a> Conversion<'a> {
     }
 }
 
-/// Where a tree is to be.
+/// The target of a conversion.
 enum Place<'a> {
-    /// A directory that is there, which can be a mount or the one that somebody works in, and so stays.
+    /// An existing directory. It is kept, because it can be a mount point or the working directory of a process.
     There(&'a Path),
-    /// None yet.
+    /// A path that does not exist yet.
     Free(&'a Path),
 }
 
@@ -124,7 +130,7 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// A directory on the same file system.
+    /// Creates a temporary directory on the same file system, so that a rename can move its content.
     fn temporary(&self) -> io::Result<TempDir> {
         let within = match self {
             Self::There(directory) => directory,
@@ -134,17 +140,17 @@ impl<'a> Place<'a> {
         let mut builder = tempfile::Builder::new();
         let builder = builder.prefix(".solution-").suffix(".part");
         let builder = builder.permissions(Permissions::from_mode(0o777));
-        // Its kind only: `tempfile` adds a path that nobody chose to the rest.
+        // Only the kind of the error is kept: `tempfile` adds the temporary path, which means nothing to the user.
         let made = builder.tempdir_in(within);
         made.map_err(|error| error.kind().into())
     }
 
-    /// Moves there what was made.
+    /// Moves the temporary directory or its entries to the target.
     fn put(&self, temporary: TempDir) -> io::Result<()> {
         match self {
             Self::Free(directory) => {
                 fs::rename(temporary.path(), directory)?;
-                // It is where it is to be, and there is nothing left to remove.
+                // The directory has been moved, so the guard must not remove it.
                 let _ = temporary.keep();
                 Ok(())
             }
@@ -152,7 +158,7 @@ impl<'a> Place<'a> {
                 let entries = fs::read_dir(temporary.path())?;
                 let names = entries.map(|entry| Ok(entry?.file_name()));
                 let mut names: Vec<OsString> = names.collect::<io::Result<_>>()?;
-                // Without it nobody takes the directory for a tree.
+                // `solution.yaml` is moved last: without it, the directory is not a source tree.
                 names.sort_by_key(|name| name == SOURCE);
                 names.iter().try_for_each(|name| {
                     fs::rename(temporary.path().join(name), directory.join(name))
@@ -162,7 +168,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// What is copied piece by piece, and told.
+/// A copy in pieces, with its progress.
 struct Pieces<'a> {
     watch: &'a Watch<'a, Progress>,
     progress: Progress,
@@ -170,7 +176,7 @@ struct Pieces<'a> {
 }
 
 impl Pieces<'_> {
-    /// Copies one file, which must have its digest.
+    /// Copies one file, and checks its digest.
     fn copy(
         &mut self,
         medium: &dyn ReadAt,
@@ -208,7 +214,7 @@ impl Pieces<'_> {
         Ok(())
     }
 
-    /// Tells that so many bytes more are there, and goes on unless the end was asked for.
+    /// Reports progress, and fails if the user has cancelled.
     fn pass(&mut self, bytes: u64) -> Result<(), UpstreamError> {
         self.progress.done += bytes;
         (self.watch.tell)(self.progress);
@@ -224,7 +230,7 @@ mod tests {
     #[test]
     fn what_ends_half_way_in_a_directory_that_is_there_is_no_tree() {
         let directory = tempfile::tempdir().unwrap();
-        // Somebody else has made it meanwhile.
+        // Another process has created this directory in the meantime.
         fs::create_dir_all(directory.path().join("images/other")).unwrap();
         let temporary = tempfile::tempdir_in(directory.path()).unwrap();
         fs::create_dir_all(temporary.path().join("images/app")).unwrap();

@@ -1,4 +1,4 @@
-//! Errors of converting an archive of upstream's.
+//! Errors of the conversion of an upstream archive.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,59 +9,59 @@ use watch::Cancelled;
 
 use crate::ReleaseError;
 
-/// The reason why an archive is not converted.
+/// The error of an archive that cannot be converted.
 #[derive(Debug, thiserror::Error)]
 pub enum UpstreamError {
-    /// The image is not one that can be read.
+    /// The image is not valid, or uses unsupported features.
     #[error("the image cannot be used")]
     Image(#[source] ImageReadError),
-    /// The image ends too early.
+    /// The image is truncated.
     #[error("the end of the image is missing")]
     CutShort(#[source] ImageReadError),
-    /// The medium gave an error where directories are.
+    /// The directories of the image cannot be read.
     #[error("the image cannot be read")]
     Medium(#[source] ImageReadError),
-    /// An archive that `pack` made.
+    /// The archive was created by `pack`.
     #[error("the archive has a signed statement, so it is not an archive of upstream")]
     Packed,
-    /// An archive from before there were manifests.
+    /// The archive is from MetalK8s 2.5 or older, which had no manifests.
     #[error(
         "the archive has `product.txt` instead of `manifest.yaml`: it was created for MetalK8s 2.5.0 or older, whose archives have a different content"
     )]
     Product,
-    /// An image without full names.
+    /// The image has only the short names of ISO 9660.
     #[error(
         "the image has neither Rock Ridge nor Joliet names, so the names of its files are lost; create it with `mkisofs -rock -joliet`"
     )]
     Names,
-    /// No manifest.
+    /// The image has no manifest.
     #[error("the image has no `manifest.yaml`, so it is not an archive of a Solution")]
     NoManifest,
-    /// A manifest that is no YAML.
+    /// The manifest is not valid YAML.
     #[error("`manifest.yaml` of the archive cannot be parsed")]
     Yaml(#[from] yaml::YamlError),
-    /// A manifest of another kind, or without what each has.
+    /// The manifest has another kind, or lacks a required field.
     #[error("`manifest.yaml` of the archive: {0}")]
     Manifest(String),
-    /// What the tree would be cannot be packed.
+    /// The resulting source tree would not be valid.
     #[error(transparent)]
     Release(#[from] ReleaseError),
-    /// A file that is larger than any of its kind.
+    /// A file exceeds the size limit for its kind.
     #[error("`{path}` of the archive has {size} bytes; at most {limit} are read")]
     Size {
         /// The path in the archive.
         path: String,
-        /// Bytes that it has.
+        /// The size of the file in bytes.
         size: u64,
-        /// Bytes that are read.
+        /// The limit in bytes.
         limit: u64,
     },
-    /// Files that lie on each other without being the same.
+    /// The files together are larger than the archive, so their extents overlap.
     #[error(
         "the files of the archive have {0} bytes, more than the archive itself; nothing was written"
     )]
     Overlap(u64),
-    /// The medium gave an error.
+    /// A file of the archive cannot be read.
     #[error("cannot read `{path}` of the archive")]
     Read {
         /// The path in the archive.
@@ -69,12 +69,12 @@ pub enum UpstreamError {
         /// The reason.
         source: io::Error,
     },
-    /// A blob is not the one that it is called.
+    /// A blob does not have the digest that its name states.
     #[error("`{path}` of the archive is damaged: it has the digest {found}; nothing was written")]
     Damaged {
         /// The path in the archive.
         path: String,
-        /// The digest that it has.
+        /// The digest of the content.
         found: Digest,
     },
     /// A file could not be written.
@@ -85,7 +85,7 @@ pub enum UpstreamError {
         /// The reason.
         source: io::Error,
     },
-    /// The end was asked for.
+    /// The user has cancelled the conversion.
     #[error(transparent)]
     Interrupted(#[from] Cancelled),
 }

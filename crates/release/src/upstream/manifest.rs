@@ -1,4 +1,5 @@
-//! Upstream's manifest, as upstream reads it: what it does not know it passes over, and what is missing has a default.
+//! The manifest of an upstream archive. As upstream does, [`UpstreamManifest::from_slice`] ignores unknown fields and
+//! fills in defaults.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +8,24 @@ use serde_json::Value;
 
 use super::UpstreamError;
 
-/// What the manifest of an archive says.
+/// The content of an archive's manifest.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct UpstreamManifest {
     /// The name of the Solution.
     pub(super) name: String,
-    /// Its version, of any form.
+    /// The version, in any form.
     pub(super) version: String,
     pub(super) annotations: BTreeMap<String, String>,
     pub(super) labels: BTreeMap<String, String>,
     /// The operator's image, `NAME:TAG`.
     pub(super) operator: String,
-    /// Whether the manifest names the operator's image; else it is upstream's default.
+    /// True if the manifest names the operator's image; otherwise it is upstream's default.
     pub(super) is_operator_named: bool,
-    /// Where the operator serves metrics.
+    /// The endpoint of the operator's metrics.
     pub(super) metrics: Option<Metrics>,
-    /// The images that it lists, `NAME:TAG`; without a list, they are those that are there.
+    /// The listed images, `NAME:TAG`. Without a list, the archive's images are those that it contains.
     pub(super) images: Vec<String>,
-    /// The fields that mean nothing any more.
+    /// Fields that current versions of MetalK8s ignore.
     pub(super) obsolete: Vec<&'static str>,
 }
 
@@ -54,7 +55,7 @@ impl UpstreamManifest {
             let pointer = format!("/{}", field.replace('.', "/"));
             let value = document.pointer(&pointer);
             value.is_some_and(|value| {
-                !value.is_null() && value.as_array().is_none_or(|it| !it.is_empty())
+                !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty())
             })
         });
         Ok(Self {
@@ -71,7 +72,8 @@ impl UpstreamManifest {
     }
 }
 
-/// The text of a scalar; empty for all else. Upstream's own tools write numbers and booleans where texts are meant.
+/// Returns the text of a scalar, and an empty text for other values. Upstream's tools write numbers and booleans in
+/// fields for texts.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

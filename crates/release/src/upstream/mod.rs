@@ -1,9 +1,16 @@
-//! An archive of upstream's, made by genisoimage, mkisofs or xorriso, to a source tree: its images byte for byte, its
-//! operator's files, and a `solution.yaml` that says what its manifest does, with the defaults that upstream gives.
+//! Conversion of upstream archives, ISO images by genisoimage, mkisofs or xorriso, into source trees.
+//! [`UpstreamArchive::read`] reads the tree and the manifest, and [`UpstreamArchive::convert`] returns a [`Conversion`]
+//! that writes the images byte for byte, the operator's files, and a `solution.yaml` with upstream's defaults.
 //!
-//! Everything in it is hostile. The tree is read within limits, and only names of the format become paths; what is small
-//! is read within limits too; a blob must be the one that it is called; and the files together have no more bytes than the
-//! archive, each content counted once.
+//! All input is hostile:
+//!
+//! - The directory tree and small files are read within limits.
+//!
+//! - Only names that the format defines become paths.
+//!
+//! - A blob must have the digest that its name states.
+//!
+//! - The files together must not have more bytes than the archive, with shared content counted once.
 
 mod contents;
 mod convert;
@@ -22,7 +29,7 @@ pub use self::error::UpstreamError;
 use self::manifest::UpstreamManifest;
 use crate::Wishes;
 
-/// The place of the identifier `CD001` in the first volume descriptor, in bytes (ECMA-119 8.1.2).
+/// The offset of the identifier `CD001` in the first volume descriptor, in bytes (ECMA-119 8.1.2).
 const IDENTIFIER_OFFSET: u64 = 16 * iso9660::SECTOR_SIZE + 1;
 
 /// Returns whether a medium holds an ISO 9660 image.
@@ -32,7 +39,7 @@ pub fn is_image(medium: &impl ReadAt) -> bool {
     read.is_ok() && &identifier == b"CD001"
 }
 
-/// An archive whose tree and manifest are read.
+/// An upstream archive with its directory tree and parsed manifest.
 #[expect(missing_debug_implementations, reason = "a medium has nothing to show")]
 pub struct UpstreamArchive<'a> {
     medium: &'a dyn ReadAt,
@@ -41,7 +48,11 @@ pub struct UpstreamArchive<'a> {
 }
 
 impl<'a> UpstreamArchive<'a> {
-    /// Reads the tree and the manifest of an image of `size` bytes. Fails if it is no archive of upstream's.
+    /// Reads the directory tree and the manifest of an image of `size` bytes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the image is not an upstream archive, or exceeds a limit.
     pub fn read(medium: &'a dyn ReadAt, size: u64) -> Result<Self, UpstreamError> {
         let tree = read_tree(&medium, size, &Limits::default())?;
         refuse_others(&tree)?;
@@ -60,8 +71,8 @@ impl<'a> UpstreamArchive<'a> {
         })
     }
 
-    /// Makes the source tree. `called` is the name of the archive's file. The Solution is called as the manifest says,
-    /// unless its name is among the wishes.
+    /// Converts the archive. `called` is the name of its file. The name and version are those of the manifest, unless
+    /// the user chose others.
     pub fn convert(self, called: &str, wishes: &Wishes) -> Result<Conversion<'a>, UpstreamError> {
         let Self {
             medium,
@@ -73,7 +84,7 @@ impl<'a> UpstreamArchive<'a> {
     }
 }
 
-/// Refuses images that are something else, by what they are.
+/// Fails for images that are recognized as something else, with a specific error for each.
 fn refuse_others(tree: &Tree) -> Result<(), UpstreamError> {
     let has = |name: &str| {
         let mut entries = tree.entries.iter();
@@ -87,7 +98,7 @@ fn refuse_others(tree: &Tree) -> Result<(), UpstreamError> {
     }
 }
 
-/// Reads a whole file of at most `limit` bytes.
+/// Reads a file of at most `limit` bytes.
 fn bytes(medium: &dyn ReadAt, entry: &TreeEntry, limit: u64) -> Result<Vec<u8>, UpstreamError> {
     if entry.size > limit {
         return Err(UpstreamError::Size {
