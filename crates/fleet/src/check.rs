@@ -1,4 +1,5 @@
-//! What is wrong with a fleet, all of it at once, as far as the file alone tells.
+//! Checks of a fleet that need its file alone: names, references between entries, waves, conflicting groups and values.
+//! [`check`] reports all problems at once.
 
 mod values;
 
@@ -15,19 +16,19 @@ use crate::compute::BY_SOLUTION;
 use crate::difference::differences;
 use crate::{FleetFault, FleetFile, FleetProblem, Members};
 
-/// Letters that a name may have other than the one that was meant.
+/// Maximum edit distance of a suggested name.
 const NEAR: usize = 2;
 
-/// What is wrong with a fleet, and what is worth knowing.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct FleetChecked {
-    /// What is wrong.
+    /// Errors in the fleet, by line.
     pub problems: Vec<FleetProblem>,
-    /// What may be meant so.
+    /// Notes on unusual content that may be intended.
     pub notes: Vec<String>,
 }
 
-/// Says what is wrong with a fleet.
+/// Checks a fleet.
 #[must_use]
 pub fn check(file: &FleetFile) -> FleetChecked {
     let spec = file.spec();
@@ -43,7 +44,7 @@ pub fn check(file: &FleetFile) -> FleetChecked {
     checking.waves();
     checking.groups();
     checking.values();
-    checking.found.problems.sort_by_key(|it| it.line);
+    checking.found.problems.sort_by_key(|problem| problem.line);
     checking.found
 }
 
@@ -64,7 +65,7 @@ impl Checking<'_> {
         self.found.notes.push(note);
     }
 
-    /// Names are told apart.
+    /// Checks that names are unique in their lists.
     fn names(&mut self) {
         let FleetSpec {
             clusters,
@@ -72,9 +73,12 @@ impl Checking<'_> {
             waves,
             ..
         } = self.spec;
-        let clusters = clusters.iter().map(|it| it.name.as_str()).collect();
-        let groups = groups.iter().map(|it| it.name.as_str()).collect();
-        let waves = waves.iter().map(|it| it.name.as_str()).collect();
+        let clusters = clusters
+            .iter()
+            .map(|cluster| cluster.name.as_str())
+            .collect();
+        let groups = groups.iter().map(|group| group.name.as_str()).collect();
+        let waves = waves.iter().map(|wave| wave.name.as_str()).collect();
         self.told_apart("clusters", clusters);
         self.told_apart("groups", groups);
         self.told_apart("waves", waves);
@@ -91,7 +95,7 @@ impl Checking<'_> {
         }
     }
 
-    /// Each cluster is reached in one way, and each by another one.
+    /// Checks that each cluster has one connection, and that no two entries are the same cluster.
     fn clusters(&mut self) {
         let mut ways: BTreeMap<Way, &ClusterName> = BTreeMap::new();
         let mut uids = BTreeMap::new();
@@ -127,12 +131,14 @@ impl Checking<'_> {
         }
     }
 
-    /// What is deployed somewhere is deployed there once.
+    /// Checks that each Solution is deployed at most once in an environment of a cluster.
     fn solutions(&mut self) {
         let spec = self.spec;
         let mut without: BTreeSet<usize> = (0..spec.clusters.len()).collect();
         let reached = spec.solutions.iter();
-        let reached: Vec<_> = reached.map(|it| self.members.of_solution(it)).collect();
+        let reached: Vec<_> = reached
+            .map(|solution| self.members.of_solution(solution))
+            .collect();
         for (at, solution) in spec.solutions.iter().enumerate() {
             let pointer = format!("/spec/solutions/{at}");
             let of = format!(
@@ -168,7 +174,7 @@ impl Checking<'_> {
         }
     }
 
-    /// Each cluster is in one wave.
+    /// Checks that each cluster is in exactly one wave.
     fn waves(&mut self) {
         let spec = self.spec;
         let mut first = BTreeMap::new();
@@ -176,8 +182,8 @@ impl Checking<'_> {
             let pointer = format!("/spec/waves/{at}");
             self.known_groups(&pointer, &format!("the wave `{}`", wave.name), &wave.groups);
             for (place, name) in wave.clusters.iter().enumerate() {
-                let names = || spec.clusters.iter().map(|it| &it.name);
-                if !names().any(|it| it == name) {
+                let names = || spec.clusters.iter().map(|cluster| &cluster.name);
+                if !names().any(|known| known == name) {
                     let fault = FleetFault::UnknownCluster {
                         wave: wave.name.clone(),
                         name: name.clone(),
@@ -214,9 +220,9 @@ impl Checking<'_> {
 
     fn known_groups(&mut self, pointer: &str, of: &str, groups: &[GroupName]) {
         let spec = self.spec;
-        let names = || spec.groups.iter().map(|it| &it.name);
+        let names = || spec.groups.iter().map(|group| &group.name);
         for (place, name) in groups.iter().enumerate() {
-            if !names().any(|it| it == name) {
+            if !names().any(|known| known == name) {
                 let fault = FleetFault::UnknownGroup {
                     of: of.to_owned(),
                     name: name.clone(),
@@ -234,9 +240,9 @@ impl Checking<'_> {
         named: impl Iterator<Item = SolutionName>,
     ) {
         let spec = self.spec;
-        let known = || spec.solutions.iter().map(|it| &it.name);
+        let known = || spec.solutions.iter().map(|solution| &solution.name);
         for name in named {
-            if !known().any(|it| *it == name) {
+            if !known().any(|other| *other == name) {
                 let pointer = format!("{pointer}/{name}");
                 let fault = FleetFault::UnknownSolution {
                     of: of.to_owned(),
@@ -248,8 +254,8 @@ impl Checking<'_> {
         }
     }
 
-    /// Groups of one cluster agree. What the cluster itself chooses settles nothing: another cluster of both would be
-    /// left.
+    /// Checks that groups with common clusters do not set different values. An override in such a cluster does not
+    /// settle the conflict, because another cluster could join both groups.
     fn groups(&mut self) {
         for FleetGroup { name, .. } in &self.spec.groups {
             if self.members.of_group(name).is_empty() {
@@ -261,7 +267,7 @@ impl Checking<'_> {
         }
     }
 
-    /// Of each value of a group the first group before it that chooses another one for a cluster of both.
+    /// Returns, for each value of a group, the first earlier group that sets another value for a common cluster.
     fn disagreements(&self) -> Vec<(String, FleetFault)> {
         let FleetSpec {
             groups, clusters, ..
@@ -293,13 +299,13 @@ impl Checking<'_> {
         found.into_iter().collect()
     }
 
-    /// What is chosen can be chosen, and expressions can be computed where all facts are known.
+    /// Checks that values are valid, and that expressions parse and use existing facts.
     fn values(&mut self) {
         let mut used = BTreeSet::new();
         for site in self.file.sites() {
             for field in BY_SOLUTION {
                 let named = site.site.get(field).and_then(Value::as_object);
-                // What is no name at all is told where values are read.
+                // Invalid names are reported with the values.
                 let named = named.into_iter().flat_map(Map::keys);
                 let named = named.filter_map(|name| name.parse().ok());
                 let of = format!("`{field}` of {}", site.layer);
@@ -319,7 +325,7 @@ impl Checking<'_> {
     }
 }
 
-/// How a cluster is reached.
+/// The connection to a cluster.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Way<'a> {
     Context(Option<&'a str>, Option<&'a str>),

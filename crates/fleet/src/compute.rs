@@ -1,7 +1,8 @@
-//! What a fleet's file comes to for one Solution in one environment of one cluster: its values, and where each came from.
+//! The values that a fleet gives to one Solution in one environment of one cluster, and the origin of each. [`compute`]
+//! is the entry point.
 //!
-//! The closest place is filled in first, and the others below it: what something closer decides is not computed at all, so
-//! that a cluster without some fact can choose the value by itself.
+//! The layer with the highest precedence is filled in first, and lower layers only add missing values. An overridden
+//! expression is therefore never evaluated, so a cluster that lacks a fact can override the values that need it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +17,10 @@ use crate::strict::{self, Unfit};
 use crate::template::{Template, has_expression};
 use crate::{ExpressionError, Facts, FleetFile, FleetLayer, Members};
 
-/// The fields that have values by the names of Solutions.
+/// The fields of a site that are maps by Solution name.
 pub(crate) const BY_SOLUTION: [&str; 3] = ["charts", "parameters", "patches"];
 
-/// A Solution in an environment of a cluster, by the places of both in the file.
+/// A deployment of a Solution in a cluster, as indexes into the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Deployed {
     /// The cluster.
@@ -28,27 +29,27 @@ pub struct Deployed {
     pub solution: usize,
 }
 
-/// What a site chooses, computed.
+/// Evaluated site values.
 #[derive(Debug)]
 pub struct ComputedSite {
     /// The values.
     pub site: SiteSpec,
-    /// Where each came from, by its JSON Pointer within the values.
+    /// The origin of each value, by its JSON Pointer within the values.
     pub origins: BTreeMap<String, ValueOrigin>,
 }
 
-/// Where a value came from.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValueOrigin {
-    /// Who chose it.
+    /// The layer that set it.
     pub layer: FleetLayer,
     /// The line of the file.
     pub line: u64,
-    /// The text that it was computed from, if it has expressions.
+    /// The text with expressions from which it was evaluated, if any.
     pub expression: Option<String>,
 }
 
-/// The reason why a value cannot be computed for a cluster, and where it stands.
+/// The error of a value that cannot be evaluated for a cluster, with its place.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}, line {line}, cluster {cluster}: {fault}")]
 pub struct ComputeError {
@@ -58,14 +59,14 @@ pub struct ComputeError {
     pub line: u64,
     /// The cluster.
     pub cluster: ClusterName,
-    /// What is wrong.
+    /// The fault.
     pub fault: ComputeFault,
 }
 
-/// The reason why a value cannot be computed.
+/// The fault of a value that cannot be evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ComputeFault {
-    /// Something is not known of the cluster.
+    /// A required fact about the cluster is unknown.
     #[error("`{text}` needs `{fact}`, which is not known for this cluster")]
     Absent {
         /// The text with the expression.
@@ -73,7 +74,7 @@ pub enum ComputeFault {
         /// The fact.
         fact: String,
     },
-    /// An expression has no value.
+    /// The evaluation of an expression failed.
     #[error("`{text}`: {error}")]
     Expression {
         /// The text with the expression.
@@ -81,22 +82,26 @@ pub enum ComputeFault {
         /// The reason.
         error: ExpressionError,
     },
-    /// The facts of the cluster cannot be used.
+    /// The facts of the cluster are not valid.
     #[error(transparent)]
     Facts(ExpressionError),
-    /// A value is none that a site can choose.
+    /// The value is not valid for a site.
     #[error("`{pointer}` (from {from}): {why}")]
     Value {
         /// The place of the value.
         pointer: String,
-        /// Who chose it, or parts of it.
+        /// The layers that set it or parts of it.
         from: String,
         /// The reason.
         why: String,
     },
 }
 
-/// Computes the values of a Solution in an environment of a cluster; all that is wrong is told at once.
+/// Evaluates the values of a deployment.
+///
+/// # Errors
+///
+/// Returns all faults at once, each with its line.
 pub fn compute(
     file: &FleetFile,
     members: &Members<'_>,
@@ -129,7 +134,7 @@ pub fn compute(
                 filling.keep_own(&mut values);
                 let site = chosen.site.to_mut();
                 if values == json!({}) {
-                    // It chooses for others alone.
+                    // The layer only has values for other Solutions. An empty map would count as a value.
                     site.remove(field);
                 } else {
                     site.insert(field.to_owned(), values);
@@ -146,11 +151,11 @@ pub fn compute(
             site,
             origins: filling.origins,
         }),
-        Err(unfit) => Err(unfit.into_iter().map(|it| filling.unfit(it)).collect()),
+        Err(unfit) => Err(unfit.into_iter().map(|part| filling.unfit(part)).collect()),
     }
 }
 
-/// Who chooses for a Solution in an environment of a cluster.
+/// Returns the layers of a deployment, the highest precedence first.
 fn closest_first<'a>(
     file: &'a FleetFile,
     members: &Members<'_>,
@@ -181,7 +186,7 @@ fn error_of(
     }
 }
 
-/// Values that are filled in, the closest place first.
+/// The state while layers are merged, the highest precedence first.
 struct Filling<'a> {
     file: &'a FleetFile,
     cluster: &'a ClusterName,
@@ -189,13 +194,14 @@ struct Filling<'a> {
     variables: Map<String, Value>,
     evaluator: Evaluator,
     origins: BTreeMap<String, ValueOrigin>,
-    /// The maps below which something replaced what is farther: nothing of that is added to them.
+    /// Maps for which a lower layer has a value of another type. This value hides the maps of all layers below it, so
+    /// nothing is added any more.
     closed: BTreeSet<String>,
     errors: Vec<ComputeError>,
 }
 
 impl Filling<'_> {
-    /// Fills in what is not decided yet.
+    /// Adds the values of a layer that no higher layer has set.
     fn fill(
         &mut self,
         chosen: &ChosenSite<'_>,
@@ -204,7 +210,7 @@ impl Filling<'_> {
         path: &str,
     ) {
         if !from.is_empty() {
-            // An empty map that is filled is no value of its own any more.
+            // An empty map is recorded as a value. It is none once it gets entries.
             self.origins.remove(path);
         }
         for (key, value) in from {
@@ -233,7 +239,7 @@ impl Filling<'_> {
         }
     }
 
-    /// Fills in what an expression gave.
+    /// Adds the entries of a map that an expression returned.
     fn add(
         &mut self,
         origin: &ValueOrigin,
@@ -261,7 +267,7 @@ impl Filling<'_> {
         }
     }
 
-    /// Computes a value with all that is within it.
+    /// Evaluates a value and all values within it.
     fn computed(&mut self, chosen: &ChosenSite<'_>, value: &Value, path: &str) -> Option<Value> {
         match value {
             Value::String(text) if has_expression(text) => {
@@ -274,7 +280,7 @@ impl Filling<'_> {
                 let items = items.iter().enumerate();
                 let computed = items
                     .map(|(at, item)| self.computed(chosen, item, &within(path, &at.to_string())));
-                // All are computed, so that all errors are told.
+                // All items are evaluated before the result is checked, so that all errors are reported.
                 let computed: Vec<Option<Value>> = computed.collect();
                 computed
                     .into_iter()
@@ -294,7 +300,7 @@ impl Filling<'_> {
         }
     }
 
-    /// Computes a text with expressions.
+    /// Evaluates a text with expressions.
     fn evaluated(&mut self, chosen: &ChosenSite<'_>, text: &str, path: &str) -> Option<Value> {
         let line = self.file.line(&format!("{}{path}", chosen.pointer));
         let text = || text.to_owned();
@@ -331,7 +337,7 @@ impl Filling<'_> {
         }
     }
 
-    /// Leaves of values by the names of Solutions only those of this one.
+    /// Removes the entries of other Solutions.
     fn keep_own(&self, values: &mut Value) {
         if let Value::Object(all) = values {
             all.retain(|name, _| name == self.solution.as_str());
@@ -346,7 +352,7 @@ impl Filling<'_> {
         }
     }
 
-    /// Remembers where a value and all that is within it came from.
+    /// Records the origin of a value and of all values within it.
     fn record(&mut self, origin: &ValueOrigin, value: &Value, path: &str) {
         match value {
             Value::Array(items) if !items.is_empty() => {
@@ -369,7 +375,7 @@ impl Filling<'_> {
         None
     }
 
-    /// A value that cannot be chosen, with who chose what of it.
+    /// Returns the error of an invalid value, with the layers that set its parts.
     fn unfit(&self, Unfit { pointer, why }: Unfit) -> ComputeError {
         let is_in = |place: &str| {
             let rest = place.strip_prefix(pointer.as_str());

@@ -1,9 +1,9 @@
-//! Where two places of a fleet choose different values.
+//! Differences between the values of two layers, as JSON Pointers.
 
 use serde_json::{Map, Value};
 
-/// Adds the JSON Pointers, within `path`, at which both have a value and not the same one. Maps are merged, so that only
-/// what is in both can differ.
+/// Adds the JSON Pointers, below `path`, at which both maps have a value and the values differ. Maps are merged, so a
+/// key that only one of them has is no difference.
 pub(crate) fn differences(
     one: &Map<String, Value>,
     other: &Map<String, Value>,
@@ -21,7 +21,7 @@ pub(crate) fn differences(
     }
 }
 
-/// The pointer of a field of what a pointer leads to.
+/// Returns the pointer of a field, with `~` and `/` escaped (RFC 6901, section 3).
 pub(crate) fn within(pointer: &str, key: &str) -> String {
     format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }

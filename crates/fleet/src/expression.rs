@@ -1,9 +1,16 @@
-//! Expressions over facts, in CEL. This module alone knows the crate that reads and computes them.
+//! Expressions over facts, in the Common Expression Language (CEL). [`Expression::parse`] checks an expression, and
+//! [`Evaluator`] evaluates it for one cluster. Only this module uses the CEL crate.
 //!
-//! Whoever writes a fleet is trusted, and what clusters answer is not: facts may be large, and lists long. Known attacks and
-//! where they stop: long, deep and large expressions, and loops within loops, in [`Expression::parse`]; what runs long or
-//! grows, by the `meter`, which counts each turn of a loop and each value that is put together; integers that are unsigned,
-//! and so equal to no other, in `convert`; functions that need more than they are given: only the listed ones are called.
+//! The author of a fleet is trusted, but the answers of clusters are not: facts can be large and lists long. These
+//! attacks are stopped:
+//!
+//! - long, deep or large expressions and nested loops, by [`Expression::parse`];
+//!
+//! - long-running or growing evaluations, by `meter`, which counts loop iterations and the values that are built;
+//!
+//! - unsigned integers, which equal no other number, by `convert`;
+//!
+//! - functions with hidden costs, by `references`, which allows only listed functions.
 
 mod convert;
 mod functions;
@@ -24,13 +31,13 @@ use self::meter::{Meter, metered};
 pub(crate) use self::source::end_of;
 use crate::limits;
 
-/// What CEL knows by itself, its macros included.
+/// The standard library of CEL, including its macros.
 static LANGUAGE: LazyLock<Arc<Env>> = LazyLock::new(|| Arc::new(Env::stdlib()));
 
-/// The reason why an expression cannot be read or computed.
+/// The error of an expression that cannot be parsed or evaluated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpressionError {
-    /// The expression has no end.
+    /// The expression has no closing brace.
     #[error("`${{` is not closed by `}}`")]
     Open,
     /// The expression is longer than the limit.
@@ -39,7 +46,7 @@ pub enum ExpressionError {
     /// The brackets of the expression are nested deeper than the limit.
     #[error("brackets are nested deeper than {max}", max = limits::EXPRESSION_DEPTH)]
     Deep,
-    /// The text is no expression.
+    /// The text is not valid CEL.
     #[error("it is not CEL: {0}")]
     Syntax(String),
     /// The expression has more parts than the limit.
@@ -48,44 +55,44 @@ pub enum ExpressionError {
     /// The loops of the expression are nested deeper than the limit.
     #[error("more than {max} of `map`, `filter`, `all` and `exists` run in or after each other", max = limits::EXPRESSION_LOOPS)]
     Nested,
-    /// There is no function of this name.
+    /// No allowed function has this name.
     #[error("there is no function `{name}`")]
     Function {
         /// The name.
         name: String,
-        /// The name that may be meant.
+        /// A similar name that exists.
         near: Option<&'static str>,
     },
-    /// The interpreter gave up.
+    /// The evaluation failed.
     #[error("{0}")]
     Failed(String),
-    /// The interpreter broke off, which is a mistake of its own.
+    /// The interpreter panicked, which is a defect in it.
     #[error("the interpreter failed")]
     Broken,
-    /// No thread can be started to compute in.
+    /// The thread for the evaluation cannot be started.
     #[error("there is no room to compute: {0}")]
     Room(String),
-    /// The expression takes more work or memory than it is given.
+    /// The expression exceeds its budget of work or memory.
     #[error("it runs too long, or builds too large a value")]
     Exhausted,
     /// The result is larger than the limit.
     #[error("its result has more than {max} bytes", max = limits::VALUE_SIZE)]
     Result,
-    /// The result is of a type that YAML does not have.
+    /// The result has a type that YAML cannot represent.
     #[error("its result is {0}, which YAML cannot represent")]
     Type(&'static str),
-    /// The result cannot stand within a text.
+    /// The result cannot be a part of a text.
     #[error("its result is {0}, which cannot be part of a text")]
     NotText(&'static str),
     /// The facts together are larger than the limit.
     #[error("the facts of the cluster have more than {max} bytes together", max = limits::VALUE_SIZE)]
     Facts,
-    /// A fact holds a number that CEL has no integer for.
+    /// A fact has a number outside of CEL's signed 64-bit integers.
     #[error("a fact has the number {0}, which is not an integer of 64 bits")]
     Number(String),
 }
 
-/// An expression that was read and is within the bounds.
+/// A parsed expression within the limits.
 #[derive(Debug)]
 pub(crate) struct Expression {
     tree: Tree,
@@ -93,7 +100,11 @@ pub(crate) struct Expression {
 }
 
 impl Expression {
-    /// Reads an expression.
+    /// Parses an expression.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the text is not valid CEL, exceeds a limit, or calls an unknown function.
     pub(crate) fn parse(source: &str) -> Result<Self, ExpressionError> {
         let source = source.trim();
         if source.len() > limits::EXPRESSION_SIZE {
@@ -121,21 +132,25 @@ impl Expression {
         Ok(Self { tree, references })
     }
 
-    /// The facts that it cannot do without, such as `cluster.labels`, `nodes` and `facts.domain`. What it asks `has` for
-    /// is none of them.
+    /// Returns the facts that the expression requires, such as `cluster.labels`, `nodes` and `facts.domain`. A fact
+    /// that the expression tests with `has` is not required.
     pub(crate) fn references(&self) -> &BTreeSet<String> {
         &self.references
     }
 }
 
-/// Computes expressions for one cluster.
+/// An evaluator with the facts of one cluster.
 pub(crate) struct Evaluator {
     context: Context<'static, 'static>,
     meter: Arc<Meter>,
 }
 
 impl Evaluator {
-    /// Takes the facts of a cluster, by the names of the variables that expressions call them.
+    /// Creates an evaluator. The keys of `facts` are the names of variables.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the facts are too large, or have a number that CEL cannot represent.
     pub(crate) fn new(facts: &Map<String, Value>) -> Result<Self, ExpressionError> {
         let meter = Arc::new(Meter::default());
         let mut context = Context::with_env(Arc::clone(&LANGUAGE));
@@ -152,7 +167,7 @@ impl Evaluator {
         Ok(Self { context, meter })
     }
 
-    /// Computes an expression.
+    /// Evaluates an expression.
     pub(crate) fn evaluate(&self, expression: &Expression) -> Result<Value, ExpressionError> {
         with_room(|| self.compute(expression))
     }
@@ -160,7 +175,7 @@ impl Evaluator {
     fn compute(&self, expression: &Expression) -> Result<Value, ExpressionError> {
         self.meter.begin();
         let value = self.context.resolve(&expression.tree);
-        // An error may have been passed over by `||` or `exists`.
+        // `||` and `exists` can discard the error of an exhausted budget.
         if self.meter.is_exhausted() {
             return Err(ExpressionError::Exhausted);
         }
@@ -172,7 +187,8 @@ impl Evaluator {
     }
 }
 
-/// Runs what calls itself for each bracket with a stack for all that the limits allow; another thread's may be small.
+/// Runs a recursive function in a thread whose stack is large enough for all expressions within the limits. The
+/// caller's stack may be small.
 fn with_room<T: Send>(
     run: impl FnOnce() -> Result<T, ExpressionError> + Send,
 ) -> Result<T, ExpressionError> {
@@ -184,7 +200,7 @@ fn with_room<T: Send>(
     })
 }
 
-/// What the parser says first.
+/// Converts the first error of the parser.
 fn not_read(errors: &ParseErrors) -> ExpressionError {
     let Some(first) = errors.errors.first() else {
         return ExpressionError::Syntax("it cannot be read".to_owned());
@@ -201,7 +217,7 @@ fn not_read(errors: &ParseErrors) -> ExpressionError {
     ExpressionError::Syntax(format!("{}, {place}", shortened(message)))
 }
 
-/// What the interpreter says, without whole values.
+/// Returns the message of an interpreter's error, without quoting whole values.
 fn words(error: &ExecutionError) -> String {
     match error {
         ExecutionError::NoSuchKey(key) => format!("there is no `{}`", shortened(key)),

@@ -1,13 +1,12 @@
-//! What is known of a cluster, as expressions see it. What could not be found out is absent, which is neither null nor
-//! empty: an expression that cannot do without it has no value.
+//! Facts about a cluster, as expressions see them. A fact that could not be determined is absent, which differs from
+//! null and empty: an expression that requires it cannot be evaluated.
 
 use std::collections::BTreeMap;
 
 use schemas::{ClusterName, FactName, FleetCluster, LabelName, LabelValue};
 use serde_json::{Map, Value, json};
 
-/// The facts that every cluster is asked for, by the names that expressions call them; those of a fleet's own are
-/// `facts.NAME`.
+/// The names of the facts that every cluster has in expressions. The fleet's own facts are `facts.NAME`.
 pub const FACTS: [&str; 11] = [
     "cluster.index",
     "cluster.kubernetes",
@@ -22,59 +21,59 @@ pub const FACTS: [&str; 11] = [
     "storageClasses",
 ];
 
-/// What is known of a cluster.
+/// The known facts about a cluster.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
-    /// Its name in the fleet.
+    /// The name in the fleet.
     pub name: ClusterName,
-    /// Its place in the file, from 0.
+    /// The index in the file, from 0.
     pub index: usize,
-    /// Its labels in the fleet.
+    /// The labels in the fleet.
     pub labels: BTreeMap<LabelName, LabelValue>,
     /// The version of Kubernetes.
     pub kubernetes: Option<KubernetesFact>,
-    /// Its nodes.
+    /// The nodes.
     pub nodes: Option<NodesFact>,
-    /// The networks of pods.
+    /// The networks of pods, in CIDR notation.
     pub pod_cidrs: Option<Vec<String>>,
-    /// The networks of Services.
+    /// The networks of Services, in CIDR notation.
     pub service_cidrs: Option<Vec<String>>,
-    /// The domain of the names of Services.
+    /// The domain of Service names.
     pub service_domain: Option<String>,
-    /// The names of its storage classes.
+    /// The names of the storage classes.
     pub storage_classes: Option<Vec<String>>,
-    /// The name of the one that counts where none is named.
+    /// The name of the default storage class.
     pub default_storage_class: Option<String>,
-    /// The names of its ingress classes.
+    /// The names of the ingress classes.
     pub ingress_classes: Option<Vec<String>>,
-    /// The fleet's own facts that were found.
+    /// The fleet's own facts that were determined.
     pub queried: BTreeMap<FactName, Value>,
 }
 
 /// A version of Kubernetes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KubernetesFact {
-    /// The version as the cluster says it: `v1.36.2`.
+    /// The version as the cluster reports it, such as `v1.36.2`.
     pub text: String,
-    /// The first number.
+    /// The major version.
     pub major: u32,
-    /// The second number.
+    /// The minor version.
     pub minor: u32,
 }
 
 /// The nodes of a cluster.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodesFact {
-    /// How many there are.
+    /// The number of nodes.
     pub count: usize,
-    /// Their architectures, each once.
+    /// The distinct architectures.
     pub architectures: Vec<String>,
-    /// Their zones, each once.
+    /// The distinct zones.
     pub zones: Vec<String>,
 }
 
 impl Facts {
-    /// What the file tells of a cluster.
+    /// Returns the facts that the fleet's file states about a cluster.
     #[must_use]
     pub fn of_file(cluster: &FleetCluster, index: usize) -> Self {
         Self {
@@ -93,7 +92,7 @@ impl Facts {
         }
     }
 
-    /// The variables of expressions.
+    /// Returns the facts as the variables of expressions.
     pub(crate) fn variables(&self) -> Map<String, Value> {
         let labels = self.labels.iter();
         let labels = labels.map(|(name, value)| (name.to_string(), json!(value)));
@@ -103,8 +102,9 @@ impl Facts {
             ("labels".to_owned(), Value::Object(labels.collect())),
         ]);
         let kubernetes = self.kubernetes.as_ref();
-        let kubernetes =
-            kubernetes.map(|it| json!({"text": it.text, "major": it.major, "minor": it.minor}));
+        let kubernetes = kubernetes.map(
+            |version| json!({"text": version.text, "major": version.major, "minor": version.minor}),
+        );
         add(&mut cluster, "kubernetes", kubernetes);
         let mut network = Map::new();
         add(&mut network, "podCIDRs", found(self.pod_cidrs.as_ref()));
@@ -113,12 +113,12 @@ impl Facts {
             "serviceCIDRs",
             found(self.service_cidrs.as_ref()),
         );
-        let domain = self.service_domain.as_ref().map(|it| json!(it));
+        let domain = self.service_domain.as_ref().map(|domain| json!(domain));
         add(&mut network, "serviceDomain", domain);
         let queried = self.queried.iter();
         let queried = queried.map(|(name, value)| (name.to_string(), value.clone()));
         let nodes = self.nodes.as_ref().map(
-            |it| json!({"count": it.count, "architectures": it.architectures, "zones": it.zones}),
+            |nodes| json!({"count": nodes.count, "architectures": nodes.architectures, "zones": nodes.zones}),
         );
         let mut all = Map::from_iter([
             ("cluster".to_owned(), Value::Object(cluster)),
@@ -132,7 +132,11 @@ impl Facts {
             found(self.storage_classes.as_ref()),
         );
         let default = self.default_storage_class.as_ref();
-        add(&mut all, "defaultStorageClass", default.map(|it| json!(it)));
+        add(
+            &mut all,
+            "defaultStorageClass",
+            default.map(|name| json!(name)),
+        );
         add(
             &mut all,
             "ingressClasses",
@@ -150,7 +154,7 @@ fn add(to: &mut Map<String, Value>, name: &str, value: Option<Value>) {
     to.extend(value.map(|value| (name.to_owned(), value)));
 }
 
-/// Whether a fact is among the variables.
+/// Returns whether a fact is among the variables.
 pub(crate) fn is_known(name: &str, variables: &Map<String, Value>) -> bool {
     let mut parts = name.split('.');
     let first = parts.next().and_then(|first| variables.get(first));
@@ -170,7 +174,7 @@ mod tests {
         let mut facts = Facts::of_file(&cluster.unwrap(), 3);
         let known = |facts: &Facts| {
             let variables = facts.variables();
-            let known = FACTS.into_iter().filter(|it| is_known(it, &variables));
+            let known = FACTS.into_iter().filter(|name| is_known(name, &variables));
             known.collect::<Vec<_>>()
         };
         assert_eq!(

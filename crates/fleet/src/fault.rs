@@ -1,4 +1,4 @@
-//! What can be wrong with a fleet whose document is as it should be.
+//! Faults of a fleet whose document is valid. [`FleetProblem`] adds the line to a [`FleetFault`].
 
 use std::fmt;
 
@@ -6,12 +6,12 @@ use schemas::{ClusterName, EnvironmentName, GroupName, SolutionName, WaveName};
 
 use crate::{ExpressionError, FleetLayer};
 
-/// Something that is wrong with a fleet, and where.
+/// A fault of a fleet, with its line.
 #[derive(Debug)]
 pub struct FleetProblem {
     /// The line of the file.
     pub line: u64,
-    /// What is wrong.
+    /// The fault.
     pub fault: FleetFault,
 }
 
@@ -21,10 +21,10 @@ impl fmt::Display for FleetProblem {
     }
 }
 
-/// What can be wrong with a fleet.
+/// A fault of a fleet.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetFault {
-    /// Two entries of a list have one name.
+    /// Two entries of a list have the same name.
     #[error("`{list}` has two entries with the name `{name}`")]
     Twice {
         /// The list.
@@ -32,77 +32,77 @@ pub enum FleetFault {
         /// The name.
         name: String,
     },
-    /// Nothing says how a cluster is reached.
+    /// A cluster has no connection.
     #[error("the cluster `{cluster}` has neither `kubeconfig` or `context` nor `clusterApi`")]
     Unreachable {
         /// The cluster.
         cluster: ClusterName,
     },
-    /// Two ways lead to a cluster.
+    /// A cluster has two kinds of connection.
     #[error("the cluster `{cluster}` has both `clusterApi` and `kubeconfig` or `context`")]
     TwoWays {
         /// The cluster.
         cluster: ClusterName,
     },
-    /// Two entries lead to one cluster.
+    /// Two entries are the same cluster.
     #[error("the clusters `{one}` and `{other}` have the same `{by}`")]
     SameCluster {
         /// The entry that comes first.
         one: ClusterName,
         /// The other entry.
         other: ClusterName,
-        /// What they have in common.
+        /// The field with the common value.
         by: &'static str,
     },
-    /// A cluster names two pull secrets.
+    /// A cluster has two pull secrets.
     #[error("the cluster `{cluster}` has `pullSecret` twice, also in its `site`")]
     PullSecretTwice {
         /// The cluster.
         cluster: ClusterName,
     },
-    /// There is no group of this name.
+    /// No group has this name.
     #[error("{of} names the group `{name}`, which does not exist")]
     UnknownGroup {
-        /// Who names it.
+        /// The entry that names it.
         of: String,
         /// The name.
         name: GroupName,
-        /// The name that may be meant.
+        /// A similar name that exists.
         near: Option<GroupName>,
     },
     /// No entry of `solutions` has this name.
     #[error("{of} names the Solution `{name}`, which is not among `solutions`")]
     UnknownSolution {
-        /// Who names it.
+        /// The entry that names it.
         of: String,
         /// The name.
         name: SolutionName,
-        /// The name that may be meant.
+        /// A similar name that exists.
         near: Option<SolutionName>,
     },
-    /// There is no cluster of this name.
+    /// No cluster has this name.
     #[error("the wave `{wave}` names the cluster `{name}`, which does not exist")]
     UnknownCluster {
         /// The wave.
         wave: WaveName,
         /// The name.
         name: ClusterName,
-        /// The name that may be meant.
+        /// A similar name that exists.
         near: Option<ClusterName>,
     },
-    /// A wave names nobody.
+    /// A wave has no groups and no clusters.
     #[error("the wave `{wave}` names neither groups nor clusters")]
     EmptyWave {
         /// The wave.
         wave: WaveName,
     },
-    /// A cluster would never be changed.
+    /// A cluster is in no wave, so it would never be changed.
     #[error("the cluster `{cluster}` is in no wave")]
     NoWave {
         /// The cluster.
         cluster: ClusterName,
     },
-    /// A cluster would be changed twice.
+    /// A cluster is in two waves, so it would be changed twice.
     #[error("the cluster `{cluster}` is in two waves, `{first}` and `{second}`")]
     TwoWaves {
         /// The cluster.
@@ -112,7 +112,7 @@ pub enum FleetFault {
         /// The next one.
         second: WaveName,
     },
-    /// Two entries deploy a Solution in one place.
+    /// Two entries deploy the same Solution in one environment of a cluster.
     #[error(
         "two entries deploy `{solution}` in the environment `{environment}` of the cluster `{cluster}`{}",
         and_more(*.others)
@@ -122,12 +122,12 @@ pub enum FleetFault {
         solution: SolutionName,
         /// The environment.
         environment: EnvironmentName,
-        /// The first cluster that both reach.
+        /// The first cluster that both entries select.
         cluster: ClusterName,
-        /// How many other clusters both reach.
+        /// The number of other clusters that both entries select.
         others: usize,
     },
-    /// Two groups of a cluster choose different values.
+    /// Two groups of a cluster set different values.
     #[error(
         "the groups `{one}` and `{other}` choose different values at `{pointer}`, and the cluster `{cluster}` is in both{}",
         and_more(*.others)
@@ -141,28 +141,28 @@ pub enum FleetFault {
         pointer: String,
         /// The first cluster that is in both.
         cluster: ClusterName,
-        /// How many other clusters are in both.
+        /// The number of other clusters that are in both.
         others: usize,
     },
-    /// A site has no such field.
+    /// A field does not exist in a site.
     #[error("`site` of {of} has the field `{field}`, which does not exist")]
     UnknownField {
-        /// Who chooses.
+        /// The layer that sets it.
         of: FleetLayer,
         /// The field.
         field: String,
-        /// The field that may be meant.
+        /// A similar field that exists.
         near: Option<&'static str>,
     },
-    /// An expression stands where there is none.
+    /// A key has an expression, which only values can have.
     #[error("`site` of {of} has an expression in the key `{key}`")]
     Key {
-        /// Who chooses.
+        /// The layer that sets it.
         of: FleetLayer,
         /// The key.
         key: String,
     },
-    /// A text cannot be taken apart at its expressions.
+    /// A text cannot be split into literals and expressions.
     #[error("`{text}`: {source}")]
     Expression {
         /// The text.
@@ -170,37 +170,37 @@ pub enum FleetFault {
         /// The reason.
         source: ExpressionError,
     },
-    /// There is no fact of this name.
+    /// No fact has this name.
     #[error("`{text}` uses `{name}`, which is not a fact")]
     UnknownFact {
         /// The text with the expression.
         text: String,
         /// The name.
         name: String,
-        /// The name that may be meant.
+        /// A similar name that exists.
         near: Option<String>,
     },
-    /// A value is none that a site can choose.
+    /// A value is not valid for a site.
     #[error("`site` of {of} at `{pointer}`: {why}")]
     Value {
-        /// Who chooses.
+        /// The layer that sets it.
         of: FleetLayer,
         /// The place of the value within `site`.
         pointer: String,
         /// The reason.
         why: String,
     },
-    /// A field stands among values and is a cluster's own.
+    /// A layer sets a field that only clusters can have.
     #[error("`site` of {of} has the field `{field}`, which only a cluster can have")]
     ClustersField {
-        /// Who chooses.
+        /// The layer that sets it.
         of: FleetLayer,
         /// The field.
         field: String,
     },
 }
 
-/// ` (and 2 more)`, of how many others the same is true.
+/// Returns the end of a message about further clusters, such as ` (and 2 more)`.
 fn and_more(others: usize) -> String {
     match others {
         0 => String::new(),

@@ -1,4 +1,5 @@
-//! A fleet as it was read: the document, and the lines on which its values stand.
+//! The file of a fleet: the parsed document, and the lines of its values for error messages. [`FleetFile::read`] is the
+//! entry point.
 
 use std::borrow::Cow;
 
@@ -8,7 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::FleetLayer;
 
-/// A fleet's file.
+/// A parsed fleet file.
 #[derive(Debug)]
 pub struct FleetFile {
     name: String,
@@ -16,30 +17,30 @@ pub struct FleetFile {
     lines: Lines,
 }
 
-/// The reason why bytes are no fleet's file.
+/// The error of a fleet file that cannot be parsed.
 #[derive(Debug, thiserror::Error)]
 pub enum UnreadableFleet {
-    /// The bytes are no such document.
+    /// The bytes are not a valid fleet.
     #[error(transparent)]
     Document(#[from] FleetError),
-    /// The lines of the document cannot be told.
+    /// The lines of the values cannot be determined.
     #[error(transparent)]
     Lines(#[from] YamlError),
 }
 
-/// A place of a fleet at which values of a site are chosen.
+/// The site values that one layer of the fleet sets.
 #[derive(Clone, Debug)]
 pub(crate) struct ChosenSite<'a> {
-    /// Who chooses.
+    /// The layer that sets them.
     pub(crate) layer: FleetLayer,
-    /// Where the values stand in the file: a JSON Pointer.
+    /// The place of the values in the file, as a JSON Pointer.
     pub(crate) pointer: String,
-    /// The values, with their expressions.
+    /// The values, with unevaluated expressions.
     pub(crate) site: Cow<'a, Map<String, Value>>,
 }
 
 impl FleetFile {
-    /// Reads a fleet from the bytes of the file of this name.
+    /// Parses a fleet. `name` is the name of the file for messages.
     pub fn read(name: impl Into<String>, bytes: &[u8]) -> Result<Self, UnreadableFleet> {
         Ok(Self {
             name: name.into(),
@@ -48,30 +49,30 @@ impl FleetFile {
         })
     }
 
-    /// The name of the file, as it was given.
+    /// Returns the name of the file as the caller gave it.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The document.
+    /// Returns the document.
     #[must_use]
     pub fn document(&self) -> &SolutionFleet {
         &self.document
     }
 
-    /// What the fleet consists of.
+    /// Returns the content of the fleet.
     #[must_use]
     pub fn spec(&self) -> &FleetSpec {
         &self.document.spec
     }
 
-    /// The line on which the value at a JSON Pointer stands.
+    /// Returns the line of the value at a JSON Pointer.
     pub(crate) fn line(&self, pointer: &str) -> u64 {
         self.lines.line(pointer)
     }
 
-    /// What all clusters choose.
+    /// Returns the values for all clusters.
     pub(crate) fn site_of_fleet(&self) -> ChosenSite<'_> {
         ChosenSite {
             layer: FleetLayer::Fleet,
@@ -80,7 +81,7 @@ impl FleetFile {
         }
     }
 
-    /// What is chosen for a deployment.
+    /// Returns the values of an entry of `solutions`.
     pub(crate) fn site_of_solution(&self, at: usize) -> ChosenSite<'_> {
         let solution = &self.spec().solutions[at];
         ChosenSite {
@@ -90,7 +91,7 @@ impl FleetFile {
         }
     }
 
-    /// What a group chooses.
+    /// Returns the values of a group.
     pub(crate) fn site_of_group(&self, at: usize) -> ChosenSite<'_> {
         let group = &self.spec().groups[at];
         ChosenSite {
@@ -100,7 +101,7 @@ impl FleetFile {
         }
     }
 
-    /// What a cluster chooses, its pull secret included.
+    /// Returns the values of a cluster, including its pull secret.
     pub(crate) fn site_of_cluster(&self, at: usize) -> ChosenSite<'_> {
         let FleetCluster {
             name,
@@ -120,7 +121,7 @@ impl FleetFile {
         }
     }
 
-    /// Every place at which values are chosen.
+    /// Returns the values of every layer.
     pub(crate) fn sites(&self) -> Vec<ChosenSite<'_>> {
         let spec = self.spec();
         let mut all = vec![self.site_of_fleet()];

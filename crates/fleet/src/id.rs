@@ -1,28 +1,29 @@
-//! An id that stands for something of many clusters at once: for all that is to be accepted, for the plan of a wave.
+//! Ids that cover multiple clusters, such as the plan of a wave or the consent to all findings ([`fleet_id`]), and the
+//! digest of a fleet's goal ([`goal_of`]).
 
 use schemas::{ClusterName, ClusterUid, Digest, FleetSpec, PlacedVersion};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-/// Bytes of an id: 96 bits, so that nobody makes something else with the same one.
+/// The size of an id in bytes. 96 bits make it infeasible to construct different content with the same id.
 const LENGTH: usize = 12;
-/// Hex digits of an id.
+/// The number of hexadecimal digits in an id.
 pub const ID_DIGITS: usize = 2 * LENGTH;
 
-/// The part of an id that one deployment in one cluster has.
+/// The contribution of one deployment in one cluster to an id.
 #[derive(Clone, Copy, Debug)]
 pub struct IdPart<'a> {
     /// The name of the cluster.
     pub cluster: &'a ClusterName,
-    /// The UID of the cluster: another one under its name is something else.
+    /// The UID of the cluster. A different cluster with the same name leads to a different id.
     pub uid: &'a ClusterUid,
     /// The deployment.
     pub deployment: &'a PlacedVersion,
-    /// What the id stands for, of this deployment.
+    /// The content that the id covers for this deployment.
     pub text: &'a str,
 }
 
-/// Returns the id, in hex digits, that stands for exactly these in this order.
+/// Returns the id, in hexadecimal digits, for exactly these parts in this order.
 #[must_use]
 pub fn fleet_id<'a>(parts: impl IntoIterator<Item = IdPart<'a>>) -> String {
     let mut hash = Sha256::new();
@@ -33,7 +34,7 @@ pub fn fleet_id<'a>(parts: impl IntoIterator<Item = IdPart<'a>>) -> String {
             deployment,
             text,
         } = part;
-        // Only the last of these can have a line feed, and its length is told.
+        // Only `text` can contain line feeds, and its length precedes it, so different parts never give the same input.
         let size = text.len();
         hash.update(format!("{cluster}\n{uid}\n{deployment}\n{size}\n{text}\n"));
     }
@@ -42,8 +43,8 @@ pub fn fleet_id<'a>(parts: impl IntoIterator<Item = IdPart<'a>>) -> String {
     digits.collect()
 }
 
-/// Returns the digest of what a fleet's file asks for. When and in which order clusters are changed is no part of it, nor
-/// is what was accepted.
+/// Returns the digest of a fleet's goal. The goal excludes the order and time of changes and the accepted findings:
+/// `waves`, `paused` and `accept`.
 #[must_use]
 pub fn goal_of(spec: &FleetSpec) -> Digest {
     let goal = FleetSpec {

@@ -1,8 +1,9 @@
-//! What is remembered of a fleet between two runs: that it is paused, which plans of waves were approved, and since when
-//! waves are good. It decides only whether something is begun, never what that is.
+//! The journal of a fleet, which persists between runs: pauses, approvals of waves, soak times, known clusters and the
+//! last revision. It decides only whether a change may start, never its content.
 //!
-//! Two of them that were written apart become one again: of each thing the latest word counts, and where two were said at
-//! the same time the one that begins less. So nothing is forgotten by leaving it out: it is taken back, with a time.
+//! Two copies that changed independently can be merged ([`FleetJournal::merge`]): for each entry the later one counts,
+//! and of two with the same time the more cautious one. An entry is therefore never removed to revoke it; a revocation
+//! is an entry with its own time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,40 +18,41 @@ use serde_json::Value;
 
 use crate::limits::{self, PERSON_LENGTH, PLAN_LENGTH};
 
-/// Seconds that a time of this clock may be ahead of it: what is said in the same second as something else is later than that.
+/// Tolerance in seconds for a time in the future that this clock wrote. Of two entries in the same second, the later
+/// one gets the next second, so recorded times can be ahead of the clock.
 const AHEAD: i64 = 5;
 
-/// What is remembered of a fleet.
+/// The journal of a fleet.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct FleetJournal {
     /// The name of the fleet.
     pub fleet: KubernetesName,
-    /// The last word on whether it is paused.
+    /// The latest decision to pause or resume the fleet.
     #[serde(
         default,
         deserialize_with = "present",
         skip_serializing_if = "Option::is_none"
     )]
     pause: Option<Pause>,
-    /// The last word on the plan of each wave.
+    /// The latest decision about the plan of each wave.
     #[serde(
         default,
         deserialize_with = "by_wave",
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     approvals: BTreeMap<WaveName, Approval>,
-    /// Since when all clusters of a wave are as they were asked to be, or are so no more.
+    /// The time since when all clusters of each wave are in the desired state, or no longer are.
     #[serde(
         default,
         deserialize_with = "by_wave",
         skip_serializing_if = "BTreeMap::is_empty"
     )]
     good: BTreeMap<WaveName, Good>,
-    /// The clusters that were made as the file says, by the UIDs that pin them.
+    /// The clusters that were changed, by the UIDs that pin them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     clusters: BTreeMap<ClusterUid, ClusterName>,
-    /// The last revision of the fleet that changed clusters from here.
+    /// The last revision that changed clusters from this journal.
     #[serde(
         default,
         deserialize_with = "present",
@@ -59,40 +61,40 @@ pub struct FleetJournal {
     revision: Option<FleetRevision>,
 }
 
-/// A revision of a fleet: all changes that runs of `apply` make one after the other for one goal. A wave that waits for its
-/// approval, and a cluster that failed, are changed by a later run than the others.
+/// A revision of a fleet: all changes by consecutive runs of `apply` for one goal. Later runs change the clusters of
+/// waves that waited for approval, and clusters that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FleetRevision {
-    /// The time at which its first run began, which is its name.
+    /// The start of the first run, which identifies the revision.
     pub at: StatementTime,
     /// The digest of the goal.
     goal: Digest,
 }
 
-/// A cluster that was made as the file says.
+/// A cluster that was changed as the file specifies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KnownCluster<'a> {
-    /// The name that it had in the file.
+    /// The name in the file at that time.
     pub name: &'a ClusterName,
-    /// The UID by which it is pinned.
+    /// The UID that pins the cluster.
     pub uid: &'a ClusterUid,
 }
 
-/// The reason why a cluster is not the one that its name stands for.
+/// A conflict between a cluster and the identity that the journal has for its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum IdentityConflict {
-    /// The cluster is known under another name.
+    /// The journal has the cluster under another name.
     #[error("cannot use the cluster as `{name}`: the fleet knows its UID {uid} as `{known}`")]
     Name {
         /// The name in the file.
         name: ClusterName,
         /// The UID of the cluster.
         uid: ClusterUid,
-        /// The name under which it is known.
+        /// The name in the journal.
         known: ClusterName,
     },
-    /// The name stands for another cluster.
+    /// The journal has another cluster under this name.
     #[error(
         "cannot use the cluster as `{name}`: its UID is {uid}, and the fleet knows `{name}` by the UID {known}"
     )]
@@ -101,21 +103,24 @@ pub enum IdentityConflict {
         name: ClusterName,
         /// The UID of the cluster.
         uid: ClusterUid,
-        /// The UID by which the name is known.
+        /// The UID in the journal.
         known: ClusterUid,
     },
 }
 
-/// By whom something was decided.
+/// The author and time of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decided {
-    /// The user and host.
+    /// The user and host of the author.
     pub by: String,
     /// The time.
     pub at: StatementTime,
 }
 
-/// Whether a fleet is paused. The greater of two counts, here and below.
+/// A decision to pause or resume a fleet.
+///
+/// The derived order decides merges: the greater value counts, for this and the following types. The fields are ordered
+/// so that at the same time, the more cautious decision is greater.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Pause {
@@ -130,7 +135,7 @@ struct Pause {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Approval {
     at: StatementTime,
-    /// Whether it counts no more.
+    /// True if the approval was revoked.
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     taken_back: bool,
     /// The id of the plan.
@@ -144,15 +149,15 @@ struct Approval {
     by: String,
 }
 
-/// A wave that is as it was asked to be.
+/// The state of a wave whose clusters reached the desired state.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Good {
     since: StatementTime,
-    /// Whether it is so no more.
+    /// True if the clusters are no longer in the desired state.
     #[serde(default, skip_serializing_if = "schemas::is_default")]
     lost: bool,
-    /// The id of what was asked.
+    /// The id of the goal.
     #[serde(
         default,
         deserialize_with = "text::<_, PLAN_LENGTH>",
@@ -162,7 +167,7 @@ struct Good {
 }
 
 impl FleetJournal {
-    /// Returns the journal of a fleet of which nothing is remembered.
+    /// Returns an empty journal.
     #[must_use]
     pub fn new(fleet: KubernetesName) -> Self {
         Self {
@@ -175,7 +180,7 @@ impl FleetJournal {
         }
     }
 
-    /// Returns the revision that a run towards a goal belongs to: the last one if it had the same goal, else a new one.
+    /// Returns the revision for a run towards a goal: the last one if its goal is the same, else a new one.
     #[must_use]
     pub fn revision_towards(&self, goal: Digest, now: StatementTime) -> FleetRevision {
         match self.revision {
@@ -187,19 +192,23 @@ impl FleetJournal {
         }
     }
 
-    /// Remembers that clusters are being changed for a revision.
+    /// Records that a revision starts to change clusters.
     pub fn begin_revision(&mut self, revision: FleetRevision) {
         self.revision = Some(revision);
     }
 
-    /// Returns the last revision that changed clusters from here.
+    /// Returns the last revision that changed clusters from this journal.
     #[must_use]
     pub fn last_revision(&self) -> Option<StatementTime> {
         self.revision.map(|revision| revision.at)
     }
 
-    /// Fails if a cluster is known under another name, or its name stands for another cluster. What the file pins itself
-    /// needs no check: the file is the word of its author.
+    /// Checks the identity of a cluster. A cluster that the file pins needs no check, because the file takes
+    /// precedence.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the journal has the cluster under another name, or another cluster under this name.
     pub fn identify(&self, cluster: KnownCluster<'_>) -> Result<(), IdentityConflict> {
         let KnownCluster { name, uid } = cluster;
         if let Some(known) = self.clusters.get(uid).filter(|known| *known != name) {
@@ -220,13 +229,17 @@ impl FleetJournal {
         }
     }
 
-    /// Whether it is known that a name stands for this cluster.
+    /// Returns whether the journal has this cluster under this name.
     #[must_use]
     pub fn knows(&self, cluster: KnownCluster<'_>) -> bool {
         self.clusters.get(cluster.uid) == Some(cluster.name)
     }
 
-    /// Remembers which cluster a name stands for, unless that contradicts what is known.
+    /// Records the identity of a cluster, if the journal has room.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it conflicts with the journal, as [`Self::identify`] does.
     pub fn know(&mut self, cluster: KnownCluster<'_>) -> Result<(), IdentityConflict> {
         self.identify(cluster)?;
         if self.clusters.len() < limits::KNOWN_CLUSTERS {
@@ -235,15 +248,15 @@ impl FleetJournal {
         Ok(())
     }
 
-    /// Remembers which cluster a name stands for because the file says so, under whatever name it was known before.
-    /// A cluster that had the name before is still known: it has left the file.
+    /// Records the identity of a cluster that the file pins, and replaces its earlier name. An earlier cluster with
+    /// this name is kept: it has left the file.
     pub fn pin(&mut self, KnownCluster { name, uid }: KnownCluster<'_>) {
         if self.clusters.len() < limits::KNOWN_CLUSTERS || self.clusters.contains_key(uid) {
             self.clusters.insert(uid.clone(), name.clone());
         }
     }
 
-    /// Forgets every identity that contradicts these clusters, because somebody has confirmed theirs, and remembers theirs.
+    /// Records the identities of clusters that the user has confirmed, and removes all conflicting ones.
     pub fn repin(&mut self, clusters: &[KnownCluster<'_>]) {
         let is_named = |name: &ClusterName| clusters.iter().any(|cluster| cluster.name == name);
         self.clusters.retain(|_, name| !is_named(name));
@@ -252,51 +265,51 @@ impl FleetJournal {
         }
     }
 
-    /// Forgets a cluster: nothing of the fleet is left there.
+    /// Removes a cluster that has no Solution of the fleet left.
     pub fn forget(&mut self, uid: &ClusterUid) {
         self.clusters.remove(uid);
     }
 
-    /// Returns the known clusters that are no more in the file.
+    /// Returns the known clusters that are no longer in the file.
     pub fn gone<'a>(&'a self, spec: &'a FleetSpec) -> impl Iterator<Item = KnownCluster<'a>> {
         let all = self.clusters.iter();
         let all = all.map(|(uid, name)| KnownCluster { name, uid });
-        all.filter(|it| !it.is_in(spec))
+        all.filter(|cluster| !cluster.is_in(spec))
     }
 
-    /// Forgets the known clusters that are no more in the file.
+    /// Removes the known clusters that are no longer in the file.
     pub fn forget_gone(&mut self, spec: &FleetSpec) {
         self.clusters
             .retain(|uid, name| KnownCluster { name, uid }.is_in(spec));
     }
 
-    /// Returns by whom the fleet was paused; none if it is not.
+    /// Returns the user and host that paused the fleet; `None` if it is not paused.
     #[must_use]
     pub fn paused(&self) -> Option<&str> {
-        let pause = self.pause.as_ref().filter(|it| it.paused);
-        pause.map(|it| it.by.as_str())
+        let pause = self.pause.as_ref().filter(|pause| pause.paused);
+        pause.map(|pause| pause.by.as_str())
     }
 
-    /// Remembers that the fleet is paused.
+    /// Records that the fleet is paused.
     pub fn pause(&mut self, decided: Decided) {
         self.decide(true, decided);
     }
 
-    /// Remembers that the fleet is paused no more.
+    /// Records that the fleet is resumed.
     pub fn resume(&mut self, decided: Decided) {
         self.decide(false, decided);
     }
 
     fn decide(&mut self, paused: bool, Decided { by, at }: Decided) {
         let by = shortened(&by);
-        let at = after(at, self.pause.as_ref().map(|it| it.at));
+        let at = after(at, self.pause.as_ref().map(|pause| pause.at));
         self.pause = Some(Pause { at, paused, by });
     }
 
-    /// Remembers that a plan of a wave was approved. Only the last one counts.
+    /// Records the approval of a wave's plan. It replaces an earlier approval.
     pub fn approve(&mut self, wave: WaveName, plan: String, Decided { by, at }: Decided) {
         let approval = Approval {
-            at: after(at, self.approvals.get(&wave).map(|it| it.at)),
+            at: after(at, self.approvals.get(&wave).map(|approval| approval.at)),
             taken_back: false,
             plan,
             by: shortened(&by),
@@ -304,21 +317,21 @@ impl FleetJournal {
         self.approvals.insert(wave, approval);
     }
 
-    /// Whether somebody has approved this plan of a wave.
+    /// Returns whether this plan of a wave is approved.
     #[must_use]
     pub fn is_approved(&self, wave: &WaveName, plan: &str) -> bool {
         let approval = self.approvals.get(wave);
-        approval.is_some_and(|it| !it.taken_back && it.plan == plan)
+        approval.is_some_and(|approval| !approval.taken_back && approval.plan == plan)
     }
 
-    /// Remembers that a wave is good now; `changed` if it was another one until now. A wave that was good for the same
-    /// goal stays so since then.
+    /// Records that a wave is in the desired state. Its soak time restarts if the wave was `changed`, if it is not in
+    /// this state yet, or if its goal is another one.
     pub fn be_good(&mut self, wave: &WaveName, goal: &str, changed: bool, now: StatementTime) {
         let known = self.good.get(wave);
-        // A time that has not come for long is of a clock that was put back since.
-        let is_same = |it: &Good| !it.lost && it.goal == goal && !is_ahead(it.since, now);
+        // A recorded time far in the future was written before the clock was set back.
+        let is_same = |good: &Good| !good.lost && good.goal == goal && !is_ahead(good.since, now);
         if changed || !known.is_some_and(is_same) {
-            let lost = known.filter(|it| it.lost).map(|it| it.since);
+            let lost = known.filter(|good| good.lost).map(|good| good.since);
             let good = Good {
                 since: after(now, lost),
                 lost: false,
@@ -328,12 +341,12 @@ impl FleetJournal {
         }
     }
 
-    /// Remembers that a wave is not good any more: it is about to be changed, or has not stayed so.
+    /// Records that a wave is no longer in the desired state, because it failed or is about to be changed.
     pub fn be_bad(&mut self, wave: &FleetWave, now: StatementTime) {
         let known = self.good.get(&wave.name);
         if wave.soak.is_some() || known.is_some() {
             let lost = Good {
-                since: after(now, known.map(|it| it.since)),
+                since: after(now, known.map(|good| good.since)),
                 lost: true,
                 goal: String::new(),
             };
@@ -341,28 +354,31 @@ impl FleetJournal {
         }
     }
 
-    /// Takes back all that is remembered of a wave: it goes back.
+    /// Revokes the approval and the soak time of a wave that is rolled back.
     pub fn go_back(&mut self, wave: &FleetWave, Decided { by, at }: Decided) {
         self.be_bad(wave, at);
         let known = self.approvals.get(&wave.name);
         if wave.approve || known.is_some() {
             let taken_back = Approval {
-                at: after(at, known.map(|it| it.at)),
+                at: after(at, known.map(|approval| approval.at)),
                 taken_back: true,
-                plan: known.map(|it| it.plan.clone()).unwrap_or_default(),
+                plan: known
+                    .map(|approval| approval.plan.clone())
+                    .unwrap_or_default(),
                 by: shortened(&by),
             };
             self.approvals.insert(wave.name.clone(), taken_back);
         }
     }
 
-    /// Keeps what is remembered of these waves alone.
+    /// Removes the entries of waves other than these.
     pub fn retain(&mut self, is_known: impl Fn(&WaveName) -> bool) {
         self.good.retain(|wave, _| is_known(wave));
         self.approvals.retain(|wave, _| is_known(wave));
     }
 
-    /// Returns what others are told of it: which clusters were changed from here, and when, is no decision.
+    /// Returns the part of the journal that is shared through a hub. The known clusters and the revision are local and
+    /// no decisions.
     #[must_use]
     pub fn shared(&self) -> Self {
         Self {
@@ -372,7 +388,11 @@ impl FleetJournal {
         }
     }
 
-    /// Reads the decisions that others share. The schema of the object in a hub accepts exactly the same values.
+    /// Parses a shared journal. The schema of the hub's object accepts exactly the same values.
+    ///
+    /// # Errors
+    ///
+    /// Fails for local fields, unknown fields and values beyond the limits.
     pub fn from_shared(value: Value) -> Result<Self, serde_json::Error> {
         for own in ["clusters", "revision"] {
             if value.get(own).is_some() {
@@ -382,8 +402,8 @@ impl FleetJournal {
         schemas::json::from_value(value).map_err(serde_json::Error::custom)
     }
 
-    /// Takes over what another journal of the fleet has decided, where that is later. A time that has not come for long,
-    /// which is of another clock, counts as now: whatever is decided next is later.
+    /// Merges another journal of the same fleet: of each entry, the later one counts. A time far in the future comes
+    /// from a different clock and counts as `now`, so that the next decision is later.
     pub fn merge(&mut self, mut other: Self, now: StatementTime) {
         self.be_past(now);
         other.be_past(now);
@@ -393,9 +413,9 @@ impl FleetJournal {
     }
 
     fn be_past(&mut self, now: StatementTime) {
-        let pauses = self.pause.iter_mut().map(|it| &mut it.at);
-        let approvals = self.approvals.values_mut().map(|it| &mut it.at);
-        let good = self.good.values_mut().map(|it| &mut it.since);
+        let pauses = self.pause.iter_mut().map(|pause| &mut pause.at);
+        let approvals = self.approvals.values_mut().map(|approval| &mut approval.at);
+        let good = self.good.values_mut().map(|good| &mut good.since);
         for time in pauses.chain(approvals).chain(good) {
             if is_ahead(*time, now) {
                 *time = now;
@@ -403,24 +423,24 @@ impl FleetJournal {
         }
     }
 
-    /// Returns how long a wave still has to be good until it was for so long; all of it if it is not known to be. A time
-    /// that has not come yet counts as now.
+    /// Returns the remaining part of a wave's soak time. It is the whole time if the wave is not in the desired state.
+    /// A time in the future counts as `now`.
     #[must_use]
     pub fn soaks(&self, wave: &WaveName, soak: Duration, now: StatementTime) -> Duration {
-        let good = self.good.get(wave).filter(|it| !it.lost);
-        let since = good.map_or(now, |it| it.since);
+        let good = self.good.get(wave).filter(|good| !good.lost);
+        let since = good.map_or(now, |good| good.since);
         let passed = now.unix().saturating_sub(since.unix());
         soak.saturating_sub(Duration::from_secs(u64::try_from(passed).unwrap_or(0)))
     }
 }
 
 impl KnownCluster<'_> {
-    /// Whether a file has it, perhaps under another name. One that is not pinned is known by its name alone.
+    /// Returns whether a file has the cluster, perhaps under another name. An entry without a UID is matched by name.
     fn is_in(&self, spec: &FleetSpec) -> bool {
         let mut clusters = spec.clusters.iter();
-        clusters.any(|it| match &it.uid {
+        clusters.any(|cluster| match &cluster.uid {
             Some(uid) => uid == self.uid,
-            None => it.name == *self.name,
+            None => cluster.name == *self.name,
         })
     }
 }
@@ -435,19 +455,19 @@ fn keep_later<T: Ord>(ours: &mut BTreeMap<WaveName, T>, theirs: BTreeMap<WaveNam
     }
 }
 
-/// Returns as much of a person's name as others accept.
+/// Returns the beginning of an author's name that the hub accepts.
 fn shortened(by: &str) -> String {
     by.chars().take(PERSON_LENGTH).collect()
 }
 
-/// Reads a field that may be absent, but not null: the API server accepts no null either.
+/// Deserializes an optional field that must not be null, as the API server rejects null, too.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// Reads a text of at most `MAX` characters.
+/// Deserializes a text of at most `MAX` characters.
 fn text<'de, D: Deserializer<'de>, const MAX: usize>(deserializer: D) -> Result<String, D::Error> {
     let text = String::deserialize(deserializer)?;
     if text.chars().nth(MAX).is_some() {
@@ -458,8 +478,8 @@ fn text<'de, D: Deserializer<'de>, const MAX: usize>(deserializer: D) -> Result<
     Ok(text)
 }
 
-/// Reads entries by the names of waves. A structural schema cannot restrict keys, so an entry that no wave can have is
-/// skipped instead of refused.
+/// Deserializes entries by wave name. A structural schema cannot restrict keys, so an entry with an invalid name is
+/// skipped instead of rejected.
 fn by_wave<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<WaveName, T>, D::Error> {
@@ -473,14 +493,14 @@ fn by_wave<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
     Ok(entries.into_iter().filter_map(named).collect())
 }
 
-/// Whether a time is of another clock.
+/// Returns whether a time is so far in the future that another clock wrote it.
 fn is_ahead(time: StatementTime, now: StatementTime) -> bool {
     time.unix() > now.unix().saturating_add(AHEAD)
 }
 
-/// The time of what is said now, which is later than what was said before: times have whole seconds.
+/// Returns the time of a new decision, which is later than the one before. Times have whole seconds.
 fn after(now: StatementTime, before: Option<StatementTime>) -> StatementTime {
-    let next = before.and_then(|it| StatementTime::from_unix(it.unix().checked_add(1)?).ok());
+    let next = before.and_then(|time| StatementTime::from_unix(time.unix().checked_add(1)?).ok());
     next.map_or(now, |next| next.max(now))
 }
 
@@ -518,7 +538,7 @@ mod tests {
         assert!(!journal.is_approved(name, "a") && journal.is_approved(name, "b"));
         let other: WaveName = "other".parse().unwrap();
         let mut renamed = journal.clone();
-        renamed.retain(|it| *it == other);
+        renamed.retain(|known| *known == other);
         assert!(!renamed.is_approved(name, "b"));
         let mut back = journal.clone();
         back.go_back(&wave, by("me", 0));
@@ -545,7 +565,10 @@ mod tests {
         let another = format!(r#"{{"name": "rome", "uid": "{}"}}"#, uid(9));
         let unpinned = r#"{"name": "lab"}"#;
         let spec = spec(&[&renamed, &another, unpinned].join(", "));
-        let gone: Vec<String> = journal.gone(&spec).map(|it| it.name.to_string()).collect();
+        let gone: Vec<String> = journal
+            .gone(&spec)
+            .map(|cluster| cluster.name.to_string())
+            .collect();
         assert_eq!(gone, ["rome"]);
         let mut left = journal.clone();
         left.forget_gone(&spec);
@@ -584,7 +607,7 @@ mod tests {
             journal.know(known).unwrap();
         }
         let known = journal.clone();
-        // Two contexts are swapped, or one of them leads to a new cluster.
+        // Two contexts are swapped, or one of them points to a new cluster.
         for (other, words) in [
             (
                 cluster(&prod, &one),
@@ -619,7 +642,7 @@ mod tests {
             ]
             .into()
         );
-        // The file pins the cluster that it calls something else now.
+        // The file pins a cluster under a new name.
         journal.pin(cluster(&prod, &one));
         assert_eq!(journal.clusters[&one], prod);
     }
@@ -635,7 +658,7 @@ mod tests {
         journal.begin_revision(first);
         // The next wave is approved later.
         assert_eq!(journal.revision_towards(one, at(100)), first);
-        // The clock was put back.
+        // The clock was set back.
         let second = journal.revision_towards(other, at(-100));
         assert_eq!(second.at, at(1));
         journal.begin_revision(second);
@@ -661,7 +684,7 @@ mod tests {
         assert_eq!(left(&journal, 5), 60);
         journal.be_good(name, "a", true, at(0));
         assert_eq!((left(&journal, 20), left(&journal, 61)), (40, 0));
-        // A clock that was put back makes nothing longer.
+        // A clock that was set back does not extend the soak time.
         assert_eq!(left(&journal, -100), 60);
         journal.be_good(name, "a", false, at(30));
         assert_eq!(left(&journal, 40), 20);
@@ -677,7 +700,7 @@ mod tests {
         assert_eq!(left(&journal, 121), 40, "a second after it was lost");
     }
 
-    /// What two have written apart, whichever comes to the other.
+    /// Merges two journals in both directions, and checks that the result is the same.
     fn merged(one: &FleetJournal, other: &FleetJournal, now: i64) -> FleetJournal {
         let (mut first, mut second) = (one.clone(), other.clone());
         first.merge(other.clone(), at(now));

@@ -1,19 +1,19 @@
-//! Who chooses a value of a fleet.
+//! The layers of a fleet's file that can set a value.
 
 use std::fmt;
 
 use schemas::{ClusterName, EnvironmentName, GroupName, SolutionName};
 
-/// Who chooses a value, the weakest first.
+/// The layer that sets a value, from the lowest to the highest precedence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FleetLayer {
-    /// The fleet, for all clusters.
+    /// The fleet, for all its clusters.
     Fleet,
     /// The entry that deploys a Solution in an environment.
     Solution(SolutionName, EnvironmentName),
     /// A group, for its clusters.
     Group(GroupName),
-    /// A cluster, for itself.
+    /// A single cluster.
     Cluster(ClusterName),
 }
 

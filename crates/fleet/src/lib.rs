@@ -1,10 +1,11 @@
-//! A fleet of clusters: what its file says, whether that fits together, and in which order its clusters are changed.
+//! Fleets of clusters: the file of a fleet, its checks, the values that it gives to each cluster, and the progress and
+//! journal of a rollout.
 //!
-//! This crate computes. It must not touch files, the network, the environment or the clock: whoever calls it has read the
-//! file, and asked the clusters.
+//! This crate only computes. It must not use files, the network, the environment or the clock: its callers read the
+//! file and query the clusters.
 //!
-//! Open `file.rs` first, which reads a fleet and knows where each value stands; `members.rs` says which clusters are where,
-//! `check.rs` what is wrong.
+//! Read `file.rs` first, which parses a fleet and maps its values to lines. `members.rs` selects the clusters of groups
+//! and waves, `check.rs` reports problems, and `compute.rs` computes values.
 
 mod check;
 mod compute;

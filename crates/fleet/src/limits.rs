@@ -1,33 +1,37 @@
-//! The named limits of expressions and of a journal, each with its reason. CEL has no budget of its own here: what is
-//! computed is bounded before, and counted while it runs.
+//! Limits of expressions and journals, each with its reason. The CEL interpreter has no limits of its own, so an
+//! expression is checked before it runs and metered while it runs.
 
 use schemas::limits::FLEET_CLUSTERS;
 
-/// Clusters that a journal knows: those of the largest fleet, and as many that have left it.
+/// Maximum number of clusters in a journal: those of the largest fleet, and as many that have left it.
 pub(crate) const KNOWN_CLUSTERS: usize = 2 * FLEET_CLUSTERS;
-/// Bytes of an expression: what is longer belongs into values.
+/// Maximum size of an expression in bytes. Longer texts belong in values.
 pub(crate) const EXPRESSION_SIZE: usize = 1024;
-/// Nesting of brackets in an expression. The parser calls itself for each.
+/// Maximum nesting of brackets in an expression. The parser recurses for each level.
 pub(crate) const EXPRESSION_DEPTH: usize = 24;
-/// Bytes of the stack that expressions are read and computed with: without optimisation the deepest take a fifth of it.
+/// Stack size for parsing and evaluation, in bytes. Without compiler optimization, the deepest expressions use a fifth
+/// of it.
 pub(crate) const EXPRESSION_STACK: usize = 32 * 1024 * 1024;
-/// Nodes of an expression, its macros expanded. Each may be computed in each turn of its loops.
+/// Maximum number of nodes in an expression with expanded macros. Each node can be evaluated in every iteration of its
+/// loops.
 pub(crate) const EXPRESSION_NODES: usize = 200;
-/// Loops (`map`, `filter`, `all`, `exists`) that run in, or over what comes of, each other.
+/// Maximum depth of loops (`map`, `filter`, `all`, `exists`) that run inside each other or over each other's results.
 pub(crate) const EXPRESSION_LOOPS: usize = 2;
-/// Nodes that are computed in loops: a loop over 50 things in a loop over 50, with 20 nodes.
+/// Maximum number of node evaluations in loops: 20 nodes in a loop over 50 items inside a loop over 50 items.
 pub(crate) const EXPRESSION_WORK: usize = 50_000;
-/// Bytes of one value, of a result too, and of all facts of a cluster together: what loops copy and compare in each turn.
+/// Maximum size of a value or result, and of all facts of a cluster together, in bytes. Loops copy and compare values
+/// in each iteration.
 pub(crate) const VALUE_SIZE: usize = 64 * 1024;
-/// Bytes of all that one expression puts together on its way.
+/// Maximum size of all values that one expression builds, in bytes.
 pub(crate) const EXPRESSION_MEMORY: usize = 1024 * 1024;
-/// Characters of the parser's or the interpreter's words that are passed on: these may quote whole values.
+/// Maximum length of a message from the parser or interpreter, in characters. Such a message can quote a whole value.
 pub(crate) const QUOTED: usize = 200;
-/// Clusters that the object in a hub lists: with a message each they stay far below what an API server stores of one.
+/// Maximum number of clusters listed in the status of a fleet's object in a hub. With a message each, they stay far
+/// below the size limit of an API server for one object.
 pub(crate) const LISTED_CLUSTERS: usize = 200;
-/// Bytes of a message there.
+/// Maximum size of a message in this status, in bytes.
 pub(crate) const MESSAGE_SIZE: usize = 256;
-/// Characters of the name of a person who decides: a user and a host, and what a hub stores of them.
+/// Maximum length of the user and host behind a decision, in characters. The hub's schema has the same limit.
 pub(crate) const PERSON_LENGTH: usize = 512;
-/// Characters of the id of a plan or a goal there: more than twice as many as ids have.
+/// Maximum length of the id of a plan or goal in a journal, in characters: more than twice that of real ids.
 pub(crate) const PLAN_LENGTH: usize = 64;

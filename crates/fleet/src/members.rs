@@ -1,10 +1,10 @@
-//! Which clusters of a fleet are meant by its groups, deployments and waves.
+//! The clusters of a fleet's groups, deployments and waves. [`Members::of`] evaluates the selectors once.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use schemas::{ClusterName, FleetGroup, FleetSolution, FleetSpec, FleetWave, GroupName};
 
-/// Which clusters are meant, each by its place in the file.
+/// The members of groups, deployments and waves. Each cluster is an index into `clusters` of the file.
 #[derive(Debug)]
 pub struct Members<'a> {
     spec: &'a FleetSpec,
@@ -13,13 +13,13 @@ pub struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// Selects the clusters of each group.
+    /// Selects the clusters of each group. If two groups have the same name, the first one counts.
     #[must_use]
     pub fn of(spec: &'a FleetSpec) -> Self {
         let mut groups = BTreeMap::new();
         for FleetGroup { name, selector, .. } in &spec.groups {
             let clusters = spec.clusters.iter().enumerate();
-            let selected = clusters.filter(|(_, it)| selector.matches(&it.labels));
+            let selected = clusters.filter(|(_, cluster)| selector.matches(&cluster.labels));
             let selected: BTreeSet<usize> = selected.map(|(at, _)| at).collect();
             groups.entry(name).or_insert(selected);
         }
@@ -30,13 +30,14 @@ impl<'a> Members<'a> {
         }
     }
 
-    /// The clusters of a group; none if there is no such group.
+    /// Returns the clusters of a group, and an empty set for an unknown group.
     #[must_use]
     pub fn of_group(&self, name: &GroupName) -> &BTreeSet<usize> {
         self.groups.get(name).unwrap_or(&self.nobody)
     }
 
-    /// The clusters that run a Solution by one entry of the file.
+    /// Returns the clusters in which an entry of `solutions` deploys a Solution. An entry without groups covers the
+    /// whole fleet.
     #[must_use]
     pub fn of_solution(&self, solution: &FleetSolution) -> BTreeSet<usize> {
         if solution.groups.is_empty() {
@@ -45,16 +46,19 @@ impl<'a> Members<'a> {
         self.of_groups(&solution.groups)
     }
 
-    /// The clusters of a wave.
+    /// Returns the clusters of a wave. Unknown names are ignored here, because the check reports them.
     #[must_use]
     pub fn of_wave(&self, wave: &FleetWave) -> BTreeSet<usize> {
-        let named = |name: &ClusterName| self.spec.clusters.iter().position(|it| it.name == *name);
+        let named = |name: &ClusterName| {
+            let mut clusters = self.spec.clusters.iter();
+            clusters.position(|cluster| cluster.name == *name)
+        };
         let mut clusters = self.of_groups(&wave.groups);
         clusters.extend(wave.clusters.iter().filter_map(named));
         clusters
     }
 
-    /// The groups that a cluster is in, by their places, in the order of the file.
+    /// Returns the groups of a cluster as indexes, in the order of the file.
     #[must_use]
     pub fn groups_of(&self, cluster: usize) -> Vec<usize> {
         let groups = self.spec.groups.iter().enumerate();
@@ -64,7 +68,7 @@ impl<'a> Members<'a> {
     }
 
     fn of_groups(&self, names: &[GroupName]) -> BTreeSet<usize> {
-        let clusters = names.iter().flat_map(|it| self.of_group(it));
+        let clusters = names.iter().flat_map(|name| self.of_group(name));
         clusters.copied().collect()
     }
 }

@@ -1,4 +1,5 @@
-//! Writes into a fleet's file which clusters are meant: everything else in it stays as it was typed.
+//! Insertion of cluster UIDs into the text of a fleet's file. [`pinned`] edits single lines, so that comments and
+//! formatting are preserved, and checks that the result parses to the intended fleet.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use schemas::{ClusterName, ClusterUid};
 
 use crate::FleetFile;
 
-/// The reason why a cluster cannot be pinned in a file.
+/// The error of a cluster whose UID cannot be inserted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("cannot pin the cluster `{cluster}` on line {line}: write `uid: {uid}` next to its name")]
 pub struct Unpinnable {
@@ -14,31 +15,37 @@ pub struct Unpinnable {
     pub cluster: ClusterName,
     /// The line with its name.
     pub line: u64,
-    /// The UID that is to be written there.
+    /// The UID to insert.
     pub uid: ClusterUid,
 }
 
-/// Returns the text of a file with the UIDs of these clusters, which have none there, by their places in it.
+/// Returns the text of a file with UIDs added to these clusters, which have none. The keys are indexes into `clusters`.
+///
+/// # Errors
+///
+/// Fails with the first cluster for which an edit of its line would not give the intended fleet. The user has to add
+/// its UID.
 pub fn pinned(
     file: &FleetFile,
     text: &str,
     uids: &BTreeMap<usize, ClusterUid>,
 ) -> Result<String, Unpinnable> {
     let mut lines: Vec<String> = text.split_inclusive('\n').map(str::to_owned).collect();
-    // From the end, so that the lines before it stay where they are.
+    // Added lines move all later ones, so the last cluster is edited first.
     for (at, uid) in uids.iter().rev() {
         let cluster = &file.spec().clusters[*at].name;
         let line = file.line(&format!("/spec/clusters/{at}/name"));
         let place = usize::try_from(line).unwrap_or(0).checked_sub(1);
         let found = place.and_then(|place| lines.get_mut(place));
-        let written = found.and_then(|line| with_uid(line, cluster, uid).map(|it| *line = it));
+        let written =
+            found.and_then(|line| with_uid(line, cluster, uid).map(|changed| *line = changed));
         written.ok_or_else(|| unpinnable(file, *at, uid))?;
     }
     let written = lines.concat();
     if is_pinned(file, &written, uids) {
         return Ok(written);
     }
-    // The first that changes something else on its line.
+    // The combined text is not as intended. Single insertions find the cluster that causes it.
     for (at, uid) in uids.iter().filter(|_| uids.len() > 1) {
         pinned(file, text, &BTreeMap::from([(*at, uid.clone())]))?;
     }
@@ -48,7 +55,7 @@ pub fn pinned(
     }
 }
 
-/// Whether a text is the file with these UIDs, and nothing else has changed in it.
+/// Returns whether a text parses to the fleet of the file with these UIDs and no other change.
 fn is_pinned(file: &FleetFile, text: &str, uids: &BTreeMap<usize, ClusterUid>) -> bool {
     let mut expected = file.document().clone();
     for (at, uid) in uids {
@@ -66,9 +73,9 @@ fn unpinnable(file: &FleetFile, at: usize, uid: &ClusterUid) -> Unpinnable {
     }
 }
 
-/// The line, or lines, with a UID behind the name of a cluster.
+/// Returns a line with a UID after the name of a cluster: in flow style on the same line, else on a new line.
 fn with_uid(line: &str, cluster: &ClusterName, uid: &ClusterUid) -> Option<String> {
-    let is_key = |at: &usize| !line[..*at].ends_with(|it: char| it.is_alphanumeric());
+    let is_key = |at: &usize| !line[..*at].ends_with(|c: char| c.is_alphanumeric());
     let keys = line.match_indices("name:").map(|(at, _)| at);
     let mut keys = keys.filter(is_key);
     let (key, end) = keys.find_map(|key| Some((key, key + name_end(&line[key..], cluster)?)))?;
@@ -84,7 +91,7 @@ fn with_uid(line: &str, cluster: &ClusterName, uid: &ClusterUid) -> Option<Strin
     })
 }
 
-/// Where the name of a cluster ends in a text that begins with its key; nothing if another name stands there.
+/// Returns the end of a cluster's name in a text that begins with its key. Returns `None` for another name.
 fn name_end(text: &str, cluster: &ClusterName) -> Option<usize> {
     let value = text.strip_prefix("name:")?.trim_start();
     let begin = text.len() - value.len();

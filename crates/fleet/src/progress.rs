@@ -1,5 +1,5 @@
-//! How far the change of a fleet's clusters is, and what that is in a hub: the status of its object, with conditions as
-//! Kubernetes has them.
+//! The progress of a rollout, and its representation in a hub as the status of the fleet's object.
+//! [`FleetProgress::status`] derives the status with conditions that follow the Kubernetes API conventions.
 
 use std::cmp::Reverse;
 use std::fmt;
@@ -9,37 +9,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits;
 
-/// How far the change of a fleet's clusters is.
+/// The progress of a rollout.
 #[derive(Clone, Debug)]
 pub struct FleetProgress {
-    /// What is done.
+    /// The kind of change.
     pub change: FleetChange,
     /// The id of the plan.
     pub plan: String,
-    /// The user and host that make the change.
+    /// The user and host that run the change.
     pub by: String,
-    /// When it began.
+    /// The start time.
     pub begun: StatementTime,
-    /// The waves in their order.
+    /// The waves, in order.
     pub waves: Vec<WaveProgress>,
-    /// How many clusters of the fleet were not asked for.
+    /// The number of the fleet's clusters that were not selected.
     pub others: usize,
-    /// The wave that is being changed.
+    /// The current wave.
     current: Option<WaveName>,
-    /// Why no further cluster was begun.
+    /// The reason why no further cluster was started.
     stopped: Option<String>,
     ended: bool,
 }
 
-/// What is done to the clusters of a fleet.
+/// The kind of change to the clusters of a fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum FleetChange {
-    /// They become as the file says.
+    /// The clusters get the state that the file specifies.
     Apply,
-    /// They become as they were before.
+    /// The clusters are rolled back to their earlier state.
     Rollback,
-    /// What the fleet brought to them leaves.
+    /// The fleet's Solutions are removed from the clusters.
     Delete,
 }
 
@@ -53,43 +53,44 @@ impl fmt::Display for FleetChange {
     }
 }
 
-/// How far a wave is.
+/// The progress of a wave.
 #[derive(Clone, Debug)]
 pub struct WaveProgress {
     /// The name of the wave.
     pub name: WaveName,
-    /// Its clusters that were asked for.
+    /// The selected clusters of the wave.
     pub clusters: Vec<MemberProgress>,
 }
 
-/// How far a cluster is.
+/// The progress of a cluster.
 #[derive(Clone, Debug)]
 pub struct MemberProgress {
     /// The name of the cluster.
     pub name: ClusterName,
-    /// What has become of it.
+    /// The state of the change.
     pub state: MemberState,
-    /// More words on that.
+    /// Details about the state.
     pub message: String,
 }
 
-/// What has become of a cluster.
+/// The state of the change in a cluster. The order matters: a wave shows the greatest state of its clusters, and a list
+/// that is full omits the clusters with the smallest ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum MemberState {
-    /// It is as it was to become.
+    /// The change is complete.
     Done,
-    /// It was not begun.
+    /// The change was not started.
     Untouched,
-    /// It was left out, since it could not be reached.
+    /// The cluster was skipped, because it could not be reached.
     LeftOut,
-    /// It is being changed.
+    /// The change is in progress.
     Changing,
-    /// It is not as it was to become.
+    /// The change failed.
     Failed,
 }
 
-/// The status of a fleet's object in a hub. Every field is written each time.
+/// The status of a fleet's object in a hub. Every update writes all fields.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStatus {
@@ -104,12 +105,12 @@ pub struct RolloutStatus {
     failed: usize,
     waves: Vec<ListedWave>,
     clusters: Vec<ListedMember>,
-    /// How many clusters are not listed.
+    /// The number of clusters that are not listed.
     unlisted: usize,
     conditions: Vec<RolloutCondition>,
 }
 
-/// The whole in a word.
+/// The summary state of a rollout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 enum RolledState {
     Progressing,
@@ -148,7 +149,7 @@ pub struct RolloutCondition {
     observed_generation: i64,
 }
 
-/// What conditions are judged by.
+/// The summary from which the conditions are derived.
 struct Judgement {
     state: RolledState,
     reason: &'static str,
@@ -156,7 +157,7 @@ struct Judgement {
 }
 
 impl FleetProgress {
-    /// The change has not begun yet.
+    /// Returns the progress of a change that has not started.
     #[must_use]
     pub fn new(
         change: FleetChange,
@@ -179,33 +180,34 @@ impl FleetProgress {
         }
     }
 
-    /// A wave is begun.
+    /// Records that a wave is started.
     pub fn begin_wave(&mut self, wave: &WaveName) {
         self.current = Some(wave.clone());
     }
 
-    /// Says what has become of a cluster.
+    /// Records the state of a cluster.
     pub fn note(&mut self, cluster: &ClusterName, state: MemberState, message: &str) {
-        let mut all = self.waves.iter_mut().flat_map(|it| &mut it.clusters);
-        if let Some(member) = all.find(|it| it.name == *cluster) {
+        let mut all = self.waves.iter_mut().flat_map(|wave| &mut wave.clusters);
+        if let Some(member) = all.find(|member| member.name == *cluster) {
             member.state = state;
             member.message = cut(message);
         }
     }
 
-    /// The change has ended, early if there is a reason for it.
+    /// Records the end of the change, with the reason if it stopped early.
     pub fn end(&mut self, stopped: Option<&str>) {
         self.ended = true;
         self.stopped = stopped.map(cut);
     }
 
-    /// Whether the change has ended.
+    /// Returns whether the change has ended.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.ended
     }
 
-    /// Returns the status of the object of this generation that had these conditions before.
+    /// Returns the status for the object with this generation. `before` are its current conditions, whose transition
+    /// times are kept if their status does not change.
     #[must_use]
     pub fn status(
         &self,
@@ -229,7 +231,7 @@ impl FleetProgress {
             clusters_asked: clusters.len(),
             done: count(&clusters, MemberState::Done),
             failed: count(&clusters, MemberState::Failed),
-            waves: self.waves.iter().map(|it| self.wave(it)).collect(),
+            waves: self.waves.iter().map(|wave| self.wave(wave)).collect(),
             unlisted: clusters.len() - listed.len(),
             clusters: listed,
             conditions: judged.conditions(before, generation, now),
@@ -237,7 +239,7 @@ impl FleetProgress {
     }
 
     fn members(&self) -> Vec<&MemberProgress> {
-        self.waves.iter().flat_map(|it| &it.clusters).collect()
+        self.waves.iter().flat_map(|wave| &wave.clusters).collect()
     }
 
     fn wave(&self, WaveProgress { name, clusters }: &WaveProgress) -> ListedWave {
@@ -247,9 +249,9 @@ impl FleetProgress {
             MemberState::Failed,
             MemberState::Untouched,
         ]
-        .map(|it| count(&clusters, it));
+        .map(|state| count(&clusters, state));
         let goes_on = !self.ended && self.current.as_ref() == Some(name);
-        let worst = clusters.iter().map(|it| it.state).max();
+        let worst = clusters.iter().map(|member| member.state).max();
         ListedWave {
             name: name.clone(),
             state: if goes_on {
@@ -263,14 +265,15 @@ impl FleetProgress {
         }
     }
 
-    /// As many clusters as there is room for, in their order. Those that are done are left out first.
+    /// Returns at most [`limits::LISTED_CLUSTERS`] clusters, in their order. If there are more, those with the smallest
+    /// states are omitted.
     fn listed(&self) -> Vec<ListedMember> {
         let all = self.waves.iter().flat_map(|wave| {
-            wave.clusters.iter().map(|it| ListedMember {
-                name: it.name.clone(),
+            wave.clusters.iter().map(|member| ListedMember {
+                name: member.name.clone(),
                 wave: wave.name.clone(),
-                state: it.state,
-                message: it.message.clone(),
+                state: member.state,
+                message: member.message.clone(),
             })
         });
         let all: Vec<ListedMember> = all.collect();
@@ -285,7 +288,9 @@ impl FleetProgress {
         let clusters = self.members();
         let of = |state| count(&clusters, state);
         let (done, all) = (of(MemberState::Done), clusters.len());
-        let mut failed = clusters.iter().filter(|it| it.state == MemberState::Failed);
+        let mut failed = clusters
+            .iter()
+            .filter(|member| member.state == MemberState::Failed);
         let (state, reason, message) = if !self.ended {
             let wave = self.current.as_ref();
             let message = wave.map_or("no wave has started yet".to_owned(), |wave| {
@@ -322,7 +327,7 @@ impl FleetProgress {
 }
 
 impl Judgement {
-    /// The conditions, each since it changed last.
+    /// Returns the conditions, with the time of the last transition of each.
     fn conditions(
         &self,
         before: &[RolloutCondition],
@@ -331,11 +336,13 @@ impl Judgement {
     ) -> Vec<RolloutCondition> {
         let of = |(kind, state): (&str, RolledState)| {
             let status = if self.state == state { "True" } else { "False" };
-            let is_same = |it: &&RolloutCondition| it.kind == kind && it.status == status;
+            let is_same = |condition: &&RolloutCondition| {
+                condition.kind == kind && condition.status == status
+            };
             let since = before
                 .iter()
                 .find(is_same)
-                .map(|it| it.last_transition_time);
+                .map(|condition| condition.last_transition_time);
             RolloutCondition {
                 kind: kind.to_owned(),
                 status: status.to_owned(),
@@ -355,10 +362,13 @@ impl Judgement {
 }
 
 fn count(clusters: &[&MemberProgress], state: MemberState) -> usize {
-    clusters.iter().filter(|it| it.state == state).count()
+    clusters
+        .iter()
+        .filter(|member| member.state == state)
+        .count()
 }
 
-/// The beginning of a text, as much as is kept of it, in one line.
+/// Returns the beginning of a text as one line, within the size limit.
 fn cut(text: &str) -> String {
     let text = text.replace(char::is_control, " ");
     let mut end = text.len().min(limits::MESSAGE_SIZE);

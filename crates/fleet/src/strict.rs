@@ -1,5 +1,6 @@
-//! Values of a site that were kept as they are written, read as strictly as those of a site's file. Each part is read for
-//! itself, so that what is wrong is told with its place, and all of it at once.
+//! Strict parsing of site values from a fleet, with the rules for a site's file. Each part is parsed separately, so
+//! that every fault is reported with its place. [`read`] parses evaluated values, and [`judge`] checks values that
+//! still have expressions.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -11,16 +12,20 @@ use serde_json::{Map, Value};
 use crate::difference::within;
 use crate::template::has_expression;
 
-/// A part that is not as it should be.
+/// A part that is not valid.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unfit {
-    /// Where it stands within the values: a JSON Pointer.
+    /// The place within the values, as a JSON Pointer.
     pub(crate) pointer: String,
-    /// What is wrong with it.
+    /// The reason.
     pub(crate) why: String,
 }
 
-/// Reads values that are computed.
+/// Parses evaluated values.
+///
+/// # Errors
+///
+/// Returns all parts that are not valid.
 pub(crate) fn read(values: &Map<String, Value>) -> Result<SiteSpec, Vec<Unfit>> {
     let mut reading = Reading::default();
     let spec = reading.checked(values);
@@ -31,7 +36,7 @@ pub(crate) fn read(values: &Map<String, Value>) -> Result<SiteSpec, Vec<Unfit>> 
     }
 }
 
-/// Says what is wrong with values of which some are not computed yet, apart from these.
+/// Returns the parts that are not valid. Parts with expressions are skipped.
 pub(crate) fn judge(values: &Map<String, Value>) -> Vec<Unfit> {
     let mut reading = Reading {
         passes_over_expressions: true,
@@ -48,7 +53,7 @@ struct Reading {
 }
 
 impl Reading {
-    /// What can be read, which does not contradict itself.
+    /// Returns the parts that can be parsed, and checks that they are consistent.
     fn checked(&mut self, values: &Map<String, Value>) -> SiteSpec {
         let spec = self.spec(values);
         if self.unfit.is_empty()
@@ -139,7 +144,7 @@ impl Reading {
     }
 }
 
-/// Whether a value, or one within it, is not computed yet.
+/// Returns whether a value, or one within it, has expressions.
 fn is_open(value: &Value) -> bool {
     match value {
         Value::String(text) => has_expression(text),
@@ -167,7 +172,7 @@ mod tests {
               patches: {shop: {}}, registry: r.test}",
         );
         let unfit = read(&wrong).unwrap_err();
-        let places: Vec<&str> = unfit.iter().map(|it| it.pointer.as_str()).collect();
+        let places: Vec<&str> = unfit.iter().map(|part| part.pointer.as_str()).collect();
         let expected = [
             "/charts/shop/db",
             "/parameters/Shop",

@@ -1,5 +1,5 @@
-//! Texts with expressions: `${…}`. A text that is one expression keeps the type of what it gives; within a text stand texts,
-//! numbers and booleans. `$${` stands for `${`.
+//! Texts with expressions, such as `${…}`. A text that consists of one expression takes the type of its result. In a
+//! longer text, results must be texts, numbers or booleans. `$${` is an escaped `${`.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::limits;
 
 const OPEN: &str = "${";
 
-/// A text, taken apart at its expressions.
+/// A text that is split into literals and expressions.
 #[derive(Debug)]
 pub(crate) struct Template {
     parts: Vec<TemplatePart>,
@@ -22,13 +22,13 @@ enum TemplatePart {
     Expression(Expression),
 }
 
-/// Whether a text has something that could be an expression.
+/// Returns whether a text may contain an expression.
 pub(crate) fn has_expression(text: &str) -> bool {
     text.contains(OPEN)
 }
 
 impl Template {
-    /// Takes a text apart.
+    /// Splits a text, and parses its expressions.
     pub(crate) fn parse(text: &str) -> Result<Self, ExpressionError> {
         let mut parts = Vec::new();
         let mut literal = String::new();
@@ -56,7 +56,7 @@ impl Template {
         Ok(Self { parts })
     }
 
-    /// The facts that its expressions cannot do without.
+    /// Returns the facts that the expressions require.
     pub(crate) fn references(&self) -> BTreeSet<&str> {
         let expressions = self.parts.iter().filter_map(|part| match part {
             TemplatePart::Text(_) => None,
@@ -66,7 +66,7 @@ impl Template {
         references.map(String::as_str).collect()
     }
 
-    /// Computes it for the facts of a cluster.
+    /// Evaluates the text with the facts of a cluster.
     pub(crate) fn evaluate(&self, evaluator: &Evaluator) -> Result<Value, ExpressionError> {
         if let [TemplatePart::Expression(expression)] = &self.parts[..] {
             return evaluator.evaluate(expression);
@@ -79,6 +79,7 @@ impl Template {
                     text.push_str(&as_text(evaluator.evaluate(expression)?)?);
                 }
             }
+            // Each result is bounded on its own, but a text can have many expressions.
             if text.len() > limits::VALUE_SIZE {
                 return Err(ExpressionError::Result);
             }
@@ -87,13 +88,13 @@ impl Template {
     }
 }
 
-/// A value as it stands within a text.
+/// Returns a value as a part of a text.
 fn as_text(value: Value) -> Result<String, ExpressionError> {
     match value {
         Value::String(text) => Ok(text),
-        Value::Bool(it) => Ok(it.to_string()),
+        Value::Bool(is_true) => Ok(is_true.to_string()),
         Value::Number(number) => match number.as_f64() {
-            // The fewest digits that mean this number, and no exponent.
+            // The shortest decimal that parses to this number, without an exponent.
             Some(double) if number.is_f64() => Ok(double.to_string()),
             _ => Ok(number.to_string()),
         },

@@ -1,4 +1,4 @@
-//! The order in which clusters are changed.
+//! The waves of a fleet, in the order in which their clusters are changed.
 
 use schemas::{FleetSpec, FleetWave};
 
@@ -9,11 +9,11 @@ use crate::Members;
 pub struct ClustersOfWave<'a> {
     /// The wave.
     pub wave: &'a FleetWave,
-    /// Its clusters by their places in the file, in this order.
+    /// The clusters as indexes into the file, in the order in which they are changed.
     pub clusters: Vec<usize>,
 }
 
-/// Returns the waves in their order, each with its clusters.
+/// Returns the waves in order, each with its clusters.
 #[must_use]
 pub fn waves<'a>(spec: &'a FleetSpec, members: &Members<'_>) -> Vec<ClustersOfWave<'a>> {
     let with_clusters = |wave| ClustersOfWave {
@@ -39,7 +39,7 @@ mod tests {
         let waves = waves(&spec, &members);
         let order: Vec<(&str, &[usize])> = waves
             .iter()
-            .map(|it| (it.wave.name.as_str(), &it.clusters[..]))
+            .map(|wave| (wave.wave.name.as_str(), &wave.clusters[..]))
             .collect();
         assert_eq!(order, [("first", &[1][..]), ("second", &[0, 2])]);
         assert_eq!(members.groups_of(2), [0]);

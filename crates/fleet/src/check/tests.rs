@@ -1,8 +1,9 @@
-//! What does not fit together in a fleet.
+//! Tests of the faults that the check of a fleet finds.
 
 use super::*;
 
-/// Two clusters, two groups that share one, a Solution in each environment, a wave each.
+/// A valid fleet: two clusters, two groups with a common cluster, a Solution in each environment, and a wave for each
+/// cluster.
 const GOOD: &str = "apiVersion: solutions.metalk8s.scality.com/v1alpha1
 kind: SolutionFleet
 metadata: {name: shops}
@@ -39,7 +40,7 @@ fn what_fits_together_has_no_problems() {
     );
 }
 
-/// What is changed of the fleet that fits together, into what, and what is said of it then.
+/// A text in the valid fleet, its replacement, and the expected faults.
 type Change = (&'static str, &'static str, &'static [&'static str]);
 
 fn said(changes: &[Change]) {

@@ -1,4 +1,5 @@
-//! What is wrong with the values of one place, as far as they can be judged before any cluster is asked.
+//! Checks of the values of one layer, as far as they are possible before any cluster is queried. [`wrong_values`] is
+//! the entry point.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,16 +14,17 @@ use crate::strict::{self, Unfit};
 use crate::template::{Template, has_expression};
 use crate::{FACTS, FleetFault};
 
-/// What values of a site may stand in a fleet.
+/// The fields of a site that a fleet can set.
 const FIELDS: [&str; 5] = ["charts", "parameters", "patches", "pullSecret", "workloads"];
 
-/// What a site's file also has, and a fleet has for each cluster.
+/// Fields of a site's file that a fleet sets in its entries of `clusters`.
 const CLUSTERS_FIELDS: [&str; 3] = ["certificateAuthority", "pullRegistry", "registry"];
 
-/// Variables that may be named as a whole: what of them is not there is not asked for.
+/// Variables that an expression may use as a whole. Fields that they lack are not required.
 const WHOLE: [&str; 3] = ["cluster", "facts", "network"];
 
-/// Says what is wrong with the values of one place, each with its JSON Pointer, and adds the facts that they use.
+/// Returns the faults in the values of one layer, each with its JSON Pointer, and adds the facts that they use to
+/// `used`.
 pub(super) fn wrong_values(
     chosen: &ChosenSite<'_>,
     facts: &BTreeMap<FactName, FactQuery>,
@@ -51,7 +53,7 @@ impl Judging<'_> {
         self.found.push((pointer.to_owned(), fault));
     }
 
-    /// Fields are known ones, and what has no expressions is as it should be.
+    /// Checks that the fields exist, and that values without expressions are valid.
     fn fields(&mut self) {
         let mut known = Map::new();
         for (field, value) in self.chosen.site.iter() {
@@ -123,12 +125,12 @@ impl Judging<'_> {
 
     fn is_fact(&self, name: &str) -> bool {
         let own = name.strip_prefix("facts.");
-        let is_own = own.is_some_and(|own| self.facts.keys().any(|it| it.as_str() == own));
+        let is_own = own.is_some_and(|own| self.facts.keys().any(|fact| fact.as_str() == own));
         is_own || FACTS.contains(&name) || WHOLE.contains(&name)
     }
 
     fn near(&self, name: &str) -> Option<String> {
-        let own = self.facts.keys().map(|it| format!("facts.{it}"));
+        let own = self.facts.keys().map(|fact| format!("facts.{fact}"));
         let all: Vec<String> = FACTS.into_iter().map(str::to_owned).chain(own).collect();
         nearest(name, &all, NEAR).cloned()
     }

@@ -1,4 +1,4 @@
-//! What a fleet comes to for one cluster.
+//! Tests of the values that a fleet gives to one cluster.
 
 use serde_json::json;
 
@@ -83,7 +83,7 @@ fn computed(text: &str, cluster: usize, domain: Option<&str>) -> Result<Computed
     let mut facts = facts(&file, cluster);
     facts
         .queried
-        .extend(domain.map(|it| ("domain".parse().unwrap(), json!(it))));
+        .extend(domain.map(|name| ("domain".parse().unwrap(), json!(name))));
     let computed = compute(&file, &members, deployed, &facts);
     computed.map_err(|errors| errors.iter().map(ToString::to_string).collect())
 }
@@ -189,7 +189,7 @@ fn an_expression_may_give_all_values_of_which_those_of_others_are_left() {
     assert_eq!(site.parameters.len(), 1);
 }
 
-/// The first example of the page, as it stands there.
+/// The first example of the documentation page, unchanged.
 #[test]
 fn the_page_says_what_expressions_give() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -229,7 +229,7 @@ fn the_page_says_what_expressions_give() {
     assert_eq!(json!(computed.site.parameters), expected);
 }
 
-/// Helm's own way of laying values over each other, which a site's files have, too; whether values are written or computed.
+/// Compares with Helm's merge of values, which also applies to a site's file, for literal values and for expressions.
 #[test]
 fn values_are_merged_as_those_of_sites_are() {
     // A linear congruential generator (Knuth, MMIX): the same values in every run.
@@ -246,14 +246,14 @@ fn values_are_merged_as_those_of_sites_are() {
     }
 }
 
-/// A map of values, and the same as a fleet has it, where any value may be an expression.
+/// A map of values, and the same map in a fleet, where any value may be an expression.
 struct Layer {
     plain: String,
     written: String,
 }
 
 impl Layer {
-    /// A map of few keys, so that several maps often have the same.
+    /// A map with few keys, so that multiple maps often have the same ones.
     fn random(depth: usize, next: &mut dyn FnMut(usize) -> usize) -> Self {
         let (mut plain, mut written) = (Vec::new(), Vec::new());
         for key in ["a", "b", "c"] {
@@ -299,7 +299,7 @@ fn merged_alike(layers: &[Layer; 3]) {
         schemas::merge_values(&mut expected, &serde_json::from_str(&layer.plain).unwrap());
     }
     assert_eq!(values, Value::Object(expected), "{text}");
-    // Each value that there is came from somewhere, and nothing else did.
+    // Every value has an origin, and there are no other origins.
     let mut leaves = Vec::new();
     leaves_of(&values, "/charts/shop/db/values", &mut leaves);
     leaves.sort();

@@ -1,4 +1,5 @@
-//! Values between JSON and CEL. Integers come as signed ones: an unsigned one equals no other, and takes no part in sums.
+//! Conversion between JSON and CEL values. Integers become signed ones, because in CEL an unsigned integer equals no
+//! other number and cannot be added to a signed one.
 
 use std::collections::HashMap;
 
@@ -8,14 +9,14 @@ use serde_json::{Map, Number, Value};
 
 use super::ExpressionError;
 
-/// What a value without content takes.
+/// The size of a value without content, in bytes.
 const LEAST: usize = 16;
 
-/// Turns JSON into a value of CEL.
+/// Converts JSON to a value of CEL.
 pub(super) fn from_json(value: &Value) -> Result<Computed, ExpressionError> {
     Ok(match value {
         Value::Null => Computed::Null,
-        Value::Bool(it) => Computed::Bool(*it),
+        Value::Bool(is_true) => Computed::Bool(*is_true),
         Value::Number(number) => of_number(number)?,
         Value::String(text) => Computed::String(text.clone().into()),
         Value::Array(items) => {
@@ -39,11 +40,15 @@ fn of_number(number: &Number) -> Result<Computed, ExpressionError> {
     value.ok_or_else(|| ExpressionError::Number(number.to_string()))
 }
 
-/// Turns a value of CEL into JSON, if it has a form there.
+/// Converts a value of CEL to JSON.
+///
+/// # Errors
+///
+/// Fails if JSON has no representation for it.
 pub(super) fn to_json(value: &Computed) -> Result<Value, ExpressionError> {
     Ok(match value {
         Computed::Null => Value::Null,
-        Computed::Bool(it) => Value::Bool(*it),
+        Computed::Bool(is_true) => Value::Bool(*is_true),
         Computed::Int(number) => Value::from(*number),
         Computed::UInt(number) => Value::from(*number),
         Computed::Float(double) => {
@@ -73,7 +78,7 @@ pub(super) fn to_json(value: &Computed) -> Result<Value, ExpressionError> {
     })
 }
 
-/// Roughly the bytes that a value takes.
+/// Returns the approximate size of a value in bytes.
 pub(super) fn size(value: &Computed) -> usize {
     LEAST
         + match value {
@@ -84,8 +89,8 @@ pub(super) fn size(value: &Computed) -> usize {
                 let entries = map.map.iter();
                 entries.map(|(key, value)| of_key(key) + size(value)).sum()
             }
-            Computed::Opaque(it) => {
-                let optional = it.downcast_ref::<OptionalValue>();
+            Computed::Opaque(opaque) => {
+                let optional = opaque.downcast_ref::<OptionalValue>();
                 optional.and_then(OptionalValue::value).map_or(0, size)
             }
             _ => 0,

@@ -1,4 +1,5 @@
-//! The functions that are ours: those that count, and those of texts, of which the crate's own have no bounds.
+//! Functions that replace or extend those of the CEL crate: the counting functions of the meter, and text functions
+//! with bounds, which the crate's own lack. [`add`] registers all of them.
 
 use std::sync::Arc;
 
@@ -9,16 +10,16 @@ use cel::{Context, ExecutionError, FunctionContext, Value as Computed};
 use super::convert::size;
 use super::meter::{ADD, EACH, KEEP, Meter};
 
-/// What a function gives.
+/// The result of a function.
 type Given<'c, 'v> = Result<CowVal<'c, 'v>, ExecutionError>;
 
-/// A function as the interpreter calls it.
+/// A function in the form that the interpreter calls.
 type Called = Box<dyn for<'c, 'v> Fn(&mut FunctionContext<'c, 'v>) -> Given<'c, 'v> + Send + Sync>;
 
-/// A function with its arguments, that of a method first.
+/// A function of this module. The receiver of a method is its first argument.
 type Own = for<'c, 'v> fn(&Meter, Vec<CowVal<'c, 'v>>) -> Given<'c, 'v>;
 
-/// Adds the functions, all of which count with one meter.
+/// Registers the functions, which share one meter.
 pub(super) fn add(context: &mut Context<'_, '_>, meter: &Arc<Meter>) {
     let own: [(&str, Own); 6] = [
         (ADD, sum),
@@ -40,7 +41,7 @@ pub(super) fn add(context: &mut Context<'_, '_>, meter: &Arc<Meter>) {
     }
 }
 
-/// So many arguments, or an error.
+/// Returns exactly `N` arguments.
 fn exactly<'c, 'v, const N: usize>(
     arguments: Vec<CowVal<'c, 'v>>,
 ) -> Result<[CowVal<'c, 'v>; N], ExecutionError> {
@@ -58,9 +59,10 @@ fn owned<'c, 'v>(value: Computed) -> Given<'c, 'v> {
 
 fn sum<'c, 'v>(meter: &Meter, arguments: Vec<CowVal<'c, 'v>>) -> Given<'c, 'v> {
     let [left, right] = exactly(arguments)?;
+    // The budget is checked before the sum is built.
     meter.keep(size(&value(&left)?) + size(&value(&right)?))?;
     let no_sum = || {
-        let types = [&left, &right].map(|it| it.get_type().name().to_owned());
+        let types = [&left, &right].map(|operand| operand.get_type().name().to_owned());
         ExecutionError::no_such_overload("+", types.into())
     };
     let sum = left.as_adder().ok_or_else(no_sum)?.add(right.as_ref())?;
@@ -73,7 +75,8 @@ fn keep<'c, 'v>(meter: &Meter, arguments: Vec<CowVal<'c, 'v>>) -> Given<'c, 'v> 
     Ok(kept)
 }
 
-/// Maps have no order of their own: their keys come in that of their texts, or what is computed would differ from run to run.
+/// Returns the items of a list or the keys of a map for a loop, and counts its iterations. Keys are sorted, because
+/// maps have no order and results would differ between runs.
 fn each<'c, 'v>(meter: &Meter, arguments: Vec<CowVal<'c, 'v>>) -> Given<'c, 'v> {
     let [range, nodes] = exactly(arguments)?;
     let content = value(&range)?;
@@ -140,7 +143,7 @@ fn join<'c, 'v>(meter: &Meter, arguments: Vec<CowVal<'c, 'v>>) -> Given<'c, 'v> 
         };
         parts.push(item.as_str());
     }
-    let length: usize = parts.iter().map(|it| it.len() + separator.len()).sum();
+    let length: usize = parts.iter().map(|part| part.len() + separator.len()).sum();
     meter.keep(length)?;
     owned(parts.join(separator.as_str()).into())
 }

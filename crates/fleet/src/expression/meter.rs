@@ -1,5 +1,6 @@
-//! The budget of an expression. The interpreter has none, so that the tree is changed before it runs: what loops go over,
-//! what is added and what is put into lists and maps passes through functions that count it. No expression can name these.
+//! The budget of an expression. The interpreter has no limits, so [`metered`] rewrites the tree before it runs: loop
+//! ranges, operands of additions, and elements of lists and maps pass through functions that count them. Expressions
+//! cannot call these functions, because `@` is no character of a name.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -10,14 +11,15 @@ use cel::parser::Expression as Tree;
 use super::tree::{Extent, within_mut};
 use crate::limits;
 
-/// Adds two values.
+/// The function that adds two values.
 pub(super) const ADD: &str = "@add";
-/// Gives a value that is put into another one, or that a loop begins with.
+/// The function that counts a value, for elements and initial values of loops.
 pub(super) const KEEP: &str = "@keep";
-/// Gives what a loop goes over, whose turns have so many nodes.
+/// The function that counts the iterations of a loop, and returns its range. Its second argument is the number of nodes
+/// in an iteration.
 pub(super) const EACH: &str = "@each";
 
-/// What is left of the budget.
+/// The remaining budget of an expression.
 #[derive(Default)]
 pub(super) struct Meter {
     work: AtomicUsize,
@@ -26,7 +28,7 @@ pub(super) struct Meter {
 }
 
 impl Meter {
-    /// Begins with all of it.
+    /// Resets the budget.
     pub(super) fn begin(&self) {
         self.work.store(limits::EXPRESSION_WORK, Ordering::Relaxed);
         let memory = limits::EXPRESSION_MEMORY;
@@ -34,17 +36,17 @@ impl Meter {
         self.exhausted.store(false, Ordering::Relaxed);
     }
 
-    /// Whether it was not enough.
+    /// Returns whether the budget was exceeded.
     pub(super) fn is_exhausted(&self) -> bool {
         self.exhausted.load(Ordering::Relaxed)
     }
 
-    /// Takes the nodes of all turns of a loop.
+    /// Deducts the node evaluations of a loop.
     pub(super) fn turns(&self, count: usize, nodes: usize) -> Result<(), ExecutionError> {
         self.take(&self.work, count.checked_mul(nodes))
     }
 
-    /// Takes the bytes of a value.
+    /// Deducts the size of a value.
     pub(super) fn keep(&self, bytes: usize) -> Result<(), ExecutionError> {
         let fits = bytes <= limits::VALUE_SIZE;
         self.take(&self.memory, fits.then_some(bytes))
@@ -61,7 +63,7 @@ impl Meter {
     }
 }
 
-/// Changes a tree so that what it does is counted.
+/// Rewrites a tree so that its work and memory are counted.
 pub(super) fn metered(tree: &mut Tree) {
     within_mut(tree).into_iter().for_each(metered);
     match &mut tree.expr {
@@ -70,24 +72,36 @@ pub(super) fn metered(tree: &mut Tree) {
         }
         Expr::List(list) => list.elements.iter_mut().for_each(keep),
         Expr::Map(_) => within_mut(tree).into_iter().for_each(keep),
-        Expr::Comprehension(it) => {
-            let parts = [&it.loop_cond, &it.loop_step, &it.result];
+        Expr::Comprehension(comprehension) => {
+            let parts = [
+                &comprehension.loop_cond,
+                &comprehension.loop_step,
+                &comprehension.result,
+            ];
             let nodes: usize = parts.map(|part| Extent::of(part).nodes).iter().sum();
             let nodes = i64::try_from(nodes).unwrap_or(i64::MAX);
             let nodes = Expr::Literal(LiteralValue::Int(nodes.into()));
-            call(&mut it.iter_range, EACH, vec![Tree { id: 0, expr: nodes }]);
-            // The interpreter knows loops that begin with an empty list, and does not copy what they have so far.
-            if !matches!(&it.accu_init.expr, Expr::List(_) | Expr::Literal(_)) {
-                keep(&mut it.accu_init);
+            call(
+                &mut comprehension.iter_range,
+                EACH,
+                vec![Tree { id: 0, expr: nodes }],
+            );
+            // The interpreter recognizes loops that start with an empty list, and does not copy their results so far. A
+            // call would hide the list.
+            if !matches!(
+                &comprehension.accu_init.expr,
+                Expr::List(_) | Expr::Literal(_)
+            ) {
+                keep(&mut comprehension.accu_init);
             }
         }
         _ => {}
     }
 }
 
-/// Whether it appends to what a loop has so far. What is appended is counted.
+/// Returns whether a call appends to the accumulator of a loop. The appended list is counted itself.
 fn extends_a_result(call: &CallExpr) -> bool {
-    let first = call.args.first().map(|it| &it.expr);
+    let first = call.args.first().map(|argument| &argument.expr);
     matches!(first, Some(Expr::Ident(name)) if name.starts_with('@'))
 }
 

@@ -1,4 +1,4 @@
-//! What an expression calls: facts, and functions.
+//! The names in an expression. [`known_functions`] rejects unknown functions, and [`of`] collects the required facts.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use schemas::nearest;
 use super::ExpressionError;
 use super::tree::within;
 
-/// The functions that an expression may call, beside operators and macros.
+/// The allowed functions, in addition to operators and macros.
 const FUNCTIONS: [&str; 22] = [
     "bool",
     "bytes",
@@ -35,10 +35,10 @@ const FUNCTIONS: [&str; 22] = [
     "value",
 ];
 
-/// Variables whose fields are facts of their own.
+/// Variables whose fields are separate facts.
 const WITH_FIELDS: [&str; 3] = ["cluster", "facts", "network"];
 
-/// Names that are no facts: types, and what functions for optional values are called by.
+/// Names that are not facts: types, and the namespaces of functions for optional values.
 const TYPES: [&str; 12] = [
     "bool",
     "bytes",
@@ -54,7 +54,7 @@ const TYPES: [&str; 12] = [
     "uint",
 ];
 
-/// Refuses what calls a function that there is not.
+/// Fails if an expression calls a function that is not allowed.
 pub(super) fn known_functions(tree: &Tree) -> Result<(), ExpressionError> {
     if let Expr::Call(CallExpr { func_name, .. }) = &tree.expr {
         let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
@@ -78,7 +78,8 @@ pub(super) fn known_functions(tree: &Tree) -> Result<(), ExpressionError> {
     within(tree).into_iter().try_for_each(known_functions)
 }
 
-/// The facts that an expression cannot do without.
+/// Returns the facts that an expression requires. A fact whose presence is tested anywhere in the expression is
+/// optional.
 pub(super) fn of(tree: &Tree) -> BTreeSet<String> {
     let mut found = Found::default();
     found.visit(tree);
@@ -90,7 +91,7 @@ pub(super) fn of(tree: &Tree) -> BTreeSet<String> {
 struct Found<'a> {
     used: BTreeSet<String>,
     asked_for: BTreeSet<String>,
-    /// The variables of the loops that a node is in.
+    /// The variables of the enclosing loops.
     bound: Vec<&'a str>,
 }
 
@@ -107,22 +108,26 @@ impl<'a> Found<'a> {
             names.insert(name);
             return;
         }
-        let Expr::Comprehension(it) = &tree.expr else {
+        let Expr::Comprehension(comprehension) = &tree.expr else {
             for part in within(tree) {
                 self.visit(part);
             }
             return;
         };
-        self.visit(&it.iter_range);
-        self.visit(&it.accu_init);
+        self.visit(&comprehension.iter_range);
+        self.visit(&comprehension.accu_init);
         let own = [
-            Some(it.iter_var.as_str()),
-            it.iter_var2.as_deref(),
-            Some(it.accu_var.as_str()),
+            Some(comprehension.iter_var.as_str()),
+            comprehension.iter_var2.as_deref(),
+            Some(comprehension.accu_var.as_str()),
         ];
         let before = self.bound.len();
         self.bound.extend(own.into_iter().flatten());
-        for part in [&it.loop_cond, &it.loop_step, &it.result] {
+        for part in [
+            &comprehension.loop_cond,
+            &comprehension.loop_step,
+            &comprehension.result,
+        ] {
             self.visit(part);
         }
         self.bound.truncate(before);
@@ -133,7 +138,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// The variable that a chain of fields begins with.
+/// Returns the variable at the start of a chain of fields.
 fn root(tree: &Tree) -> Option<&str> {
     match &tree.expr {
         Expr::Ident(name) => Some(name),
@@ -143,7 +148,8 @@ fn root(tree: &Tree) -> Option<&str> {
     }
 }
 
-/// The fact that a node is, or is a part of: `network.podCIDRs` of `network.podCIDRs`, `nodes` of `nodes.count`.
+/// Returns the fact that a node is, or of which it is a part: `network.podCIDRs` for itself, and `nodes` for
+/// `nodes.count`.
 fn fact(tree: &Tree) -> Option<String> {
     let (operand, field) = match &tree.expr {
         Expr::Ident(name) => {
@@ -161,7 +167,7 @@ fn fact(tree: &Tree) -> Option<String> {
     Some(within)
 }
 
-/// The text by which a call takes a field of its first argument: `a['b']`, `a[?'b']`, `a.?b`.
+/// Returns the name of the field that a call selects from its first argument, as in `a['b']`, `a[?'b']` and `a.?b`.
 fn field(call: &CallExpr) -> Option<&str> {
     let is_index = call.func_name == operators::INDEX || is_optional(call);
     match &call.args[..] {

@@ -1,10 +1,15 @@
-//! The text of an expression before it is read: where it ends, and how deep its brackets are.
+//! Scanning of an expression's text before it is parsed: its end ([`end_of`]), and the depth of its brackets. The
+//! parser recurses, so the depth is limited first.
 
 use super::ExpressionError;
 use crate::limits;
 
-/// Returns where the brace stands that closes an expression which begins with this text; none if it is not closed. Braces
-/// within the expression's own texts and comments close nothing.
+/// Returns the position of the brace that closes an expression; `None` if it is not closed. Braces in the expression's
+/// strings and comments do not count.
+///
+/// # Errors
+///
+/// Fails if brackets are nested too deeply.
 pub(crate) fn end_of(text: &str) -> Result<Option<usize>, ExpressionError> {
     let bytes = text.as_bytes();
     let (mut at, mut depth, mut braces) = (0, 0_usize, 0_usize);
@@ -15,7 +20,7 @@ pub(crate) fn end_of(text: &str) -> Result<Option<usize>, ExpressionError> {
                 continue;
             }
             b'/' if bytes.get(at + 1) == Some(&b'/') => {
-                let line = bytes[at..].iter().position(|it| *it == b'\n');
+                let line = bytes[at..].iter().position(|next| *next == b'\n');
                 at = line.map_or(bytes.len(), |length| at + length);
                 continue;
             }
@@ -38,7 +43,8 @@ pub(crate) fn end_of(text: &str) -> Result<Option<usize>, ExpressionError> {
     Ok(None)
 }
 
-/// Where the text ends that begins here with a quote, perhaps three; without an end, where all ends.
+/// Returns the end of the string literal that begins at a quote, or at three. A literal without an end extends to the
+/// end of the text.
 fn behind_text(bytes: &[u8], at: usize) -> usize {
     let quote = bytes[at];
     let three = [quote; 3];
@@ -61,10 +67,11 @@ fn behind_text(bytes: &[u8], at: usize) -> usize {
     bytes.len()
 }
 
-/// Whether what stands before a quote takes the meaning from backslashes: `r`, perhaps with `b`.
+/// Returns whether the prefix of a quote makes the literal raw, so that backslashes are plain characters: `r`, also
+/// combined with `b`.
 fn is_raw(before: &[u8]) -> bool {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
-    let length = before.iter().rev().take_while(|it| is_word(it)).count();
+    let length = before.iter().rev().take_while(|byte| is_word(byte)).count();
     let word = before[before.len() - length..].to_ascii_lowercase();
     matches!(&word[..], b"r" | b"br" | b"rb")
 }

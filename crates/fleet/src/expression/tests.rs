@@ -1,4 +1,4 @@
-//! Expressions: what each gives, with its type; and hostile ones.
+//! Tests of expressions: results with their types, and hostile expressions.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -96,7 +96,7 @@ fn expressions_give_what_a_reader_expects_with_its_type() {
         ),
         ("1u", json!(1)),
         ("1.0", json!(1.0)),
-        // Maps are gone through in the order of their keys.
+        // Loops over maps run in the order of the keys.
         (
             "cluster.labels.map(it, it)",
             json!(["a", "example.com/zone", "tier"]),
@@ -180,7 +180,7 @@ fn the_facts_that_an_expression_cannot_do_without_are_known() {
     }
 }
 
-/// Computes on a stack as small as any thread has, in a time that people wait.
+/// Evaluates on a stack as small as any thread's, in a time that users accept.
 #[track_caller]
 fn hostile(source: &str, facts: &Value) -> Result<Value, ExpressionError> {
     let begun = Instant::now();
@@ -210,7 +210,7 @@ fn long_deep_and_large_expressions_are_refused_before_they_are_read() {
         let answer = hostile(&source, &facts);
         assert_eq!(answer, Err(expected), "{}", &source[..20]);
     }
-    // The parser has a limit of its own for these.
+    // The parser has its own limit for these.
     for source in [
         "true?1:".repeat(140) + "1",
         "!".repeat(1000) + "true",
@@ -290,7 +290,7 @@ fn what_runs_long_or_grows_is_ended() {
         format!("facts.text{}", ".split('x').join('xxxxxxxx')".repeat(12)),
         adds,
         "facts.numbers.map(a, facts.text.split('x'))".to_owned(),
-        // Errors that `||` and `exists` pass over are none that were passed over here.
+        // An exhausted budget is reported even if `||` or `exists` discards its error.
         "true || size(facts.text + facts.text + facts.text + facts.text) > 0 || true".to_owned(),
     ] {
         let answer = hostile(&source, &facts);
@@ -305,17 +305,17 @@ fn what_runs_long_or_grows_is_ended() {
     }
     let absorbed = "facts.numbers.exists(a, size(facts.text + facts.text + facts.text + facts.text) == 0 || a == 5)";
     assert_eq!(hostile(absorbed, &facts), Err(ExpressionError::Exhausted));
-    // Few things, and much to do with each.
+    // Few items with much work for each.
     let few: Vec<usize> = (0..60).collect();
     let few = json!({"facts": {"few": few}});
     let body = |terms: usize| vec!["a * b >= 0"; terms].join(" && ");
     let loops = |terms| format!("facts.few.all(a, facts.few.all(b, {}))", body(terms));
     assert_eq!(hostile(&loops(1), &few), Ok(json!(true)));
     assert_eq!(hostile(&loops(20), &few), Err(ExpressionError::Exhausted));
-    // What fits on its way and not in the end.
+    // The intermediate values fit, but the result does not.
     let result = "[facts.text, facts.text, facts.text, facts.text]";
     assert_eq!(hostile(result, &facts), Err(ExpressionError::Result));
-    // The budget is each expression's own.
+    // Each expression has its own budget.
     let evaluator = Evaluator::new(facts.as_object().unwrap()).unwrap();
     let fits = Expression::parse("size(facts.numbers.map(a, a * 2))").unwrap();
     for _ in 0..5 {
@@ -335,7 +335,7 @@ fn facts_are_bounded_and_their_numbers_exact() {
     assert_eq!(computed_with("facts.a", &least), Ok(json!(i64::MIN)));
 }
 
-/// Texts of what expressions are made of, in any order: whatever comes, it is an answer.
+/// Random sequences of tokens: whatever they form, the answer is a value or an error.
 #[test]
 fn no_text_panics_or_runs_without_end() {
     const PIECES: [&str; 44] = [

@@ -1,9 +1,10 @@
-//! The tree of an expression: what is directly within a node, and how much there is of all.
+//! Traversal of an expression's tree. [`within`] and [`within_mut`] return the children of a node, and [`Extent`]
+//! measures a tree.
 
 use cel::common::ast::{EntryExpr, Expr, IdedEntryExpr};
 use cel::parser::Expression as Tree;
 
-/// What is directly within a node.
+/// Returns the children of a node.
 pub(super) fn within(tree: &Tree) -> Vec<&Tree> {
     match &tree.expr {
         Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => Vec::new(),
@@ -11,16 +12,16 @@ pub(super) fn within(tree: &Tree) -> Vec<&Tree> {
             let target = call.target.iter().map(AsRef::as_ref);
             target.chain(&call.args).collect()
         }
-        Expr::Comprehension(it) => vec![
-            &it.iter_range,
-            &it.accu_init,
-            &it.loop_cond,
-            &it.loop_step,
-            &it.result,
+        Expr::Comprehension(comprehension) => vec![
+            &comprehension.iter_range,
+            &comprehension.accu_init,
+            &comprehension.loop_cond,
+            &comprehension.loop_step,
+            &comprehension.result,
         ],
         Expr::List(list) => list.elements.iter().collect(),
         Expr::Map(map) => map.entries.iter().flat_map(of_entry).collect(),
-        Expr::Struct(it) => it.entries.iter().flat_map(of_entry).collect(),
+        Expr::Struct(object) => object.entries.iter().flat_map(of_entry).collect(),
         Expr::Select(select) => vec![&select.operand],
     }
 }
@@ -32,7 +33,7 @@ fn of_entry(entry: &IdedEntryExpr) -> Vec<&Tree> {
     }
 }
 
-/// The same, to be changed.
+/// Returns the children of a node for changes.
 pub(super) fn within_mut(tree: &mut Tree) -> Vec<&mut Tree> {
     match &mut tree.expr {
         Expr::Unspecified | Expr::Ident(_) | Expr::Literal(_) => Vec::new(),
@@ -40,16 +41,16 @@ pub(super) fn within_mut(tree: &mut Tree) -> Vec<&mut Tree> {
             let target = call.target.iter_mut().map(AsMut::as_mut);
             target.chain(&mut call.args).collect()
         }
-        Expr::Comprehension(it) => vec![
-            &mut it.iter_range,
-            &mut it.accu_init,
-            &mut it.loop_cond,
-            &mut it.loop_step,
-            &mut it.result,
+        Expr::Comprehension(comprehension) => vec![
+            &mut comprehension.iter_range,
+            &mut comprehension.accu_init,
+            &mut comprehension.loop_cond,
+            &mut comprehension.loop_step,
+            &mut comprehension.result,
         ],
         Expr::List(list) => list.elements.iter_mut().collect(),
         Expr::Map(map) => map.entries.iter_mut().flat_map(of_entry_mut).collect(),
-        Expr::Struct(it) => it.entries.iter_mut().flat_map(of_entry_mut).collect(),
+        Expr::Struct(object) => object.entries.iter_mut().flat_map(of_entry_mut).collect(),
         Expr::Select(select) => vec![&mut select.operand],
     }
 }
@@ -61,17 +62,17 @@ fn of_entry_mut(entry: &mut IdedEntryExpr) -> Vec<&mut Tree> {
     }
 }
 
-/// How much there is of an expression.
+/// The extent of an expression.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Extent {
-    /// Its nodes.
+    /// The number of nodes.
     pub(super) nodes: usize,
-    /// Its loops that lie within each other. One over what another one gives lies within it.
+    /// The depth of loops. A loop over the result of another one counts as nested in it.
     pub(super) loops: usize,
 }
 
 impl Extent {
-    /// Counts.
+    /// Measures a tree.
     pub(super) fn of(tree: &Tree) -> Self {
         let mut all = Self { nodes: 1, loops: 0 };
         for part in within(tree) {

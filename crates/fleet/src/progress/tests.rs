@@ -17,7 +17,7 @@ fn member(name: &str) -> MemberProgress {
 fn wave(name: &str, clusters: &[&str]) -> WaveProgress {
     WaveProgress {
         name: name.parse().unwrap(),
-        clusters: clusters.iter().map(|it| member(it)).collect(),
+        clusters: clusters.iter().map(|cluster| member(cluster)).collect(),
     }
 }
 
@@ -33,14 +33,16 @@ fn two_waves() -> FleetProgress {
     ])
 }
 
-/// The type and reason of the condition that is true, and the state in a word.
+/// Returns the type and reason of the condition that is true, and the summary state.
 fn truth(progress: &FleetProgress) -> (String, String, Value) {
     let status = json!(progress.status(&[], 1, at(1)));
     let conditions = status["conditions"].as_array().unwrap();
     let is_true = |it: &&Value| it["status"] == "True";
     let all: Vec<&Value> = conditions.iter().filter(is_true).collect();
     let [kind, reason] = ["type", "reason"].map(|field| {
-        let found = all.iter().map(|it| it[field].as_str().unwrap());
+        let found = all
+            .iter()
+            .map(|condition| condition[field].as_str().unwrap());
         found.collect::<Vec<_>>().join(",")
     });
     (kind, reason, status["state"].clone())
@@ -101,7 +103,8 @@ fn a_wave_is_as_its_worst_cluster() {
     let waves = |all: &FleetProgress| {
         let status = json!(all.status(&[], 1, at(1)));
         let waves = status["waves"].as_array().unwrap().iter();
-        let shown = waves.map(|it| format!("{} {} {}", it["state"], it["done"], it["untouched"]));
+        let shown =
+            waves.map(|wave| format!("{} {} {}", wave["state"], wave["done"], wave["untouched"]));
         (shown.collect::<Vec<_>>().join(", "), status["wave"].clone())
     };
     all.begin_wave(&first);
@@ -125,11 +128,19 @@ fn a_condition_keeps_its_time_until_it_changes() {
     let mut all = two_waves();
     let before = all.status(&[], 1, at(1)).conditions;
     let later = all.status(&before, 2, at(2)).conditions;
-    assert!(later.iter().all(|it| it.last_transition_time == at(1)));
-    assert!(later.iter().all(|it| it.observed_generation == 2));
+    assert!(
+        later
+            .iter()
+            .all(|condition| condition.last_transition_time == at(1))
+    );
+    assert!(
+        later
+            .iter()
+            .all(|condition| condition.observed_generation == 2)
+    );
     all.end(Some("paused"));
     let ended = all.status(&later, 2, at(3)).conditions;
-    let times = ended.iter().map(|it| it.last_transition_time);
+    let times = ended.iter().map(|condition| condition.last_transition_time);
     assert_eq!(times.collect::<Vec<_>>(), [at(3), at(1), at(3)]);
 }
 
