@@ -1,6 +1,9 @@
-//! Image manifests and indexes: the part of the OCI image specification 1.1 (and Docker's schema 2, which has the
-//! same shape) that copying byte for byte needs. The bytes are kept elsewhere, unchanged; these types only tell
-//! what they refer to.
+//! Image manifests and indexes, as far as a byte-for-byte copy needs them: the relevant part of the OCI image
+//! specification 1.1, and of Docker's schema 2, which has the same structure. [`Document::read`] parses a document. The
+//! types only describe references; the exact bytes are kept unchanged.
+//!
+//! [`walk`] finds everything that is reachable from a tag, and [`Referrers`] separates images from their
+//! signatures.
 
 mod media_type;
 mod platform;
@@ -23,48 +26,55 @@ pub use referrers::{Referrers, SUFFIXES as REFERRER_SUFFIXES};
 pub struct Image {
     /// The place of the image in the archive.
     pub place: ImagePlace,
-    /// The reference that workloads ask for.
+    /// The reference by which workloads name the image.
     pub reference: Option<ImageReference>,
     /// The document that the tag names.
     pub root: Arc<Document>,
-    /// Every other manifest and index, each once and after those that it names. Shared, since any number of images may
-    /// have a document.
+    /// Every other manifest and index, each once and after those that it references. They are shared, because any
+    /// number of images may have a document.
     pub children: Vec<Arc<Document>>,
     /// Every configuration and layer, with its size in bytes.
     pub blobs: BTreeMap<Digest, u64>,
-    /// The platforms that it runs on, as far as its configurations were read.
+    /// The platforms of the image, as far as its configurations were read.
     pub platforms: BTreeSet<Platform>,
 }
 
 impl Image {
-    /// Every manifest and index in an order in which they can be pushed: each after those that it names, the root last.
+    /// Returns every manifest and index in a valid order for a push: each after those that it references, and the root
+    /// last.
     pub fn documents(&self) -> impl Iterator<Item = &Arc<Document>> {
         self.children.iter().chain([&self.root])
     }
 }
 
-/// A manifest or index, which was read to know what it needs.
+/// A manifest or index, and the digests that it references.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Document {
     /// The SHA-256 of `bytes`.
     pub digest: Digest,
-    /// The media type to serve it with.
+    /// The media type with which the document is served.
     pub media_type: MediaType,
     /// The exact bytes of the document.
     pub bytes: Arc<[u8]>,
-    /// The digest of everything that it names, each once.
+    /// The digests of all content that the document references, each once.
     pub needs: Vec<Digest>,
 }
 
 impl Document {
-    /// Reads a manifest or an index from its exact bytes, whose digest was compared by whoever read them. Beside it comes
-    /// what it says, for a walk to follow: that is not kept, since it takes more memory than the bytes.
+    /// Parses a manifest or index from its exact bytes. The caller has verified their digest.
+    ///
+    /// The parsed content is returned separately, for a walk. It is not kept, because it takes more memory than the
+    /// bytes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes are not a valid image document.
     pub fn read(
         digest: Digest,
         bytes: Vec<u8>,
     ) -> Result<(Self, ImageDocument), ImageDocumentError> {
         let content = ImageDocument::from_slice(&bytes)?;
-        let needs: BTreeSet<Digest> = content.descriptors().map(|it| it.digest).collect();
+        let needs: BTreeSet<Digest> = content.descriptors().map(|named| named.digest).collect();
         let document = Self {
             digest,
             media_type: content.media_type(),
@@ -74,8 +84,8 @@ impl Document {
         Ok((document, content))
     }
 
-    /// Whether what it names is a document, with needs of its own. An index may list content of any kind, which refers
-    /// to nothing; and a layer is one whatever it is called.
+    /// Returns whether a descriptor references a document with its own references. Only an index has such descriptors,
+    /// and it may also list other content. A layer is a layer whatever its media type is.
     #[must_use]
     pub fn follows(&self, named: &Descriptor) -> bool {
         self.media_type.is_index() && named.document_type().is_some()
@@ -92,16 +102,16 @@ pub struct Descriptor {
     pub digest: Digest,
     /// The content's size in bytes.
     pub size: u64,
-    /// The platform that an index's child is for.
+    /// The platform of an index's child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub platform: Option<Platform>,
-    /// Addresses outside the archive, which a site without internet cannot follow: only layers may have them (*foreign
-    /// layers*), and their content has to be in the archive all the same.
+    /// Addresses outside of the archive, which a site without internet access cannot use. Only layers may have them
+    /// (*foreign layers*), and the archive must contain their content.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
 }
 
-/// An image manifest: a configuration and layers. Artifacts have the same shape.
+/// An image manifest: a configuration and layers. Artifacts have the same structure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageManifest {
     /// The media type to serve the manifest with.
@@ -114,7 +124,7 @@ pub struct ImageManifest {
     pub layers: Vec<Descriptor>,
 }
 
-/// An image index: manifests, mostly one for each platform.
+/// An image index: manifests, usually one for each platform.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageIndex {
     /// The media type to serve the index with.
@@ -138,7 +148,7 @@ pub enum ImageDocumentError {
     /// The document is larger than [`limits::IMAGE_MANIFEST_SIZE`].
     #[error("image manifest has {0} bytes; registries accept at most {max}", max = limits::IMAGE_MANIFEST_SIZE)]
     Size(usize),
-    /// The bytes are not strict JSON, or are of another shape.
+    /// The bytes are not strict JSON, or have another structure.
     #[error("image manifest cannot be read")]
     Json(#[source] JsonError),
     /// The media type or the schema version is not supported.
@@ -147,7 +157,7 @@ pub enum ImageDocumentError {
     /// The document has neither `config` and `layers`, nor `manifests`; or both.
     #[error("image manifest has neither `config` and `layers` nor `manifests`, or has both")]
     Shape,
-    /// A content other than a layer that lies elsewhere.
+    /// A content other than a layer is outside of the image.
     #[error("{0} is outside the image (`urls`), where a site without internet cannot reach it")]
     Foreign(Digest),
 }
@@ -178,8 +188,8 @@ struct RawImage {
 }
 
 impl ImageManifest {
-    /// Whether this is an image that can run: artifacts have the same shape, but a configuration or layers of other
-    /// types (image specification, "Guidelines for Artifact Usage"), or say what they are.
+    /// Returns whether this is an image that can run. Artifacts have the same structure, but declare a type, or have a
+    /// configuration or layers of other types (image specification, "Guidelines for Artifact Usage").
     #[must_use]
     pub fn is_image(&self) -> bool {
         self.artifact_type.is_none()
@@ -187,13 +197,13 @@ impl ImageManifest {
             && self.layers.iter().all(Descriptor::is_layer)
     }
 
-    /// Whether the configuration is one of an image, which says what it runs on. Some artifacts have one too.
+    /// Returns whether the configuration is that of an image, which states its platform. Some artifacts have one, too.
     #[must_use]
     pub fn has_image_config(&self) -> bool {
         matches!(self.config.media_type.as_str(), OCI_CONFIG | DOCKER_CONFIG)
     }
 
-    /// Returns the type of an artifact: its own, or else that of its configuration.
+    /// Returns the artifact type, or the configuration's media type if there is none.
     #[must_use]
     pub fn kind(&self) -> &str {
         let artifact_type = self.artifact_type.as_deref();
@@ -202,13 +212,13 @@ impl ImageManifest {
 }
 
 impl Descriptor {
-    /// Whether this is a foreign layer: one with addresses elsewhere, as the base layers of Windows have.
+    /// Returns whether this is a foreign layer, which has external addresses, as the base layers of Windows do.
     #[must_use]
     pub fn is_foreign(&self) -> bool {
         !self.urls.is_empty()
     }
 
-    /// Whether the descriptor names a layer of a file system.
+    /// Returns whether the descriptor references a layer of a file system.
     #[must_use]
     pub fn is_layer(&self) -> bool {
         LAYERS
@@ -216,7 +226,7 @@ impl Descriptor {
             .any(|prefix| self.media_type.starts_with(prefix))
     }
 
-    /// The media type, if it is that of a document, which has descriptors of its own.
+    /// Returns the media type if it is that of a document with descriptors.
     #[must_use]
     pub fn document_type(&self) -> Option<MediaType> {
         MediaType::of(&self.media_type)
@@ -224,7 +234,7 @@ impl Descriptor {
 }
 
 impl ImageDocument {
-    /// Returns the type of an artifact; none for images and indexes.
+    /// Returns the type of an artifact; `None` for images and indexes.
     #[must_use]
     pub fn artifact_type(&self) -> Option<&str> {
         match self {
@@ -233,17 +243,24 @@ impl ImageDocument {
         }
     }
 
-    /// Returns the platforms that an index has images for; attestations are for nothing that is known.
+    /// Returns the platforms for which an index has images. Attestations have no known platform and are left out.
     pub fn platforms(&self) -> impl Iterator<Item = &Platform> {
         let manifests = match self {
             Self::Index(index) => index.manifests.as_slice(),
             Self::Manifest(_) => &[],
         };
-        let platforms = manifests.iter().filter_map(|it| it.platform.as_ref());
+        let platforms = manifests
+            .iter()
+            .filter_map(|manifest| manifest.platform.as_ref());
         platforms.filter(|platform| platform.is_known())
     }
 
-    /// Reads a manifest or an index from its exact bytes.
+    /// Parses a manifest or index from its exact bytes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes exceed [`limits::IMAGE_MANIFEST_SIZE`], are not strict JSON of a supported type, or reference
+    /// content other than layers outside of the image.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, ImageDocumentError> {
         if bytes.len() as u64 > limits::IMAGE_MANIFEST_SIZE {
             return Err(ImageDocumentError::Size(bytes.len()));
@@ -297,7 +314,7 @@ impl ImageDocument {
         }
     }
 
-    /// Returns everything that the document refers to.
+    /// Returns the descriptors of all content that the document references.
     pub fn descriptors(&self) -> impl Iterator<Item = &Descriptor> {
         let (config, list) = match self {
             Self::Manifest(manifest) => (Some(&manifest.config), &manifest.layers),
@@ -347,7 +364,7 @@ mod tests {
         );
     }
 
-    /// The keys that Go reads are refused, whether or not anything here reads them.
+    /// Keys that Go reads are rejected whether or not this crate reads them.
     #[test]
     fn keys_that_differ_only_in_case_are_refused() {
         let one = descriptor("");
@@ -466,7 +483,7 @@ mod tests {
             read(&manifest(r#","layers":[]"#)),
             Err(ImageDocumentError::Json(_))
         ));
-        // Whoever pulls an image follows the addresses of layers alone.
+        // Clients that pull an image use only the addresses of layers.
         let foreign = descriptor(r#","urls":["https://example.test"]"#);
         let of = |text: &str| text.replacen(&descriptor(""), &foreign, 1);
         assert!(matches!(

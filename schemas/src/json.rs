@@ -1,9 +1,19 @@
-//! Strict JSON: what two readers could understand differently is refused before anything is read from it.
+//! Strict JSON: a document that two readers could understand differently is rejected before anything is read from it.
+//! [`from_slice`] is the entry point.
 //!
-//! Known attacks and where they stop: duplicate keys (first reader sees one value, second the other): here, at any
-//! depth; numbers that lose precision or have two spellings (floats, 2^53 and more): here; deep nesting: here, before
-//! serde's own recursion; lists in the place of objects: `objects`; keys that only some readers take for a known one:
-//! `keys`; size: the caller, by the limit of the document.
+//! These attacks are stopped:
+//!
+//! - duplicate keys, of which readers use the first or the last, here and at any depth;
+//!
+//! - numbers that lose precision or have two spellings (floats, and 2^53 or more), here;
+//!
+//! - deep nesting, here and before serde recurses;
+//!
+//! - lists in place of objects, in `objects`;
+//!
+//! - keys that only some readers take for a known one, in `keys`;
+//!
+//! - size, by the caller with the limit of the document.
 
 mod keys;
 mod objects;
@@ -17,24 +27,24 @@ use crate::limits;
 pub use keys::{Fields, Kind};
 use objects::Objects;
 
-/// The reason why bytes are not strict JSON of the expected shape.
+/// The error of bytes that are not strict JSON of the expected structure.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct JsonError(#[from] serde_json::Error);
 
-/// Reads a document strictly: no duplicate key at any depth, no number but integers below 2^53, nesting of at most
-/// [`limits::JSON_DEPTH`].
+/// Parses a document strictly: without duplicate keys at any depth, with integers below 2^53 as the only numbers, and
+/// with a nesting of at most [`limits::JSON_DEPTH`].
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, JsonError> {
     from_slice_of(bytes, Kind::Plain)
 }
 
-/// Reads a document strictly, one that Go reads as `kind`: in its structs, no key equals a known one but for case.
+/// Parses a document strictly that Go reads as `kind`. In its structs, no key may differ from a known one only in case.
 pub fn from_slice_of<T: DeserializeOwned>(bytes: &[u8], kind: Kind) -> Result<T, JsonError> {
     walk(bytes, kind, Rules::Strict)?;
     read(bytes)
 }
 
-/// Reads a document of which nothing is asked but that it is JSON, and that its keys are as [`from_slice_of`] wants them.
+/// Parses a document without the strict rules, except that keys of structs are checked as in [`from_slice_of`].
 pub fn from_loose_slice_of<T: DeserializeOwned>(bytes: &[u8], kind: Kind) -> Result<T, JsonError> {
     walk(bytes, kind, Rules::KeysOnly)?;
     read(bytes)
@@ -56,20 +66,20 @@ fn walk(bytes: &[u8], kind: Kind, rules: Rules) -> Result<(), JsonError> {
     Ok(deserializer.end()?)
 }
 
-/// Reads a part of a document that was read before; a list is no object by the positions of its fields.
+/// Parses a part of a document that was already read. A list is not accepted in place of an object.
 pub fn from_value<T: DeserializeOwned>(value: serde_json::Value) -> Result<T, JsonError> {
     Ok(T::deserialize(Objects(value))?)
 }
 
-/// The rules that a document must keep before anything is read from it.
+/// The rules for a document, which are checked before it is parsed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Rules {
     Strict,
-    /// Only keys are compared; depth is bounded by serde's own recursion.
+    /// Only keys are checked. serde's recursion limit bounds the depth.
     KeysOnly,
 }
 
-/// A look at one value and all that is inside, which keeps nothing of it.
+/// A check of a value and everything within it, which stores nothing.
 #[derive(Clone, Copy)]
 struct Look {
     rules: Rules,
@@ -78,7 +88,7 @@ struct Look {
 }
 
 impl Look {
-    /// The look at what is inside this value, for Go of that kind.
+    /// Returns the check for the values within this one, which Go reads as `kind`.
     fn inside<E: serde::de::Error>(self, kind: Kind) -> Result<Self, E> {
         if self.rules == Rules::Strict && self.depth == limits::JSON_DEPTH {
             return Err(E::custom(format_args!(
@@ -102,7 +112,7 @@ impl<'de> DeserializeSeed<'de> for Look {
     }
 }
 
-/// 2^53: above it, readers that keep numbers as doubles see another value.
+/// 2^53. Readers that store numbers as doubles can get a different value above it.
 const INTEGERS: u64 = 1 << 53;
 
 impl<'de> Visitor<'de> for Look {
@@ -231,8 +241,8 @@ mod tests {
         }
     }
 
-    /// A value in a document is asked for once, at any depth, and whoever asks keeps nothing but the keys of objects
-    /// that are open.
+    /// Checks that each value of a document is visited once at any depth, and that the check keeps only the keys of
+    /// objects.
     #[test]
     fn every_value_is_looked_at_once() {
         use std::cell::Cell;

@@ -1,11 +1,12 @@
-//! The vocabulary: names, digests, references, paths and documents, each checked once where it enters and
-//! carried as a type from there on; what an image is, and the walk through it; strict JSON and YAML.
+//! The vocabulary of the project: names, digests, references, paths and documents. Each value is validated once, where
+//! it enters the program, and is a checked type from then on. The crate also has the walk through images, and strict
+//! JSON and YAML.
 //!
-//! This crate knows grammars and documents. It must not touch files, the network, the environment or the clock, and
+//! This crate knows grammars and documents. It must not use files, the network, the environment or the clock, and
 //! depends on no other crate of the workspace.
 //!
-//! Each document has its file. Open `manifest.rs` first, what a site reads of a Solution, and `source.rs`, what a publisher
-//! writes; `name.rs` shows how a checked type is made here.
+//! Each document has its own file. Read `manifest.rs` first, the manifest in an archive, and `source.rs`, the file that
+//! a publisher writes. `name.rs` shows the pattern for checked types.
 
 mod chart;
 mod checksums;
@@ -112,7 +113,7 @@ pub use version::{SolutionId, Version, VersionRange};
 /// The API group and version of every document of the project.
 pub const API_VERSION: &str = "solutions.metalk8s.scality.com/v1alpha1";
 
-/// Whether a value is what its field has where it is left out: then it is not written.
+/// Returns whether a value is the default of its type. Serialization omits such values.
 #[must_use]
 pub fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()

@@ -1,10 +1,10 @@
-//! Lists in messages.
+//! Lists for messages.
 
 use std::fmt::Display;
 
 use crate::limits;
 
-/// Writes values for a message, as `` `a`, `b` and 3 more ``: at most [`limits::LISTED`] of them.
+/// Returns values for a message, as `` `a`, `b` and 3 more ``: at most [`limits::LISTED`] of them.
 #[must_use]
 pub fn listed<T: Display>(values: &[T]) -> String {
     let shown: Vec<String> = values
@@ -18,7 +18,7 @@ pub fn listed<T: Display>(values: &[T]) -> String {
     }
 }
 
-/// Names for a message, as they are: at most [`limits::LISTED`] of them.
+/// Returns names for a message without quotes: at most [`limits::LISTED`] of them.
 #[must_use]
 pub fn named(mut names: Vec<String>) -> String {
     let count = names.len();

@@ -1,7 +1,7 @@
-//! The name that may have been meant by a mistyped one.
+//! Suggestions for mistyped names.
 
-/// Returns the name that takes the fewest changes of a letter to come from what was written, where that is no more than
-/// `most` and leaves a letter of it.
+/// Returns the name with the smallest edit distance to a written name. The distance is at most `most`, and less than
+/// the number of characters written, so that at least one is kept.
 #[must_use]
 pub fn nearest<'a, N: AsRef<str> + ?Sized>(
     written: &str,

@@ -1,7 +1,9 @@
-//! Placeholders in the objects that a Solution carries as they are (`spec.manifests`): what only the site knows. The one
-//! place that knows their grammar (docs/reference/format-manifests.md, 4). The packager writes and checks with it, the importer expands.
+//! Placeholders in the objects of `spec.manifests`, for values that only the site knows. This module is the only one
+//! that knows their grammar (docs/reference/format-manifests.md, 4): [`pieces`] splits a text, [`expand`] replaces the
+//! placeholders, and [`each_text`] and [`change_texts`] visit the texts of an object. The packager writes and checks
+//! placeholders, and the importer expands them.
 //!
-//! An operator's command, arguments and environment have the smaller grammar of format 1 (`split_expansions`).
+//! The command, arguments and environment of an operator have the smaller grammar of format 1 (`split_expansions`).
 
 use std::fmt;
 use std::ops::Range;
@@ -11,30 +13,30 @@ use serde_json::Value;
 
 use crate::{ImageName, ImagePlace, NameError, Namespace, ParameterName, Tag};
 
-/// The value that one placeholder stands for.
+/// A parsed placeholder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Placeholder {
     /// `$(image:NAME[:TAG])`, or `$(image.ATTRIBUTE:NAME[:TAG])` for a part: the address of an image at the site.
     Image {
         /// The part of the address.
         part: AddressPart,
-        /// The choice of the image.
+        /// The image.
         image: ImageChoice,
     },
-    /// `$(namespace:NAME)`: the namespace that the environment has for one of the release's.
+    /// `$(namespace:NAME)`: the environment's namespace for one of the release's namespaces.
     Namespace(Namespace),
-    /// `$(solution:FACT)`: something about the Solution.
+    /// `$(solution:FACT)`: a fact about the Solution.
     Solution(SolutionFact),
     /// `$(param:NAME)`: the value of a parameter.
     Parameter(ParameterName),
 }
 
-/// An image of the Solution: the only one of its name, or the one with this tag.
+/// An image of the Solution, by name and optional tag.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ImageChoice {
     /// The image's name.
     pub name: ImageName,
-    /// The tag of the image, needed where several images have the name.
+    /// The tag of the image, required if multiple images have the name.
     pub tag: Option<Tag>,
 }
 
@@ -68,7 +70,7 @@ pub enum AddressPart {
     Whole,
     /// The host and port.
     Registry,
-    /// The path that follows the registry, without tag and digest.
+    /// The path after the registry, without tag and digest.
     Path,
     /// The registry and path.
     Repository,
@@ -78,7 +80,7 @@ pub enum AddressPart {
     Digest,
 }
 
-/// The names of parts, but for the whole.
+/// The names of the parts, except the whole.
 const PARTS: [(&str, AddressPart); 5] = [
     ("registry", AddressPart::Registry),
     ("path", AddressPart::Path),
@@ -107,33 +109,33 @@ const FACTS: [(&str, SolutionFact); 3] = [
 /// A piece of a text with placeholders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlaceholderPiece<'a> {
-    /// A text that stands for itself.
+    /// Literal text.
     Text(&'a str),
-    /// A placeholder, which stands for something else.
+    /// A placeholder.
     Placeholder(Placeholder),
 }
 
-/// The reason why a text's placeholders cannot be understood.
+/// The error of a text whose placeholders are not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceholderError {
     /// A placeholder has no `)`.
     #[error("`{0}` is not closed by `)`")]
     Open(String),
-    /// A part that addresses do not have.
+    /// The address has no such part.
     #[error(
         "`{0}` is not a part of an address; the parts are registry, path, repository, tag, digest"
     )]
     Part(String),
-    /// A fact that is not told.
+    /// The Solution has no such fact.
     #[error("`{0}` is not a property of a Solution; the properties are name, version, environment")]
     Fact(String),
-    /// The text between is not a name of its kind.
+    /// The text in the placeholder is not a valid name.
     #[error(transparent)]
     Name(#[from] NameError),
 }
 
-/// The beginning of a placeholder, behind `$(`: the word of its kind, the part of an image's address, and its length in
-/// bytes with the colon.
+/// The start of a placeholder: its kind, the part of an image's address, and the length in bytes up to the colon,
+/// inclusive.
 struct Opening<'a> {
     kind: &'a str,
     part: Option<&'a str>,
@@ -143,7 +145,7 @@ struct Opening<'a> {
 impl<'a> Opening<'a> {
     const KINDS: [&'static str; 4] = ["image", "namespace", "solution", "param"];
 
-    /// The opening of a placeholder at the beginning of a text, which begins with `$`.
+    /// Returns the start of a placeholder at the beginning of a text.
     fn at(text: &'a str) -> Option<Self> {
         let inner = text.strip_prefix("$(")?;
         let word = inner.bytes().take_while(|byte| is_word(*byte)).count();
@@ -196,17 +198,21 @@ fn shorten(text: &str) -> String {
     crate::digest::shorten(text)
 }
 
-/// Splits a text at its placeholders ([`pieces`]).
+/// Splits a text at its placeholders, as [`pieces`] does, without the ranges.
 pub fn split(text: &str) -> Result<Vec<PlaceholderPiece<'_>>, PlaceholderError> {
     let pieces = pieces(text)?;
     Ok(pieces.into_iter().map(|(_, piece)| piece).collect())
 }
 
-/// Splits a text at its placeholders, each piece with where it is written. One more `$` before a placeholder makes it
-/// stand for itself, without that `$`; every other `$`, Kubernetes' own `$(VARIABLE)` too, stands for itself.
+/// Splits a text at its placeholders, and returns each piece with its range. An extra `$` before a placeholder escapes
+/// it and is removed. Every other `$` is literal, also in Kubernetes' `$(VARIABLE)`.
+///
+/// # Errors
+///
+/// Fails if a placeholder has no end, or an invalid name, part or fact.
 pub fn pieces(text: &str) -> Result<Vec<(Range<usize>, PlaceholderPiece<'_>)>, PlaceholderError> {
     let mut pieces = Vec::new();
-    // What lies between is text that is not yet a piece.
+    // The text between the two is not yet part of a piece.
     let (mut begin, mut position) = (0, 0);
     while let Some(dollar) = text[position..].find('$').map(|found| position + found) {
         if Opening::at(&text[dollar + 1..]).is_some() {
@@ -240,8 +246,8 @@ fn push_text<'a>(
     }
 }
 
-/// Gives every text of an object in which placeholders have a meaning: all values but `apiVersion`, `kind` and
-/// `metadata.name`. Keys are never among them. What `change` returns takes the text's place.
+/// Calls `change` for every text of an object that can have placeholders, and replaces the text if `change` returns a
+/// value. Keys, `apiVersion`, `kind` and `metadata.name` have no placeholders.
 pub fn change_texts<E>(
     object: &mut Value,
     change: &mut impl FnMut(&str) -> Result<Option<Value>, E>,
@@ -289,8 +295,8 @@ fn change_within<E>(
     Ok(())
 }
 
-/// Gives every text in which placeholders have a meaning ([`change_texts`]), each with its place as a JSON pointer (RFC
-/// 6901).
+/// Calls `visit` for every text that can have placeholders, as [`change_texts`] does, with its place as a JSON Pointer
+/// (RFC 6901).
 pub fn each_text<'a>(object: &'a Value, visit: &mut impl FnMut(&str, &'a str)) {
     let Value::Object(fields) = object else {
         return;
@@ -337,8 +343,12 @@ fn each_below<'a>(
     pointer.truncate(length);
 }
 
-/// The text with every placeholder replaced by what `resolve` knows; none if it has no placeholder and no escape. A
-/// text that is one placeholder alone takes the type of its value.
+/// Returns the text with the values of its placeholders from `resolve`. Returns `None` for a text without placeholders
+/// and escapes. A text that is a single placeholder takes the type of its value.
+///
+/// # Errors
+///
+/// Fails if a placeholder is not valid, or `resolve` fails.
 pub fn expand<E: From<PlaceholderError>>(
     text: &str,
     resolve: impl Fn(&Placeholder) -> Result<Value, E>,

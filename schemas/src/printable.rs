@@ -1,17 +1,18 @@
-//! Text of others, as it may be shown: one line, and nothing in it that a terminal obeys or that nobody sees.
+//! Untrusted text in a printable form: one line, without characters that control a terminal or are invisible.
+//! [`printable`] is the entry point.
 //!
-//! Archives, registries and clusters choose names and messages. In them a line feed would begin a line that reads like one
-//! of ours, an escape sequence would recolour or erase, a bidirectional control would put words into another order, and an
-//! invisible character would make two names look like one.
+//! Archives, registries and clusters choose names and messages. A line feed in them could imitate a line of the
+//! program's output, an escape sequence could change colours or erase text, a bidirectional control could reorder
+//! words, and an invisible character could make two names look equal.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// The text with every character that commands a terminal or hides written as an escape: `\n`, `\u{1b}`, `\u{202e}`.
-/// Letters and signs of all languages stay.
+/// Returns the text with control and invisible characters as escapes: `\n`, `\u{1b}`, `\u{202e}`. Letters and signs of
+/// all languages are kept.
 ///
-/// A backslash stays too, so that text which was made printable before (a finding, an error that quotes one) does not
-/// change again. An escape may thus have stood in the text as it is: this is for reading, and is never read back.
+/// A backslash is kept, too, so that printable text in another message does not change again. An escape in the result
+/// may therefore have been in the text. The result is for people and is never parsed.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unprintable) {
@@ -28,7 +29,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The beginning of a text, [`printable`]: at most this many of its characters, and `…` where it goes on.
+/// Returns at most this many characters of a text in [`printable`] form, with `…` if it is longer.
 #[must_use]
 pub fn printable_within(text: &str, characters: usize) -> String {
     match text.char_indices().nth(characters) {
@@ -37,12 +38,12 @@ pub fn printable_within(text: &str, characters: usize) -> String {
     }
 }
 
-/// Whether a character commands a terminal, or is not seen where it stands.
+/// Returns whether a character controls a terminal or is invisible.
 ///
-/// These are the control characters, and those that Unicode asks programs to ignore where they cannot obey them
-/// (`DerivedCoreProperties.txt`, `Default_Ignorable_Code_Point`), except for what is not assigned and for variation
-/// selectors, which emoji have and which only choose how the character before them looks; and besides the separators of
-/// lines and paragraphs and the interlinear annotations.
+/// These are the control characters, the separators of lines and paragraphs, the interlinear annotations, and the
+/// characters that Unicode lets programs ignore (`DerivedCoreProperties.txt`, `Default_Ignorable_Code_Point`).
+/// Unassigned characters are excepted, and so are variation selectors: emoji have them, and they only select the form
+/// of the preceding character.
 #[must_use]
 pub const fn is_unprintable(c: char) -> bool {
     matches!(
@@ -63,7 +64,7 @@ pub const fn is_unprintable(c: char) -> bool {
         | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
         // Controls of shorthand and of music.
         | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-        // Tags, which write a second text that nobody sees.
+        // Tags, which can encode an invisible text.
         | '\u{e0000}'..='\u{e007f}'
     )
 }

@@ -1,4 +1,4 @@
-//! Where a value of a chart stands, as Helm's `--set` writes it, and values by that place.
+//! Paths of values of a chart in the syntax of Helm's `--set`, and maps of values by path.
 
 use std::collections::BTreeMap;
 use std::fmt::{self, Display, Formatter};
@@ -9,10 +9,10 @@ use serde_json::{Map, Value};
 use crate::limits;
 use crate::name::text_traits;
 
-/// The characters that a backslash takes their meaning from.
+/// The characters that a backslash escapes.
 const MARKS: [char; 6] = ['\\', '.', '[', ']', '=', ','];
 
-/// The place of a value in the values of a chart: `ingress.hosts[0].host`, a backslash before a dot that belongs to a key.
+/// The path of a value among the values of a chart, as `ingress.hosts[0].host`. A backslash escapes a dot in a key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ValuePath(Vec<Segment>);
 
@@ -21,7 +21,7 @@ text_traits!(
     "The place of a value: `a.b[0].c`, a backslash before a dot within a key"
 );
 
-/// Values of a chart, each by its place. A place that is within another's value comes after it.
+/// Values of a chart by path. In this order, a path below another one comes after it.
 pub type ValuesByPath = BTreeMap<ValuePath, Value>;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,13 +30,13 @@ enum Segment {
     Index(usize),
 }
 
-/// The reason why a text is no place of a value.
+/// The error of a text that is not a valid path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValuePathError {
     /// A key is empty.
     #[error("a key is empty: a path of values is `a.b[0].c`, with `\\.` for a dot within a key")]
     Empty,
-    /// An index is no number, or too large a one.
+    /// An index is not a number, or too large.
     #[error("an index is not a number of at most {max}", max = limits::VALUE_INDEX)]
     Index,
     /// The path is longer than the limit.
@@ -78,7 +78,7 @@ impl FromStr for ValuePath {
     }
 }
 
-/// Reads a key up to what ends it.
+/// Parses a key up to its end.
 fn key(text: &str) -> (String, &str) {
     let mut key = String::new();
     let mut letters = text.char_indices();
@@ -113,13 +113,13 @@ impl Display for ValuePath {
 }
 
 impl ValuePath {
-    /// Whether the value at this place is the other one's, or within it.
+    /// Returns whether this path is the other one or below it.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }
 
-    /// The keys on the way to the value, up to the first index.
+    /// Returns the keys of the path up to the first index.
     pub fn keys(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map_while(|segment| match segment {
             Segment::Key(key) => Some(key.as_str()),
@@ -127,7 +127,7 @@ impl ValuePath {
         })
     }
 
-    /// The keys and the indexes on the way to the value, as text.
+    /// Returns all keys and indexes of the path as text.
     pub(crate) fn parts(&self) -> Vec<String> {
         let part = |segment: &Segment| match segment {
             Segment::Key(key) => key.clone(),
@@ -136,7 +136,7 @@ impl ValuePath {
         self.0.iter().map(part).collect()
     }
 
-    /// The key closest to the value.
+    /// Returns the last key of the path.
     #[must_use]
     pub fn key(&self) -> &str {
         let mut keys = self.0.iter().rev().filter_map(|segment| match segment {
@@ -146,7 +146,8 @@ impl ValuePath {
         keys.next().unwrap_or_default()
     }
 
-    /// Returns the values that one at this place comes to: of a map with anything in it each of those by its own place.
+    /// Returns the values within a value at this path: the entries of a map that is not empty, by their own paths, else
+    /// the value itself.
     #[must_use]
     pub fn holding(&self, value: Value) -> ValuesByPath {
         match value {
@@ -159,8 +160,8 @@ impl ValuePath {
         }
     }
 
-    /// Puts a value at this place, as Helm's `--set` does: what is missing on the way is made, a list is filled with null,
-    /// and what stands in the way is replaced. An empty map adds nothing to a map.
+    /// Sets a value at this path, as Helm's `--set` does: missing maps and lists are created, lists are filled with
+    /// null, and values of other types are replaced. An empty map does not change an existing map.
     pub fn put(&self, values: &mut Map<String, Value>, value: Value) {
         let Some((Segment::Key(first), rest)) = self.0.split_first() else {
             return;
@@ -193,8 +194,9 @@ impl ValuePath {
     }
 }
 
-/// Chooses a value by its place: it stands for those within it, and for one that it is within unless that is a list, of
-/// which it is a part. `value_of` is the value of what is chosen. An empty map adds nothing to what is within it.
+/// Adds a choice for a path. It replaces choices below the path and at paths above it, unless the value above is a
+/// list, of which it is a part. `value_of` returns the value of a choice. An empty map does not replace choices below
+/// it.
 pub fn choose<T>(
     chosen: &mut BTreeMap<ValuePath, T>,
     path: ValuePath,
@@ -211,7 +213,7 @@ pub fn choose<T>(
     chosen.insert(path, choice);
 }
 
-/// Returns each value that is no map, and each empty map, by its place.
+/// Returns the values by path: all values except maps, and empty maps.
 #[must_use]
 pub fn by_path(values: &Map<String, Value>) -> ValuesByPath {
     let mut all = BTreeMap::new();

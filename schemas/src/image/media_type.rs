@@ -1,8 +1,8 @@
-//! The media types of the documents that images consist of.
+//! The media types of image documents.
 
 use std::fmt;
 
-/// The media type that a manifest or an index is served as: archives have no other documents.
+/// The media type of a manifest or index. Archives have no other documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaType {
     /// A manifest of the image specification.
@@ -16,7 +16,7 @@ pub enum MediaType {
 }
 
 impl MediaType {
-    /// All media types: what registries are asked for.
+    /// All media types, for requests to registries.
     pub const ALL: [Self; 4] = [
         Self::OciManifest,
         Self::OciIndex,
@@ -24,13 +24,13 @@ impl MediaType {
         Self::DockerList,
     ];
 
-    /// The type that a text names; none when it is not that of a document.
+    /// Returns the type of a text; `None` if it is not that of a document.
     #[must_use]
     pub fn of(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.as_str() == text)
     }
 
-    /// The text form.
+    /// Returns the text form.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl MediaType {
         }
     }
 
-    /// Whether it is that of an index, and not of a manifest.
+    /// Returns whether this is the type of an index.
     #[must_use]
     pub const fn is_index(self) -> bool {
         matches!(self, Self::OciIndex | Self::DockerList)

@@ -1,4 +1,4 @@
-//! Platforms that images run on: as documents say it, and as it is asked for.
+//! Platforms of images: as documents declare them ([`Platform`]), and as users request them ([`WantedPlatform`]).
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,7 +9,7 @@ use crate::NameError;
 use crate::name::text_traits;
 use crate::pattern;
 
-/// The platform that an image runs on (image specification, "Image Index"), in whatever words its publisher chose.
+/// The platform of an image (image specification, "Image Index"), in any terms that the publisher chose.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Platform {
     /// The operating system: `linux`, …
@@ -22,14 +22,14 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// Whether it is one: the attestations of a build are listed for `unknown/unknown`.
+    /// Returns whether the platform is known. The attestations of a build are listed for `unknown/unknown`.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.os != "unknown"
     }
 
-    /// Whether what runs on one runs on the other, as far as indexes are compared with configurations: they differ in
-    /// whether they name a variant.
+    /// Returns whether two platforms are equal except for the variant. Indexes and configurations of one image differ
+    /// in whether they declare a variant.
     #[must_use]
     pub fn is_like(&self, other: &Self) -> bool {
         self.os == other.os && self.architecture == other.architecture
@@ -44,13 +44,14 @@ impl fmt::Display for Platform {
     }
 }
 
-/// A platform that is asked for, `os/architecture[/variant]` in words of lower case, digits, `.`, `-` and `_`.
+/// A requested platform, `os/architecture[/variant]`. Each part consists of lower-case letters, digits, `.`, `-` and
+/// `_`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct WantedPlatform(Platform);
 
 impl WantedPlatform {
-    /// Whether a platform is the one that is asked for. Without a variant every variant is, since indexes differ in
-    /// whether they say `linux/arm64` or `linux/arm64/v8`.
+    /// Returns whether a platform meets the request. A request without a variant accepts all variants, because indexes
+    /// differ in whether they declare `linux/arm64` or `linux/arm64/v8`.
     #[must_use]
     pub fn takes(&self, platform: &Platform) -> bool {
         let Self(wanted) = self;

@@ -1,28 +1,29 @@
-//! Signatures and what else refers to an image: by the tag that names what it is about. cosign writes
-//! `sha256-<hex>.sig`, `.att` and `.sbom`; `sha256-<hex>` alone is the list of referrers that the distribution
-//! specification 1.1 has for registries without its API ("Referrers Tag Schema").
+//! Signatures and other referrers of images, recognized by their tags. cosign uses `sha256-<hex>.sig`, `.att` and
+//! `.sbom`. `sha256-<hex>` alone is the list of referrers for registries without the referrers API (distribution
+//! specification 1.1, "Referrers Tag Schema").
 
 use std::collections::BTreeSet;
 
 use super::Image;
 use crate::{Digest, ImageName, Tag};
 
-/// The endings that follow the digest in cosign's tags.
+/// The suffixes after the digest in cosign's tags.
 pub const SUFFIXES: [&str; 3] = [".sig", ".att", ".sbom"];
 
 impl Tag {
-    /// The tag of what refers to a document: with one of [`SUFFIXES`], or with none for the list of its referrers.
+    /// Returns the tag of a document's referrer with one of [`SUFFIXES`], or of the list of its referrers without a
+    /// suffix.
     ///
     /// # Panics
     ///
-    /// When the suffix is none of these.
+    /// Panics if the suffix is none of these.
     #[must_use]
     pub fn of_referrer(subject: Digest, suffix: &str) -> Self {
         let tag = format!("sha256-{}{suffix}", subject.hex());
         tag.parse().expect("a digest and a suffix are a tag")
     }
 
-    /// Returns what the image with this tag is about, if it is a tag of a referrer.
+    /// Returns the digest of the document to which a referrer with this tag refers. Returns `None` for other tags.
     #[must_use]
     pub fn subject(&self) -> Option<Digest> {
         let rest = self.as_str().strip_prefix("sha256-")?;
@@ -33,7 +34,7 @@ impl Tag {
 }
 
 impl Image {
-    /// Returns how many manifests a referrer is: each that its list names, or itself.
+    /// Returns the number of manifests in a referrer: those that its list names, or itself.
     fn referring(&self) -> usize {
         if self.root.media_type.is_index() {
             self.root.needs.len()
@@ -43,7 +44,8 @@ impl Image {
     }
 }
 
-/// The images of an archive, told apart: those that something refers to are images like any other, whatever their tag.
+/// The documents of an archive's images, by which referrers are recognized. An image with such a tag whose subject is
+/// missing counts as an image.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Referrers {
     /// Every document, with the name of its image.
@@ -51,7 +53,7 @@ pub struct Referrers {
 }
 
 impl Referrers {
-    /// Takes in what the images consist of.
+    /// Collects the documents of images.
     #[must_use]
     pub fn among<'a>(images: impl IntoIterator<Item = &'a Image>) -> Self {
         let images = images.into_iter();
@@ -64,7 +66,7 @@ impl Referrers {
         }
     }
 
-    /// Whether an image is a referrer: its tag names a document of an image with the same name.
+    /// Returns whether an image is a referrer: its tag names a document of an image with the same name.
     #[must_use]
     pub fn has(&self, image: &Image) -> bool {
         let subject = image.place.tag.subject();
@@ -72,7 +74,7 @@ impl Referrers {
         subject.is_some_and(known)
     }
 
-    /// Returns how many of these are images, and how many signatures and other referrers come with them.
+    /// Returns the number of images, and the number of signatures and other referrers that accompany them.
     #[must_use]
     pub fn count<'a>(images: impl IntoIterator<Item = &'a Image> + Clone) -> (usize, usize) {
         let all = Self::among(images.clone());

@@ -1,10 +1,14 @@
-//! The walk from the document that a tag names to everything that it reaches: which documents, in which order, how
-//! deep, and what is wrong between one and another. Where contents are and what a problem means is known to whoever
-//! asked for the walk.
+//! The walk from a tag's document to everything that is reachable from it. [`Walker`] determines the documents, their
+//! order and depth, and contradictions between them. The caller's [`Visit`] finds the contents and handles problems.
 //!
-//! Known attacks and where they stop: indexes in indexes without end: [`limits::INDEX_DEPTH`], which bounds the recursion
-//! too; documents that very many tags and indexes share: each is read, and compared with what names it, once for all walks
-//! of one [`Walker`], and each walk comes to it once; a content that is named very often in one document: looked for once.
+//! These attacks are stopped:
+//!
+//! - endlessly nested indexes, by [`limits::INDEX_DEPTH`], which also bounds the recursion;
+//!
+//! - documents that very many tags and indexes share: each is read and compared once for all walks of a [`Walker`], and
+//!   visited once in a walk;
+//!
+//! - a content that one document references very often: it is looked up once.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,85 +19,87 @@ use std::sync::Arc;
 use super::{Descriptor, Document, ImageDocument, ImageManifest, MediaType, Platform};
 use crate::{Digest, limits};
 
-/// Finds contents for a walk, and is told what is wrong. An error ends the walk; otherwise it goes on with what is right.
+/// The caller's side of a walk, which finds contents and receives problems. An error ends the walk. After a problem,
+/// the walk continues with the valid parts.
 pub trait Visit {
     /// The reason why the walk ends early.
     type Error;
-    /// The key by which a content is known.
+    /// The key that identifies a content.
     type Content: Copy + Ord + Debug;
 
-    /// Looks for what a document names, whether the walk [follows](Document::follows) it or not; none when it is not
-    /// there. Asked once for each way in which one document describes a content.
+    /// Finds a content that a document references, whether or not the walk [follows](Document::follows) it. Returns
+    /// `None` if it is missing. Called once for each distinct description of a content in a document.
     fn find(
         &mut self,
         by: &Document,
         named: &Descriptor,
     ) -> Result<Option<Self::Content>, Self::Error>;
 
-    /// Reads a document that was found; none when that cannot be done. Asked once for each.
+    /// Reads a document that was found. Returns `None` if it cannot be read. Called once for each.
     fn read(&mut self, named: &Descriptor) -> Result<Option<Parsed>, Self::Error>;
 
-    /// Returns what the image of a manifest runs on, if whoever asked knows it already. Asked once for each.
+    /// Returns the platform of a manifest's image, if the caller knows it. Called once for each.
     fn platform(
         &mut self,
         of: &Document,
         manifest: &ImageManifest,
     ) -> Result<Option<Platform>, Self::Error>;
 
-    /// Hears what is wrong with a document. Told once, but [`WalkProblem::Depth`] in each walk.
+    /// Receives a problem of a document. Called once for each, except [`WalkProblem::Depth`], which is reported in each
+    /// walk.
     fn problem(&mut self, of: &Document, problem: WalkProblem<'_>) -> Result<(), Self::Error>;
 }
 
-/// A document and what it says.
+/// A document and its parsed content.
 pub type Parsed = (Document, ImageDocument);
 
-/// The problem of a document, or of what it says of another.
+/// A problem of a document or of its descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WalkProblem<'a> {
-    /// The document is an index of nothing.
+    /// The document is an index without entries.
     Empty,
-    /// The document names this one below as many indexes as there may be.
+    /// The document references this one at a depth beyond the limit.
     Depth(Digest),
-    /// The document names one of this type, and not of the one that it says.
+    /// The descriptor declares a media type other than the second one, which the document has.
     MediaType(&'a Descriptor, MediaType),
-    /// The document names one for the second platform, and not for the first.
+    /// The descriptor declares the first platform, but the document has the second one.
     Platform(Digest, &'a Platform, &'a Platform),
 }
 
-/// A document that a walk came to.
+/// A document in a walk.
 #[derive(Debug)]
 pub struct Reached<C> {
     /// The document.
     pub document: Arc<Document>,
-    /// The configurations, layers and other contents that it names and that are there, each once.
+    /// The available configurations, layers and other contents that it references, each once.
     pub blobs: Vec<C>,
-    /// The platform that it runs on, if that is known.
+    /// The platform, if it is known.
     pub platform: Option<Platform>,
-    /// The first of the documents that it names and that are there.
+    /// The first available document that it references.
     first: Option<Digest>,
-    /// The descriptors that it has of these documents, until they are read.
+    /// The descriptors of the referenced documents, until these are read.
     named: RefCell<Vec<Descriptor>>,
-    /// The documents among them that could be read, each once.
+    /// The referenced documents that could be read, each once.
     children: OnceCell<Vec<Rc<Self>>>,
-    /// The last walk that came here.
+    /// The number of the last walk that visited this document.
     last_walk: Cell<usize>,
 }
 
 type Shared<V> = Rc<Reached<<V as Visit>::Content>>;
 
-/// Walks from documents that tags name, and remembers what it has read.
+/// Walks from the documents of tags, with a cache of all documents that were read.
 #[derive(Debug)]
 pub struct Walker<V: Visit> {
-    /// The visitor of whoever asked.
+    /// The caller's visitor.
     pub visit: V,
-    /// The documents that were read; none for those that cannot be read.
+    /// The documents that were read, with `None` for those that cannot be read.
     known: BTreeMap<Digest, Option<Shared<V>>>,
-    /// The number of the present walk, from 1.
+    /// The number of the current walk, from 1.
     walk: usize,
 }
 
 impl<V: Visit> Walker<V> {
-    /// A walker that has read nothing yet.
+    /// Returns a walker with an empty cache.
     pub fn new(visit: V) -> Self {
         Self {
             visit,
@@ -102,7 +108,7 @@ impl<V: Visit> Walker<V> {
         }
     }
 
-    /// Reads a document unless it is known; none when it cannot be read.
+    /// Reads a document unless it is in the cache. Returns `None` if it cannot be read.
     pub fn load(
         &mut self,
         digest: Digest,
@@ -118,7 +124,7 @@ impl<V: Visit> Walker<V> {
         Ok(reached)
     }
 
-    /// Every document that a root reaches: each once, and after those that it names.
+    /// Returns every document below a root, each once and after those that it references.
     pub fn walk(&mut self, root: &Reached<V::Content>) -> Result<Vec<Shared<V>>, V::Error> {
         self.walk += 1;
         root.last_walk.set(self.walk);
@@ -127,7 +133,7 @@ impl<V: Visit> Walker<V> {
         Ok(reached)
     }
 
-    /// Goes through everything below a document that `depth` indexes are above.
+    /// Visits everything below a document at this depth of indexes.
     fn descend(
         &mut self,
         at: &Reached<V::Content>,
@@ -147,7 +153,7 @@ impl<V: Visit> Walker<V> {
         Ok(())
     }
 
-    /// The documents that an index names and that can be read. The first time, what it says of them is compared.
+    /// Returns the readable documents of an index. They are compared with their descriptors the first time.
     fn children<'r>(
         &mut self,
         index: &'r Reached<V::Content>,
@@ -168,7 +174,7 @@ impl<V: Visit> Walker<V> {
         Ok(index.children.get_or_init(|| children))
     }
 
-    /// Compares what an index says of a document with what it is.
+    /// Compares a descriptor of an index with the document.
     fn compare(
         &mut self,
         index: &Document,
@@ -189,11 +195,11 @@ impl<V: Visit> Walker<V> {
         Ok(())
     }
 
-    /// Looks for everything that a document names.
+    /// Looks up everything that a document references.
     pub fn look_up(&mut self, parsed: Parsed) -> Result<Reached<V::Content>, V::Error> {
         let (document, content) = parsed;
         let (mut documents, mut blobs) = (Vec::new(), BTreeSet::new());
-        // What is said twice is looked for once: a small manifest may repeat one layer very many times.
+        // Equal descriptors are looked up once, because a small manifest may repeat one layer very many times.
         let mut said = BTreeSet::new();
         for named in content.descriptors() {
             if !said.insert((named.digest, named.size, &named.media_type, &named.platform)) {
@@ -273,7 +279,7 @@ mod tests {
         }
     }
 
-    /// The numbers of what the walk from a root comes to.
+    /// Returns the numbers of documents and contents in the walk from a root.
     fn walk(walker: &mut Walker<Store>, root: u8) -> Result<Vec<u8>, String> {
         let root = digest(root);
         let root = walker.load(root, |store| Ok(store.load(root)))?;
@@ -338,7 +344,7 @@ mod tests {
         store.index(5, &[named(INDEX, 3, ""), named(INDEX, 4, "")]);
         let mut walker = Walker::new(store);
         assert_eq!(walk(&mut walker, 5).unwrap(), [2, 1, 3, 4]);
-        // What is known is gone through again, and neither read nor looked for.
+        // The second walk visits known documents without reading or looking up anything.
         assert_eq!(walk(&mut walker, 4).unwrap(), [1, 2, 3]);
         assert_eq!(walk(&mut walker, 5).unwrap(), [2, 1, 3, 4]);
         assert_eq!(walker.visit.read, [5, 3, 4, 2, 1]);

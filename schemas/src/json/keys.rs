@@ -1,6 +1,6 @@
-//! Keys as Go's `encoding/json` finds the field of a struct for them: the one with exactly this name, or else one that
-//! equals it but for case, by Unicode's simple folding. The programs that run an image are written in Go; what they would
-//! take for a known key, and a reader that compares exactly would pass over, is refused.
+//! Comparison of keys as Go's `encoding/json` does it: a key belongs to the field with exactly this name, else to one
+//! that is equal under Unicode's simple case folding. Programs that run images are written in Go. A key that they
+//! accept as a known one, but an exact reader ignores, is rejected.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use crate::digest::shorten;
 /// The fields of a struct, by the names of their JSON keys.
 pub type Fields = &'static [(&'static str, Kind)];
 
-/// The kind of value that Go decodes a JSON value into, as far as the structs in it go.
+/// The kind of Go value into which a JSON value is decoded, as far as it contains structs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// No struct: texts, numbers, lists of them, and maps, whose keys are free.
+    /// A value without structs: texts, numbers, lists of these, and maps with arbitrary keys.
     Plain,
     /// A struct.
     Struct(Fields),
@@ -22,7 +22,7 @@ pub enum Kind {
     Map(Fields),
 }
 
-/// A key that Go takes for another.
+/// A key that Go accepts for another one.
 #[derive(Debug)]
 pub(super) struct Folded {
     key: String,
@@ -40,7 +40,7 @@ impl fmt::Display for Folded {
 }
 
 impl Kind {
-    /// Returns what is decoded from an element, where the value is a list.
+    /// Returns the kind of a list's elements.
     pub(super) fn element(self) -> Self {
         match self {
             Self::List(fields) => Self::Struct(fields),
@@ -48,7 +48,11 @@ impl Kind {
         }
     }
 
-    /// Returns what is decoded from the value of a key, where the value is an object.
+    /// Returns the kind of the value of an object's key.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the key differs from a known one only in case.
     pub(super) fn value(self, key: &str) -> Result<Self, Folded> {
         match self {
             Self::Struct(fields) => field(fields, key),
@@ -71,8 +75,8 @@ fn field(fields: Fields, key: &str) -> Result<Kind, Folded> {
     }
 }
 
-/// Whether two texts are equal without regard to case. `name` is ASCII, and so the only other characters that fold to
-/// one of its own are these two (`CaseFolding.txt`, status C).
+/// Returns whether two texts are equal under simple case folding. `name` is ASCII, so the only other characters that
+/// fold to one of its letters are these two (`CaseFolding.txt`, status C).
 fn folds_to(key: &str, name: &str) -> bool {
     let fold = |character: char| match character {
         '\u{17f}' => 's',

@@ -1,12 +1,11 @@
-//! Structs are read from objects only. serde's own readers also take a list of the fields' values, in the order in which
-//! our source happens to have them: a second spelling that other readers refuse, and that would change its meaning with
-//! every field that is added.
+//! A deserializer that reads structs from objects only. serde also accepts a list of the fields' values in the order of
+//! the source code: a second spelling that other readers reject, and whose meaning would change with every added field.
 
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, EnumAccess, Error, MapAccess, SeqAccess, Visitor};
 
-/// A part of reading (a deserializer, a visitor, …) that passes everything on, and hands itself down to what is inside.
+/// A wrapper for a deserializer, visitor or seed that forwards every call, and wraps the parts within.
 pub(super) struct Objects<T>(pub(super) T);
 
 macro_rules! pass_on {
@@ -95,7 +94,7 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for Objects<V> {
         self.0.visit_map(Objects(map))
     }
 
-    // Our documents have no variants with fields.
+    // The project's documents have no variants with fields.
     fn visit_enum<A: EnumAccess<'de>>(self, data: A) -> Result<V::Value, A::Error> {
         self.0.visit_enum(data)
     }

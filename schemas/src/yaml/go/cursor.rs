@@ -1,17 +1,17 @@
-//! A place in a text, and what is there.
+//! A cursor in a text, with the character classes of YAML.
 
 use super::Problem;
 
-/// A place in the text.
+/// A position in the text.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Mark {
-    /// The byte.
+    /// The offset in bytes.
     pub(super) byte: usize,
-    /// The character.
+    /// The offset in characters.
     pub(super) index: usize,
     /// The line, from 0.
     pub(super) line: usize,
-    /// The character in its line, from 0.
+    /// The offset in characters within the line, from 0.
     pub(super) column: usize,
 }
 
@@ -25,17 +25,17 @@ impl Mark {
     }
 }
 
-/// A text, and a place in it.
+/// A text with a current position.
 pub(super) struct Cursor<'a> {
     text: &'a [u8],
     pub(super) mark: Mark,
 }
 
 impl<'a> Cursor<'a> {
-    /// Begins at the start of a text, behind a byte order mark.
+    /// Returns a cursor at the start of a text, after a byte order mark.
     pub(super) fn new(text: &'a str) -> Result<Self, Problem> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let Some((at, _)) = text.char_indices().find(|(_, it)| !is_allowed(*it)) else {
+        let Some((at, _)) = text.char_indices().find(|(_, c)| !is_allowed(*c)) else {
             return Ok(Self {
                 text: text.as_bytes(),
                 mark: Mark::default(),
@@ -43,7 +43,7 @@ impl<'a> Cursor<'a> {
         };
         let before = &text[..at];
         let line = before.matches('\n').count();
-        let column = before.chars().rev().take_while(|it| *it != '\n').count();
+        let column = before.chars().rev().take_while(|c| *c != '\n').count();
         let words = "control characters are not allowed".to_owned();
         Err(Problem {
             words,
@@ -52,7 +52,7 @@ impl<'a> Cursor<'a> {
         })
     }
 
-    /// The byte this far behind the place, or 0 behind the end.
+    /// Returns the byte `ahead` of the position, or 0 after the end.
     pub(super) fn at(&self, ahead: usize) -> u8 {
         let byte = self.text.get(self.mark.byte + ahead);
         byte.copied().unwrap_or_default()
@@ -71,30 +71,30 @@ impl<'a> Cursor<'a> {
         matches!(self.at(ahead), b' ' | b'\t')
     }
 
-    /// A blank, a line break, or the end.
+    /// Returns whether a blank, a line break or the end is at an offset.
     pub(super) fn is_space_at(&self, ahead: usize) -> bool {
         self.is_blank_at(ahead) || self.is_break_at(ahead) || self.at(ahead) == 0
     }
 
-    /// A line break or the end.
+    /// Returns whether a line break or the end is at the position.
     pub(super) fn is_line_end(&self) -> bool {
         self.is_break_at(0) || self.at(0) == 0
     }
 
-    /// `---` or `...` alone, at the start of a line.
+    /// Returns whether `---` or `...` is alone at the start of a line.
     pub(super) fn is_document_marker(&self) -> bool {
         let is = |byte| (0..3).all(|ahead| self.at(ahead) == byte);
         self.mark.column == 0 && (is(b'-') || is(b'.')) && self.is_space_at(3)
     }
 
-    /// Passes over a character.
+    /// Skips a character.
     pub(super) fn skip(&mut self) {
         self.mark.byte += width(self.at(0));
         self.mark.index += 1;
         self.mark.column += 1;
     }
 
-    /// Moves a character to a text.
+    /// Reads a character and appends it to a text.
     pub(super) fn read(&mut self, text: &mut String) {
         let from = self.mark.byte;
         self.skip();
@@ -102,7 +102,7 @@ impl<'a> Cursor<'a> {
         text.push_str(str::from_utf8(character).unwrap_or_default());
     }
 
-    /// Moves a line break to a text, as YAML keeps it.
+    /// Reads a line break and appends it to a text in normalized form.
     pub(super) fn read_break(&mut self, text: &mut String) {
         match self.at(0) {
             b'\r' if self.at(1) == b'\n' => {
@@ -140,7 +140,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Passes over what may be left of the line of a directive, or of the head of a block scalar.
+    /// Skips blanks and a comment up to the end of the line of a directive, or of the header of a block scalar.
     pub(super) fn finish_line(&mut self) -> Result<(), Problem> {
         self.skip_blanks();
         self.skip_comment();
@@ -156,7 +156,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Bytes of the character that begins with one.
+/// Returns the size in bytes of a UTF-8 character with this first byte.
 fn width(first: u8) -> usize {
     match first {
         0..0xc0 => 1,
@@ -166,7 +166,7 @@ fn width(first: u8) -> usize {
     }
 }
 
-/// The characters that YAML takes.
+/// Returns whether YAML allows a character.
 fn is_allowed(character: char) -> bool {
     matches!(
         character,

@@ -1,4 +1,5 @@
-//! From the nodes of a document to its value, as go-yaml decodes them and `sigs.k8s.io/yaml` makes JSON of that.
+//! Decoding of a document's nodes to a value, as go-yaml decodes them and `sigs.k8s.io/yaml` converts the result to
+//! JSON. `Document::value` is the entry point.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use super::{AMBIGUOUS, Problem};
 use crate::digest::shorten;
 use crate::limits;
 
-/// What may still be made of a text, whose aliases can multiply it.
+/// The remaining budget for a document's value, because aliases can multiply its text.
 pub(super) struct Budget {
     nodes: usize,
     text: usize,
@@ -28,7 +29,7 @@ impl Default for Budget {
 }
 
 impl Budget {
-    /// What a text of this size holds without its aliases.
+    /// Returns the budget that suffices for a text of this size without aliases.
     pub(super) fn of_size(size: usize) -> Self {
         Self {
             nodes: size.min(limits::YAML_NODES),
@@ -47,7 +48,7 @@ impl Budget {
     }
 }
 
-/// What a scalar is.
+/// The value of a scalar.
 #[derive(Clone, Debug, PartialEq)]
 enum Scalar {
     Null,
@@ -58,7 +59,7 @@ enum Scalar {
     Text(String),
 }
 
-/// The types that keys keep until JSON makes texts of them all.
+/// The types that keys have before JSON makes texts of them.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum KeyType {
     Bool,
@@ -108,7 +109,7 @@ impl Document {
         }
     }
 
-    /// The fields of a mapping, of which the last of equal keys counts, with those that it merges.
+    /// Returns the fields of a mapping and of those that it merges. Of equal keys, the last counts.
     fn fields(&self, id: NodeId, depth: usize, budget: &mut Budget) -> Result<Fields, Problem> {
         let node = &self.nodes[id];
         if depth > limits::YAML_DEPTH {
@@ -145,7 +146,7 @@ impl Document {
         Ok(fields)
     }
 
-    /// The fields of a mapping that another one merges, or those of several, of which the first counts.
+    /// Returns the fields of a merged mapping, or of a list of them, in which the first of equal keys counts.
     fn merged(&self, id: NodeId, depth: usize, budget: &mut Budget) -> Result<Fields, Problem> {
         let NodeKind::Sequence(items) = &self.nodes[id].kind else {
             budget.take(0, self.nodes[id].mark)?;
@@ -173,7 +174,7 @@ impl Document {
         }
     }
 
-    /// A key as JSON has it, and what it was.
+    /// Returns a key as text, with its type.
     fn key(&self, id: NodeId) -> Result<(String, KeyType), Problem> {
         let node = &self.nodes[id];
         match &node.kind {
@@ -210,7 +211,7 @@ impl Document {
     }
 }
 
-/// Adds a field. Of two keys that only JSON makes equal, Go keeps either.
+/// Adds a field. Of two keys that become equal only in JSON, Go keeps an arbitrary one, so they are rejected.
 fn insert(fields: &mut Fields, key: String, field: Field, mark: Mark) -> Result<(), Problem> {
     let known = fields.get(&key);
     if known.is_some_and(|known| known.key_type != field.key_type) {
@@ -237,10 +238,10 @@ fn tagged(tag: &str, text: &str) -> Result<Scalar, String> {
                 .map(Scalar::Text)
                 .map_err(|_| format!("!!binary value is not text, {AMBIGUOUS}"))
         }
-        (Some("bool"), it @ Scalar::Bool(_))
-        | (Some("int"), it @ (Scalar::Int(_) | Scalar::Large(_)))
-        | (Some("float"), it @ Scalar::Float(_))
-        | (Some("null"), it @ Scalar::Null) => Ok(it),
+        (Some("bool"), scalar @ Scalar::Bool(_))
+        | (Some("int"), scalar @ (Scalar::Int(_) | Scalar::Large(_)))
+        | (Some("float"), scalar @ Scalar::Float(_))
+        | (Some("null"), scalar @ Scalar::Null) => Ok(scalar),
         (Some("float"), Scalar::Int(number)) => Ok(Scalar::Float(to_float(number))),
         (Some("timestamp"), _) if is_timestamp(text) => Ok(Scalar::Text(text.to_owned())),
         (Some(kind @ ("bool" | "int" | "float" | "null" | "timestamp")), _) => Err(refused(kind)),
@@ -248,24 +249,24 @@ fn tagged(tag: &str, text: &str) -> Result<Scalar, String> {
     }
 }
 
-/// An integer as a float; one that has no float of its own becomes the nearest, as in Go.
+/// Converts an integer to the nearest float, as Go does.
 #[allow(clippy::cast_precision_loss)]
 fn to_float(number: i64) -> f64 {
     number as f64
 }
 
-/// The formats of `!!timestamp` that Go takes, as far as their digits.
+/// Returns whether Go accepts a text as `!!timestamp`, as far as the digits of its date.
 fn is_timestamp(text: &str) -> bool {
     let date = text.split(['T', 't', ' ']).next().unwrap_or_default();
     let parts: Vec<&str> = date.split('-').collect();
-    let is_number = |it: &str, most: usize| {
-        !it.is_empty() && it.len() <= most && it.bytes().all(|byte| byte.is_ascii_digit())
+    let is_number = |part: &str, most: usize| {
+        !part.is_empty() && part.len() <= most && part.bytes().all(|byte| byte.is_ascii_digit())
     };
     matches!(parts[..], [year, month, day]
         if year.len() == 4 && is_number(year, 4) && is_number(month, 2) && is_number(day, 2))
 }
 
-/// What a text without quotes is.
+/// Returns the value of a text without quotes.
 fn resolve(text: &str) -> Scalar {
     let texts = || Scalar::Text(text.to_owned());
     match text {
@@ -291,7 +292,7 @@ fn resolve(text: &str) -> Scalar {
     number.unwrap_or_else(texts)
 }
 
-/// A number that begins with its point, whose underscores stand between digits.
+/// Parses a number that begins with a decimal point. Underscores must be between digits.
 fn point(text: &str) -> Option<Scalar> {
     let bytes = text.as_bytes();
     let is_digit = |at: Option<usize>| {
@@ -317,7 +318,7 @@ fn number(plain: &str) -> Option<Scalar> {
         [b'0', _, ..] => (8, &digits[1..]),
         _ => (10, digits),
     };
-    let is_number = digits.chars().all(|it| it.is_digit(base)) && !digits.is_empty();
+    let is_number = digits.chars().all(|c| c.is_digit(base)) && !digits.is_empty();
     if is_number {
         if let Ok(number) = i64::from_str_radix(&[sign, digits].concat(), base) {
             return Some(Scalar::Int(number));
@@ -331,18 +332,18 @@ fn number(plain: &str) -> Option<Scalar> {
     float(plain)
 }
 
-/// A number of the form that go-yaml takes for a float, unless it is too large for one.
+/// Parses a number in the form of a go-yaml float, unless it is too large.
 fn float(text: &str) -> Option<Scalar> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let (digits, exponent) = match unsigned.split_once(['e', 'E']) {
         Some((digits, exponent)) => (digits, Some(exponent)),
         None => (unsigned, None),
     };
-    let all_digits = |it: &str| it.bytes().all(|byte| byte.is_ascii_digit());
+    let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let is_exponent = |it: &str| {
-        let it = it.strip_prefix(['+', '-']).unwrap_or(it);
-        !it.is_empty() && all_digits(it)
+    let is_exponent = |exponent: &str| {
+        let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
+        !digits.is_empty() && all_digits(digits)
     };
     let is_float = all_digits(whole)
         && all_digits(fraction)
@@ -352,10 +353,10 @@ fn float(text: &str) -> Option<Scalar> {
     number.is_finite().then_some(Scalar::Float(number))
 }
 
-/// The exponent from which on Go writes it.
+/// The smallest exponent that Go writes.
 const LARGE_KEY: i32 = 6;
 
-/// A float as a key: as many digits as a float of 32 bits has, and an exponent from a million on.
+/// Returns a float as a key: with the digits of a 32-bit float, and with an exponent from a million on.
 #[allow(clippy::cast_possible_truncation)]
 fn float_key(number: f64) -> String {
     let short = number as f32;
@@ -375,7 +376,7 @@ fn float_key(number: f64) -> String {
     format!("{digits}e{sign}{:02}", exponent.abs())
 }
 
-/// A float without a fraction is written by Go as an integer.
+/// Converts a scalar to JSON. Go writes a float without a fraction as an integer.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn json(scalar: Scalar, mark: Mark) -> Result<Value, Problem> {
     Ok(match scalar {
@@ -388,7 +389,7 @@ fn json(scalar: Scalar, mark: Mark) -> Result<Value, Problem> {
             return Err(mark.problem("has a number that JSON cannot hold"));
         }
         Scalar::Float(number) => {
-            // 2^63 and 2^64: below them each whole float is an integer.
+            // 2^63 and 2^64: below these limits, each whole float fits an integer.
             let is_whole = number.fract() == 0.0 && !(number == 0.0 && number.is_sign_negative());
             if is_whole && number.abs() < 9_223_372_036_854_775_808.0 {
                 (number as i64).into()
