@@ -1,19 +1,19 @@
-//! Lists of checksums as `sha256sum` writes them: the files of a release. One spelling of a list, and names that lead to
-//! no other folder.
+//! Lists of checksums for the files of a release, in the format of `sha256sum`. [`Checksums`] accepts only one form of
+//! a list, and only names without directories.
 
 use std::collections::BTreeMap;
 
 use crate::path::is_component;
 use crate::{Digest, limits};
 
-/// The files of one folder, by name, and the SHA-256 of each.
+/// The SHA-256 of each file in a directory, by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checksums(BTreeMap<String, Digest>);
 
-/// The reason why bytes are no list of checksums.
+/// The error of bytes that are not a list of checksums.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChecksumsError {
-    /// There is no line in it.
+    /// The list has no line.
     #[error("the list has no file")]
     Empty,
     /// The list has more files than [`limits::CHECKSUMS`].
@@ -24,13 +24,17 @@ pub enum ChecksumsError {
         "line {0} of the list is not a SHA-256, two spaces and a name that matches [A-Za-z0-9_][A-Za-z0-9._-]{{0,102}}"
     )]
     Line(usize),
-    /// A name is there twice.
+    /// A name occurs twice.
     #[error("line {0} of the list repeats the name of an earlier line")]
     Repeated(usize),
 }
 
 impl Checksums {
-    /// Reads a list.
+    /// Parses a list.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a line is not valid, if a name is repeated, and if the list is empty or too long.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, ChecksumsError> {
         let mut files = BTreeMap::new();
         for (index, line) in bytes.split_inclusive(|byte| *byte == b'\n').enumerate() {
@@ -49,7 +53,7 @@ impl Checksums {
         Ok(Self(files))
     }
 
-    /// The files in the order of their names.
+    /// Returns the files in the order of their names.
     #[must_use = "this only makes an iterator"]
     pub fn files(&self) -> impl ExactSizeIterator<Item = (&str, Digest)> {
         self.0.iter().map(|(name, digest)| (name.as_str(), *digest))

@@ -1,10 +1,9 @@
-//! Kinds that Kubernetes itself serves: its API groups, and which of its resources are not in a namespace. Both as of
-//! Kubernetes 1.36.
+//! The API groups that Kubernetes itself serves, and its cluster-scoped resources, as of Kubernetes 1.36.
 
 const ADMISSION: &str = "admissionregistration.k8s.io";
 const FLOW_CONTROL: &str = "flowcontrol.apiserver.k8s.io";
 
-/// API group and plural of each. A rule for them grants nothing when it is bound in a namespace.
+/// The API group and plural of each resource. A rule for one of them grants nothing if it is bound in a namespace.
 const CLUSTER_SCOPED: &[(&str, &str)] = &[
     ("", "componentstatuses"),
     ("", "namespaces"),
@@ -47,7 +46,7 @@ const CLUSTER_SCOPED: &[(&str, &str)] = &[
     ("storagemigration.k8s.io", "storageversionmigrations"),
 ];
 
-/// The names outside a namespace that only rules have, since they stand for no object.
+/// Cluster-scoped names that occur only in rules, because no objects have them.
 const ONLY_IN_RULES: &[(&str, &str)] = &[
     ("", "groups"),
     ("", "users"),
@@ -59,7 +58,7 @@ const ONLY_IN_RULES: &[(&str, &str)] = &[
     ("certificates.k8s.io", "signers"),
 ];
 
-/// Whether this resource of Kubernetes is one of the whole cluster.
+/// Returns whether a resource of Kubernetes is cluster-scoped.
 #[must_use]
 pub fn is_cluster_scoped(group: &str, plural: &str) -> bool {
     CLUSTER_SCOPED.contains(&(group, plural)) || ONLY_IN_RULES.contains(&(group, plural))
@@ -93,7 +92,8 @@ const GROUPS: &[&str] = &[
     "storagemigration.k8s.io",
 ];
 
-/// Whether Kubernetes serves this API group itself. `gateway.networking.k8s.io` and its like come with definitions.
+/// Returns whether Kubernetes itself serves an API group. Groups such as `gateway.networking.k8s.io` come with custom
+/// resource definitions.
 #[must_use]
 pub fn is_kubernetes_group(group: &str) -> bool {
     GROUPS.contains(&group)

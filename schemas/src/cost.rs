@@ -1,13 +1,13 @@
-//! Cost of parsed documents in memory: a small file may hold very many values, and through aliases much text.
+//! The memory cost of parsed documents. A small file can contain very many values, and aliases can multiply its text.
 
 use serde_json::Value;
 
-/// Values and bytes of text, of any number of documents together.
+/// The number of values and the size of the text of any number of documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DocumentCost {
-    /// Each value, and each key of a map.
+    /// The number of values and of keys in maps.
     pub values: usize,
-    /// Bytes of the text of both.
+    /// The size of the text of both in bytes.
     pub text: usize,
 }
 

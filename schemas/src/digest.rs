@@ -14,7 +14,7 @@ use crate::pattern;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
-/// The reason why a text is not a digest.
+/// The error of a text that is not a digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DigestError {
     /// The algorithm is not SHA-256, or is missing.
@@ -26,19 +26,19 @@ pub enum DigestError {
 }
 
 impl Digest {
-    /// The digest with these 32 bytes.
+    /// Returns the digest with these 32 bytes.
     #[must_use]
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes.
+    /// Returns the 32 bytes.
     #[must_use]
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The 64 hexadecimal characters without `sha256:`, as blobs are named in layouts.
+    /// Returns the 64 hexadecimal characters without `sha256:`, as layouts name blobs.
     #[must_use]
     pub fn hex(&self) -> String {
         use fmt::Write as _;
@@ -50,7 +50,7 @@ impl Digest {
             })
     }
 
-    /// Reads 64 lower-case hexadecimal characters.
+    /// Parses 64 lower-case hexadecimal characters.
     pub fn from_hex(hex: &str) -> Result<Self, DigestError> {
         let digits = hex.as_bytes();
         let mut bytes = [0; 32];

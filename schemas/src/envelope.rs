@@ -1,6 +1,6 @@
-//! DSSE v1 envelopes, each in its one spelling: `statement.dsse.json` of an archive, padded to 65,536 bytes so that a
-//! signature can be added in place, and those of plans, receipts and lists of checksums, as long as they are. Any other
-//! spelling is refused, so an envelope cannot be changed without changing what it says.
+//! DSSE v1 envelopes in canonical form: `statement.dsse.json` of an archive, padded to 65,536 bytes so that a signature
+//! can be added in place, and the envelopes of plans, receipts and lists of checksums, without padding. [`Envelope`] is
+//! the entry point. Every other form is rejected, so the bytes of an envelope cannot change without its meaning.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,8 +17,8 @@ use crate::{Digest, DigestError, limits, pattern};
 /// The payload type of an in-toto statement.
 pub const PAYLOAD_TYPE: &str = "application/vnd.in-toto+json";
 
-/// The type of an envelope's payload. Every signature is over the type too, so that one over a plan never counts for an
-/// archive or a receipt, nor the other way round.
+/// The type of an envelope's payload. Signatures cover the type, so the signature of a plan is never valid for an
+/// archive or a receipt, nor the reverse.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PayloadType {
     /// The statement of an archive.
@@ -27,14 +27,14 @@ pub enum PayloadType {
     Plan,
     /// A plan to change the clusters of a fleet.
     FleetPlan,
-    /// The receipt of a change of a cluster: what became of it.
+    /// The receipt of a change of a cluster, with its result.
     Receipt,
     /// A list of checksums.
     Checksums,
 }
 
 impl PayloadType {
-    /// Returns the type as it stands in an envelope.
+    /// Returns the type as an envelope states it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -46,7 +46,7 @@ impl PayloadType {
         }
     }
 
-    /// Bytes that an envelope has at most.
+    /// Returns the maximum size of an envelope in bytes.
     const fn limit(self) -> usize {
         match self {
             Self::Statement => limits::ENVELOPE_SIZE,
@@ -57,7 +57,7 @@ impl PayloadType {
         }
     }
 
-    /// Whether an envelope may have so many bytes.
+    /// Returns whether an envelope may have this size in bytes.
     fn fits(self, size: usize) -> bool {
         match self {
             Self::Statement => size == limits::ENVELOPE_SIZE,
@@ -66,19 +66,19 @@ impl PayloadType {
     }
 }
 
-/// The id of a public key: the SHA-256 of its `SubjectPublicKeyInfo`, in hexadecimal. Only a hint as to which key
-/// made a signature.
+/// The id of a public key: the SHA-256 of its `SubjectPublicKeyInfo`, in hexadecimal. It is only a hint about the key
+/// of a signature.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyId(Digest);
 
 impl KeyId {
-    /// The id of the key with this digest of its `SubjectPublicKeyInfo`.
+    /// Returns the id of the key with this digest of its `SubjectPublicKeyInfo`.
     #[must_use]
     pub const fn new(digest: Digest) -> Self {
         Self(digest)
     }
 
-    /// The first 12 characters, for people.
+    /// Returns the first 12 characters, for people.
     #[must_use]
     pub fn short(&self) -> String {
         self.0.hex()[..12].to_owned()
@@ -108,9 +108,9 @@ text_traits!(
 /// A signature of an envelope.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EnvelopeSignature {
-    /// The id of the key that made it.
+    /// The id of the signing key.
     pub key_id: KeyId,
-    /// The signature's bytes, as its algorithm defines them.
+    /// The bytes of the signature, as its algorithm defines them.
     pub bytes: Vec<u8>,
 }
 
@@ -120,7 +120,7 @@ impl fmt::Debug for EnvelopeSignature {
     }
 }
 
-/// An envelope: the signed bytes, and the signatures by key id, one a key.
+/// An envelope: the signed bytes, and one signature for each key id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Envelope {
     payload_type: PayloadType,
@@ -128,16 +128,16 @@ pub struct Envelope {
     signatures: BTreeMap<KeyId, Vec<u8>>,
 }
 
-/// The reason why bytes are not an envelope, or one cannot be made.
+/// The error of bytes that are not an envelope, or of content that does not fit in one.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvelopeError {
-    /// The envelope has not as many bytes as such an envelope has.
+    /// The size is not valid for an envelope of this type.
     #[error("an envelope of {0} bytes has a wrong size; this kind has {limit}", limit = size_in_words(*.1))]
     Size(usize, PayloadType),
     /// The bytes are not strict JSON of this shape.
     #[error("the envelope cannot be read")]
     Json(#[source] JsonError),
-    /// A payload of another type than was asked for.
+    /// The payload has another type than the caller expects.
     #[error("the envelope holds `{0}`, not `{expected}`", expected = .1.as_str())]
     PayloadType(String, PayloadType),
     /// A key id or base64 text is malformed.
@@ -146,13 +146,13 @@ pub enum EnvelopeError {
     /// The envelope has more signatures than [`limits::SIGNATURES`].
     #[error("the envelope has more than {max} signatures", max = limits::SIGNATURES)]
     Signatures,
-    /// The envelope could be spelled otherwise.
+    /// The envelope is not in canonical form.
     #[error("the envelope is not in canonical form (order, spaces, base64 or padding differ)")]
     Spelling,
-    /// The payload and the signatures do not fit.
+    /// The payload and the signatures exceed the size of the envelope.
     #[error("the payload and its signatures need {0} bytes; the envelope holds {limit}", limit = .1.limit())]
     Full(usize, PayloadType),
-    /// A second signature by one key.
+    /// A second signature by the same key.
     #[error("it is already signed by key {0}")]
     Repeated(KeyId),
 }
@@ -186,12 +186,20 @@ struct RawSignature {
 }
 
 impl Envelope {
-    /// An envelope of a statement, without signatures.
+    /// Returns an envelope of a statement, without signatures.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the statement does not fit.
     pub fn new(payload: Vec<u8>) -> Result<Self, EnvelopeError> {
         Self::of(PayloadType::Statement, payload)
     }
 
-    /// An envelope without signatures.
+    /// Returns an envelope without signatures.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the payload does not fit.
     pub fn of(payload_type: PayloadType, payload: Vec<u8>) -> Result<Self, EnvelopeError> {
         let envelope = Self {
             payload_type,
@@ -201,12 +209,20 @@ impl Envelope {
         envelope.text().map(|_| envelope)
     }
 
-    /// Reads an envelope of a statement in its one spelling.
+    /// Parses the canonical envelope of a statement.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Self::from_slice_of`] does.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, EnvelopeError> {
         Self::from_slice_of(PayloadType::Statement, bytes)
     }
 
-    /// Reads an envelope in its one spelling.
+    /// Parses a canonical envelope.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the size, the type, a key id or the form is not valid.
     pub fn from_slice_of(payload_type: PayloadType, bytes: &[u8]) -> Result<Self, EnvelopeError> {
         if !payload_type.fits(bytes.len()) {
             return Err(EnvelopeError::Size(bytes.len(), payload_type));
@@ -232,6 +248,11 @@ impl Envelope {
     }
 
     /// Adds a signature.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the signature has an invalid size, if its key has signed before, and if there are too many signatures
+    /// for the envelope.
     pub fn add(&mut self, signature: EnvelopeSignature) -> Result<(), EnvelopeError> {
         if signature.bytes.is_empty() || signature.bytes.len() > limits::SIGNATURE_BYTES {
             return Err(EnvelopeError::Malformed("a signature"));
@@ -250,19 +271,19 @@ impl Envelope {
         Ok(())
     }
 
-    /// Returns the type of its payload.
+    /// Returns the type of the payload.
     #[must_use]
     pub fn payload_type(&self) -> PayloadType {
         self.payload_type
     }
 
-    /// The signed bytes.
+    /// Returns the signed bytes.
     #[must_use]
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
 
-    /// The signatures in the order of their key ids.
+    /// Returns the signatures in the order of their key ids.
     #[must_use]
     pub fn signatures(&self) -> impl ExactSizeIterator<Item = EnvelopeSignature> {
         self.signatures
@@ -273,7 +294,7 @@ impl Envelope {
             })
     }
 
-    /// The bytes: JSON, spaces as far as they are wanted, one line feed.
+    /// Returns the bytes of the envelope: JSON, padding for a statement, and a line feed.
     ///
     /// # Panics
     ///
@@ -312,7 +333,7 @@ impl Envelope {
     }
 }
 
-/// The bytes of a text in base64 (RFC 4648 section 4, with padding), with white space around it.
+/// Decodes a text in base64 (RFC 4648 section 4, with padding), with white space around it.
 #[must_use]
 pub fn base64_text(text: &[u8]) -> Option<Vec<u8>> {
     STANDARD.decode(text.trim_ascii()).ok()

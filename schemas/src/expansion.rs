@@ -1,5 +1,6 @@
-//! `$(image:NAME)` in an operator's command, arguments, environment and template: the one place that knows its grammar. The
-//! packager and the validator check with it, the importer expands with it.
+//! The expansion `$(image:NAME)` in an operator's command, arguments, environment and template. This module is the only
+//! one that knows its grammar: the packager and the validator check texts with [`split_expansions`], and the importer
+//! expands them.
 
 use serde_json::Value;
 
@@ -10,24 +11,28 @@ const OPEN: &str = "$(image:";
 /// A piece of a text with expansions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
-    /// A text that stands for itself.
+    /// Literal text.
     Text(&'a str),
     /// The pull address of the image with this name.
     Image(ImageName),
 }
 
-/// The reason why a text cannot be expanded.
+/// The error of a text that cannot be expanded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ExpansionError {
     /// The text has `$(image:` without `)`.
     #[error("`$(image:` is not closed by `)`")]
     Open,
-    /// The text between is not an image's name.
+    /// The text in the expansion is not a valid image name.
     #[error(transparent)]
     Name(#[from] NameError),
 }
 
-/// Splits a text at its expansions. All other `$` stand for themselves.
+/// Splits a text at its expansions. Every other `$` is literal.
+///
+/// # Errors
+///
+/// Fails if an expansion has no end or an invalid name.
 pub fn split_expansions(text: &str) -> Result<Vec<Piece<'_>>, ExpansionError> {
     let mut pieces = Vec::new();
     let mut rest = text;
@@ -46,7 +51,7 @@ pub fn split_expansions(text: &str) -> Result<Vec<Piece<'_>>, ExpansionError> {
 }
 
 impl Operator {
-    /// The variables with plain values of the operator's container, those of its template included.
+    /// Returns the variables with plain values of the operator's container, including those of its template.
     pub fn plain_variables(&self) -> impl Iterator<Item = (&str, &str)> {
         let own = self.env.iter();
         let own = own.map(|variable| (variable.name.as_str(), variable.value.as_str()));
@@ -59,7 +64,7 @@ impl Operator {
         }))
     }
 
-    /// Every text in which images are expanded, with its place in `manifest.yaml` and `solution.yaml`.
+    /// Returns every text in which images are expanded, with its place in `manifest.yaml` and `solution.yaml`.
     pub fn expandable(&self) -> impl Iterator<Item = (String, &str)> {
         let command = self.command.iter().flatten().enumerate();
         let args = self.args.iter().enumerate();

@@ -1,14 +1,15 @@
-//! The keys that Go's readers know in the documents of images and in statements: every struct that containerd, Docker,
-//! podman, skopeo, crane and oras decode them into, with the fields that nothing here reads.
+//! The keys that Go programs know in image documents and statements: the fields of every struct into which containerd,
+//! Docker, podman, skopeo, crane and oras decode them, including fields that this project does not read.
 //!
-//! One table for each struct. Where readers have different structs for one object, it holds the fields of all of them.
+//! Each struct has one table. If programs have different structs for one object, the table has the fields of all of
+//! them.
 
 use crate::json::Fields;
 use crate::json::Kind::{self, List, Map, Plain, Struct};
 
-/// A manifest or an index, `index.json` among them (image specification 1.1, `manifest.md` and `image-index.md`;
-/// Docker's schema 2 and lists). One table, since readers look for the fields of both to tell which it is; `fsLayers`
-/// and `blobs` are those of Docker's schema 1 and of the artifacts of earlier drafts.
+/// A manifest or index, including `index.json` (image specification 1.1, `manifest.md` and `image-index.md`; Docker's
+/// schema 2 and lists). Both share a table, because readers distinguish them by their fields. `fsLayers` and `blobs`
+/// are fields of Docker's schema 1 and of earlier drafts for artifacts.
 pub const IMAGE_DOCUMENT: Kind = Struct(&[
     ("schemaVersion", Plain),
     ("mediaType", Plain),
@@ -114,7 +115,7 @@ const HISTORY: Fields = &[
 /// The fields of `oci-layout` (`image-layout.md`).
 pub const LAYOUT_MARKER: Kind = Struct(&[("imageLayoutVersion", Plain)]);
 
-/// The fields of `manifest.json` of what `docker save` and `podman save` write (Docker Image Specification 1.2).
+/// The fields of `manifest.json` in the output of `docker save` and `podman save` (Docker Image Specification 1.2).
 pub const SAVED_IMAGES: Kind = List(&[
     ("Config", Plain),
     ("RepoTags", Plain),

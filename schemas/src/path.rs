@@ -1,4 +1,5 @@
-//! The paths of an archive. One rule removes escaping, Unicode, Joliet's forbidden characters and name cutting.
+//! The paths of an archive. One grammar excludes directory traversal, Unicode, the characters that Joliet forbids, and
+//! names that would be cut off.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,7 +17,7 @@ use crate::limits;
 #[schemars(inline)]
 pub struct ArchivePath(Arc<str>);
 
-/// The reason why a text is not a path of an archive.
+/// The error of a text that is not a path of an archive.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// A component is empty, too long or holds a character outside the grammar.
@@ -35,26 +36,26 @@ pub enum PathError {
 }
 
 impl ArchivePath {
-    /// The text form.
+    /// Returns the text form.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The same text for whoever keeps it too: an archive has half a million paths.
+    /// Returns the shared text, which saves memory for callers that keep it: an archive can have half a million paths.
     #[must_use]
     pub fn shared(&self) -> Arc<str> {
         Arc::clone(&self.0)
     }
 
-    /// The components, first to last.
+    /// Returns the components, first to last.
     #[must_use = "this only makes an iterator"]
     pub fn components(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.0.split('/')
     }
 }
 
-/// Whether a path component is inside the grammar.
+/// Returns whether a path component matches the grammar.
 pub(crate) fn is_component(component: &str) -> bool {
     let Some(first) = component.bytes().next() else {
         return false;

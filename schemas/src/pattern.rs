@@ -1,5 +1,5 @@
-//! Grammars as regular expressions (ECMA-262), for the JSON Schemas: an editor marks a bad name while it is typed. Nothing
-//! here decides; the types' `FromStr` does, and `tests/json_schema.rs` compares the two.
+//! Grammars as regular expressions (ECMA-262) for the JSON Schemas, with which an editor marks an invalid name while it
+//! is typed. They decide nothing: the `FromStr` of each type does, and `tests/json_schema.rs` compares both.
 
 /// One component of an OCI repository name.
 macro_rules! component {
@@ -28,7 +28,7 @@ macro_rules! number {
     };
 }
 
-/// A chart's own version, and perhaps a build.
+/// A chart's version, with an optional pre-release or build.
 macro_rules! chart_version {
     () => {
         concat!(
@@ -85,7 +85,7 @@ pub(crate) const IMAGE_SOURCE: &str =
 pub(crate) const PLATFORM: &str = "^[a-z0-9._-]+(/[a-z0-9._-]+){1,2}$";
 pub(crate) const SOLUTIONS: &str = "^(\\*|[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(-\\*)?)$";
 pub(crate) const TIME: &str = "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$";
-/// Three numbers, and perhaps a pre-release.
+/// Three numbers with an optional pre-release.
 macro_rules! version {
     () => {
         concat!(

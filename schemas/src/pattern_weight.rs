@@ -1,11 +1,11 @@
-//! Cost of a regular expression before it is compiled, where the usual limits do not count yet: each class of Unicode
-//! is written out with all its ranges, and where case is ignored every character of it is looked up.
+//! The cost of a regular expression before it is compiled, when the usual limits do not apply yet. Each Unicode class
+//! is expanded to all its ranges, and without case sensitivity, each of its characters is looked up.
 
-/// The number of classes without that one costs where case is ignored, which takes some ten times longer.
+/// The factor for a class in a pattern that ignores case, which takes about ten times longer.
 const FOLDED: usize = 16;
 
-/// Returns how many classes of Unicode a pattern comes to. It is never less than that: what only looks as if it ignored
-/// case counts as if it did.
+/// Returns the number of Unicode classes that a pattern costs at most. A pattern that only seems to ignore case counts
+/// as one that does.
 #[must_use]
 pub fn pattern_weight(pattern: &str) -> usize {
     let (mut classes, mut sets) = (0, 0);
@@ -28,10 +28,10 @@ pub fn pattern_weight(pattern: &str) -> usize {
     }
 }
 
-/// Whether a group of a pattern could have the flag for that.
+/// Returns whether a group of a pattern could have the flag to ignore case.
 fn ignores_case(pattern: &str) -> bool {
     pattern.split('?').skip(1).any(|behind| {
-        let is_flag = |it: &char| it.is_ascii_alphabetic() || *it == '-';
+        let is_flag = |c: &char| c.is_ascii_alphabetic() || *c == '-';
         let mut flags = behind.chars().take_while(is_flag);
         flags.any(|flag| flag == 'i')
     })

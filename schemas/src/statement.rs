@@ -1,5 +1,5 @@
-//! The statement that is signed: an in-toto Statement v1 with the predicate of an archive. The bytes that were signed
-//! are the bytes that are parsed, and nothing else; their SHA-256 is the archive id.
+//! The signed statement of an archive: an in-toto Statement v1 with the project's predicate. [`Statement::from_slice`]
+//! parses exactly the bytes that were signed, whose SHA-256 is the archive id.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,7 +15,7 @@ const STATEMENT_TYPE: &str = "https://in-toto.io/Statement/v1";
 const PREDICATE_TYPE: &str = "https://solutions.metalk8s.scality.com/archive/v1";
 const SUBJECT: &str = "SHA256SUMS";
 
-/// A SHA-256 as in-toto spells it: 64 hexadecimal characters without `sha256:`.
+/// A SHA-256 in the form of in-toto: 64 hexadecimal characters without `sha256:`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Sha256Hex(Digest);
 
@@ -41,7 +41,11 @@ impl StatementTime {
     /// 1980-01-01T00:00:00Z, the time of archives built without `SOURCE_DATE_EPOCH`.
     pub const DEFAULT: Self = Self(315_532_800);
 
-    /// Makes a time of seconds since 1970-01-01T00:00:00Z; 1980 to 2099, what every date field of an image holds.
+    /// Returns a time from the seconds since 1970-01-01T00:00:00Z.
+    ///
+    /// # Errors
+    ///
+    /// Fails outside of the years 1980 to 2099, the range that every date field of an image supports.
     pub fn from_unix(seconds: i64) -> Result<Self, NameError> {
         if (Self::DEFAULT.0..4_102_444_800).contains(&seconds) {
             Ok(Self(seconds))
@@ -98,16 +102,16 @@ pub(crate) struct ContentsReference {
     size: u64,
 }
 
-/// The predicate that the signers make of an archive.
+/// The predicate about an archive that is signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Predicate {
-    /// The layout of the image; it never changes for an archive that exists.
+    /// The layout version of the image. It never changes for an existing archive.
     pub layout: u64,
     /// The name and version of the Solution.
     pub id: SolutionId,
     /// The names in the volume descriptors.
     pub volume: VolumeNames,
-    /// The one time in the image.
+    /// The only time in the image.
     pub time: StatementTime,
     /// The SHA-256 of `CONTENTS`.
     pub contents: Digest,
@@ -115,7 +119,8 @@ pub struct Predicate {
     pub contents_size: u64,
     /// The versions that can be upgraded to this one.
     pub upgrade_from: Option<VersionRange>,
-    /// The time after which the publisher wants the archive unused. Only a warning: clocks of sites are unreliable.
+    /// The time after which the publisher advises against using the archive. It only leads to a warning, because the
+    /// clocks of sites are unreliable.
     pub expires: Option<StatementTime>,
     /// The capabilities that a reader must have.
     pub requires: Vec<Capability>,
@@ -123,7 +128,7 @@ pub struct Predicate {
     pub optional: Vec<String>,
 }
 
-/// A statement: the predicate, about `SHA256SUMS`.
+/// A statement with a predicate about `SHA256SUMS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statement {
     /// The SHA-256 of `SHA256SUMS`.
@@ -132,24 +137,25 @@ pub struct Statement {
     pub predicate: Predicate,
 }
 
-/// The reason why bytes are not the statement of an archive.
+/// The error of bytes that are not the statement of an archive.
 #[derive(Debug, thiserror::Error)]
 pub enum StatementError {
-    /// The bytes are not strict JSON of this shape.
+    /// The bytes are not strict JSON of this structure.
     #[error("the signed statement cannot be read")]
     Json(#[source] JsonError),
-    /// A statement about something else.
+    /// The statement or predicate has another type.
     #[error("the signed statement is of type `{0}`, not that of an archive")]
     Type(String),
-    /// The subject is another than `SHA256SUMS` alone.
+    /// The only subject is not `SHA256SUMS`.
     #[error("the signed statement is not about SHA256SUMS alone")]
     Subject,
-    /// The name and version are too long together.
+    /// The name and version together are too long.
     #[error("the signed statement does not name a valid Solution")]
     Id(#[source] NameError),
 }
 
-/// The statement in the order of `docs/reference/format.md`. One that is read has a predicate that is looked at later.
+/// The statement in the order of `docs/reference/format.md`. When a statement is parsed, its predicate is parsed
+/// separately after the types are checked.
 #[derive(Serialize, Deserialize)]
 struct RawStatement<P> {
     #[serde(rename = "_type")]
@@ -191,8 +197,12 @@ struct RawPredicate {
 }
 
 impl Statement {
-    /// Reads the verified bytes of a statement. Fields of the predicate that are not known are ignored: what must be
-    /// understood stands in `requires`. One that is known but for case is refused.
+    /// Parses the verified bytes of a statement. Unknown fields of the predicate are ignored, because `requires` lists
+    /// the capabilities that a reader must have. A field that differs from a known one only in case is rejected.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes are not strict JSON, or not a statement about an archive.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, StatementError> {
         let raw: RawStatement<serde_json::Value> =
             json::from_slice_of(bytes, known_keys::STATEMENT).map_err(StatementError::Json)?;
@@ -215,7 +225,7 @@ impl Statement {
         })
     }
 
-    /// The bytes to sign.
+    /// Returns the bytes to sign.
     ///
     /// # Panics
     ///
@@ -353,7 +363,7 @@ pub(crate) mod tests {
         ));
     }
 
-    /// Fields by their position would mean something else to whoever knows one more.
+    /// Fields by position would change their meaning for a reader that knows another field.
     #[test]
     fn lists_of_values_are_no_statement() {
         let list = r#"["EXAMPLE_1_0_0","example-1.0.0"]"#;

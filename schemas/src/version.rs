@@ -1,5 +1,5 @@
-//! The version of a Solution: semantic versioning 2.0.0, in the subset that Kubernetes labels and image tags hold; and
-//! the id that it makes with the name.
+//! Versions of Solutions: semantic versioning 2.0.0, restricted to versions that are valid in Kubernetes labels and
+//! image tags ([`Version`]), version ranges, and the id of a Solution's version ([`SolutionId`]).
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use crate::limits::{self, VERSION_RANGE};
 use crate::name::{NameError, SolutionName};
 
-/// A version: lower-case semver without build metadata, ordered as semver 2.0.0 clause 11 says.
+/// A lower-case semantic version without build metadata, ordered by semver 2.0.0 clause 11.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(semver::Version);
 
@@ -42,7 +42,7 @@ crate::name::text_traits!(
     crate::pattern::VERSION
 );
 
-/// `<name>-<version>`: how a Solution's version is named in registries and on disks.
+/// The id `<name>-<version>`, by which registries and file systems name a Solution's version.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SolutionId {
     name: SolutionName,
@@ -50,7 +50,11 @@ pub struct SolutionId {
 }
 
 impl SolutionId {
-    /// The id of a version of a Solution; at most [`limits::SOLUTION_ID`] characters.
+    /// Returns the id of a Solution's version.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it exceeds [`limits::SOLUTION_ID`] characters.
     pub fn new(name: SolutionName, version: Version) -> Result<Self, NameError> {
         let id = Self { name, version };
         let text = id.to_string();
@@ -61,13 +65,13 @@ impl SolutionId {
         Ok(id)
     }
 
-    /// The Solution's name.
+    /// Returns the name of the Solution.
     #[must_use]
     pub fn name(&self) -> &SolutionName {
         &self.name
     }
 
-    /// The version.
+    /// Returns the version.
     #[must_use]
     pub fn version(&self) -> &Version {
         &self.version
@@ -77,7 +81,7 @@ impl SolutionId {
 impl FromStr for SolutionId {
     type Err = NameError;
 
-    /// The version begins after the first hyphen that a version follows.
+    /// Splits at the first hyphen that a valid version follows.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let id = text.match_indices('-').find_map(|(at, _)| {
             let (name, version) = (text[..at].parse().ok()?, text[at + 1..].parse().ok()?);
@@ -100,13 +104,14 @@ crate::name::text_traits!(SolutionId, "<name>-<version>");
 pub struct VersionRange(semver::VersionReq);
 
 impl VersionRange {
-    /// Whether a version lies in the range. Pre-releases do only when the range names one of the same version.
+    /// Returns whether a version is in the range. A pre-release is only if the range names a pre-release of the same
+    /// version.
     #[must_use]
     pub fn contains(&self, version: &Version) -> bool {
         self.0.matches(&version.0)
     }
 
-    /// Whether the version of these three numbers lies in the range.
+    /// Returns whether the version with these three numbers is in the range.
     #[must_use]
     pub fn contains_numbers(&self, [major, minor, patch]: [u64; 3]) -> bool {
         self.0.matches(&semver::Version::new(major, minor, patch))
@@ -124,7 +129,7 @@ impl FromStr for VersionRange {
             return Err(refuse());
         }
         let range = semver::VersionReq::parse(text).map_err(|_| refuse())?;
-        // The normal form is what is written, so it must be read again.
+        // The normal form is written to files, so it must be within the limit, too.
         if range.to_string().len() > VERSION_RANGE {
             return Err(refuse());
         }

@@ -1,9 +1,16 @@
-//! YAML, read as kubectl reads it (YAML 1.1 booleans and octal numbers, merge keys) within budgets, and written so
-//! that every reader understands the same: all strings are quoted.
+//! YAML: parsing as kubectl does it (YAML 1.1 booleans and octal numbers, merge keys) within budgets, and output in
+//! which every string is quoted, so that all readers agree on it. The entry points are [`from_slice`], [`documents`],
+//! [`parts`] for streams, and [`to_string`]. [`go`] parses YAML as Helm does.
 //!
-//! Known attacks and where they stop: alias bombs, deep nesting, very many nodes or documents: the budget here;
-//! duplicate keys: refused by the parser's policy; size: checked here first; a document that means something else
-//! to kubectl: the options here, compared with kubectl's own results in the tests.
+//! These attacks are stopped:
+//!
+//! - alias bombs, deep nesting, and very many nodes or documents, by the budget here;
+//!
+//! - duplicate keys, which the parser rejects;
+//!
+//! - size, which is checked here first;
+//!
+//! - documents that kubectl understands differently, by the options here, which tests compare with kubectl's results.
 
 pub mod go;
 mod lines;
@@ -19,7 +26,7 @@ pub use self::lines::Lines;
 use crate::digest::shorten;
 use crate::limits;
 
-/// The reason why bytes are not YAML of the expected shape.
+/// The error of bytes that are not YAML of the expected structure.
 #[derive(Debug, thiserror::Error)]
 pub enum YamlError {
     /// The file is larger than [`limits::YAML_SIZE`].
@@ -31,14 +38,14 @@ pub enum YamlError {
     /// The bytes are not UTF-8.
     #[error("is not UTF-8 text")]
     Encoding(#[source] std::str::Utf8Error),
-    /// The text is not YAML, over a budget, or of another shape.
+    /// The text is not YAML, exceeds a budget, or has another structure.
     #[error("{words}{}", at(*.place))]
     Document {
-        /// The words for it, without its place.
+        /// The message without the place.
         words: String,
-        /// The place in the file, where it is known.
+        /// The place in the file, if it is known.
         place: Option<YamlPlace>,
-        /// The kind of error, for who advises.
+        /// The kind of error, for hints.
         cause: YamlCause,
     },
 }
@@ -54,7 +61,7 @@ pub struct YamlPlace {
 
 impl From<Location> for YamlPlace {
     fn from(location: Location) -> Self {
-        // No file that is read has more.
+        // The size limits keep both numbers far below the maximum.
         let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
         Self {
             line: number(location.line()),
@@ -63,22 +70,22 @@ impl From<Location> for YamlPlace {
     }
 }
 
-/// A kind of error in a YAML document, of which each has a remedy of its own.
+/// A kind of error in a YAML document. Each kind has its own remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum YamlCause {
     /// The text is not YAML.
     Syntax,
     /// A mapping has a key twice.
     DuplicateKey,
-    /// A mapping has a field that its kind does not have.
+    /// A mapping has an unknown field.
     UnknownField,
     /// A mapping lacks a field.
     MissingField,
     /// A value has another type than its field.
     Type,
-    /// A value is outside of its field's grammar.
+    /// A value does not match the grammar of its field.
     Value,
-    /// The document is larger than documents may be.
+    /// The document exceeds a limit.
     Limit,
 }
 
@@ -96,7 +103,7 @@ impl YamlCause {
 }
 
 impl YamlError {
-    /// Returns the place in the file, where it is known.
+    /// Returns the place in the file, if it is known.
     #[must_use]
     pub fn place(&self) -> Option<YamlPlace> {
         match self {
@@ -115,7 +122,7 @@ impl YamlError {
         }
     }
 
-    /// Returns the message without its place, for who states the place elsewhere.
+    /// Returns the message without its place, for callers that state the place elsewhere.
     #[must_use]
     pub fn without_place(&self) -> String {
         match self {
@@ -126,11 +133,11 @@ impl YamlError {
 }
 
 fn at(place: Option<YamlPlace>) -> String {
-    let place = place.map(|it| format!(" at line {}, column {}", it.line, it.column));
+    let place = place.map(|place| format!(" at line {}, column {}", place.line, place.column));
     place.unwrap_or_default()
 }
 
-/// Reads a file that holds exactly one document.
+/// Parses a file with exactly one document.
 pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, YamlError> {
     let text = text(bytes)?;
     let read = serde_saphyr::from_str_with_options(text, options());
@@ -140,7 +147,7 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, YamlError> {
             place: Some(place),
             cause: YamlCause::MissingField,
         } => {
-            // The parser knows where the mapping begins, and not what it is the value of.
+            // The parser knows the start of the mapping, but not its path.
             let lines = Lines::of(bytes).ok();
             let path = lines.and_then(|lines| lines.mapping_at(place));
             YamlError::Document {
@@ -153,8 +160,8 @@ pub fn from_slice<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, YamlError> {
     })
 }
 
-/// Reads the one document of a long file of at most `limit` bytes, of which `seed` keeps what it wants: what it passes over
-/// never lies in memory. Aliases are refused, so that time and memory are those of the text.
+/// Parses the only document of a long file of at most `limit` bytes. `seed` determines the parts to keep; all others
+/// are never held in memory. Aliases are rejected, so that time and memory are proportional to the text.
 pub fn long<'de, S: DeserializeSeed<'de>>(
     bytes: &'de [u8],
     limit: usize,
@@ -164,7 +171,7 @@ pub fn long<'de, S: DeserializeSeed<'de>>(
         return Err(YamlError::TooLong(bytes.len(), limit));
     }
     let text = std::str::from_utf8(bytes).map_err(YamlError::Encoding)?;
-    // No value is shorter than its own character and what ends it.
+    // Each value takes at least one character and one that ends it.
     let nodes = limit / 2;
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -186,7 +193,7 @@ pub fn long<'de, S: DeserializeSeed<'de>>(
     read.map_err(|error| worded(&error, &Words::Long))
 }
 
-/// Reads all documents of a file, leaving out empty ones.
+/// Parses all documents of a file, except empty ones.
 pub fn documents(bytes: &[u8]) -> Result<Vec<serde_json::Value>, YamlError> {
     not_empty(text(bytes)?).map_err(|error| document(&error))
 }
@@ -205,11 +212,11 @@ pub struct Part<'a> {
     pub number: usize,
     /// The line of the stream on which it begins, from 1.
     pub line: usize,
-    /// The text of the part, from behind its `---`.
+    /// The text of the part, after its `---`.
     pub text: &'a str,
 }
 
-/// The reason why a stream cannot be read.
+/// The error of a stream that cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
     /// The stream is larger than [`limits::YAML_STREAM_SIZE`].
@@ -218,9 +225,9 @@ pub enum StreamError {
     /// The bytes are not UTF-8.
     #[error("is not UTF-8 text: line {line} has invalid bytes")]
     Encoding {
-        /// The line with the first such byte.
+        /// The line with the first invalid byte.
         line: usize,
-        /// The error of the byte.
+        /// The encoding error.
         source: std::str::Utf8Error,
     },
     /// A line that only some readers take for the end of a document.
@@ -232,14 +239,16 @@ pub enum StreamError {
     /// The stream has more documents than [`limits::YAML_STREAM_DOCUMENTS`].
     #[error("holds more than {max} documents; the next one begins at line {line}", max = limits::YAML_STREAM_DOCUMENTS)]
     Documents {
-        /// The line on which the first one too many begins.
+        /// The line on which the first excess document begins.
         line: usize,
     },
 }
 
-/// Takes a stream apart at its `---` lines, leaving out parts without content, so that each document has its own budget
-/// and an error in one names it. Neither YAML 1.1 nor 1.2 allows such a line within a document, not even in a text. Helm also
-/// splits where text follows the `---` at once, and kubectl refuses that.
+/// Splits a stream at its `---` lines, and omits parts without content. Each document then has its own budget, and
+/// errors name it.
+///
+/// Neither YAML 1.1 nor 1.2 allows such a line within a document, not even in a text. Helm also splits where text
+/// directly follows the `---`, which kubectl rejects, so such streams are rejected here.
 pub fn parts(bytes: &[u8]) -> Result<Vec<Part<'_>>, StreamError> {
     if bytes.len() as u64 > limits::YAML_STREAM_SIZE {
         return Err(StreamError::Size(bytes.len()));
@@ -273,13 +282,13 @@ fn is_marker(line: &str) -> bool {
 }
 
 fn push_part<'a>(parts: &mut Vec<Part<'a>>, line: usize, text: &'a str) -> Result<(), StreamError> {
-    // Only these two are white space to YAML, and an indented `...` is a text.
+    // YAML has only these two characters of white space, and an indented `...` is a text.
     let space = [' ', '\t'];
     let blank = |line: &str| {
         let content = line.trim_start_matches(space);
         content.is_empty() || content.starts_with('#') || line.trim_end_matches(space) == "..."
     };
-    // A carriage return alone ends a line too: what follows a comment that it ends is content.
+    // A carriage return also ends a line, so content may follow a comment that it ends.
     if text.split(['\n', '\r']).all(blank) {
         return Ok(());
     }
@@ -295,17 +304,17 @@ fn push_part<'a>(parts: &mut Vec<Part<'a>>, line: usize, text: &'a str) -> Resul
 }
 
 impl Part<'_> {
-    /// Reads the part as Helm and kubectl do, unless it is empty. Errors name lines of the stream.
+    /// Parses the part as Helm and kubectl do; `None` if it is empty. Errors have lines of the stream.
     pub fn document(&self) -> Result<Option<serde_json::Value>, YamlError> {
         go::part(self.text.as_bytes(), self.line)
     }
 }
 
-/// Writes a document, every string in quotes.
+/// Serializes a document with all strings quoted.
 ///
 /// # Panics
 ///
-/// Never for the types of this crate: they hold nothing that YAML cannot.
+/// Never for the types of this crate, because YAML can represent all their values.
 pub fn to_string<T: Serialize>(value: &T) -> String {
     let options = serde_saphyr::ser_options! { quote_all: true };
     serde_saphyr::to_string_with_options(value, options)
@@ -333,15 +342,15 @@ fn options() -> serde_saphyr::Options {
     }
 }
 
-/// The parser's messages for users, and our own where it advises on its own settings.
+/// The parser's messages for users. Messages about the parser's own settings are replaced.
 enum Words {
-    /// The words for text that is read with [`options`].
+    /// Messages for text that is parsed with [`options`].
     Usual,
-    /// The words for text that [`long`] reads.
+    /// Messages for text that [`long`] parses.
     Long,
 }
 
-/// The parser's words without the place of the error, which [`YamlError`] adds.
+/// Removes the place from the parser's messages, because [`YamlError`] adds it.
 struct Placeless;
 
 impl Localizer for Placeless {
@@ -389,7 +398,7 @@ fn document(error: &Error) -> YamlError {
     worded(error, &Words::Usual)
 }
 
-/// The first line of the parser's message, and the place.
+/// Converts a parser's error to the first line of its message and the place.
 fn worded(error: &Error, formatter: &Words) -> YamlError {
     let message = error.render_with_formatter(formatter);
     let line = message.lines().next().unwrap_or_default();
@@ -411,7 +420,7 @@ fn cause(error: &Error) -> YamlCause {
         | Error::Unexpected { .. }
         | Error::InvalidScalar { .. }
         | Error::NullIntoString { .. } => YamlCause::Type,
-        // What a type of ours says of a text that it cannot be read from.
+        // The message of a type that cannot be parsed from the text.
         Error::Message { .. }
         | Error::SerdeInvalidValue { .. }
         | Error::SerdeUnknownVariant { .. } => YamlCause::Value,
@@ -549,7 +558,7 @@ mod tests {
         assert!(matches!(documents(&large), Err(YamlError::Size(_))));
     }
 
-    /// Found by a fuzzer: such a part counted as blank, and what it holds was left out without a word.
+    /// Found by a fuzzer: such a part counted as blank, and its content was silently lost.
     #[test]
     fn content_behind_a_comment_that_a_carriage_return_ends_is_no_blank_part() {
         let stream = b"# nothing\rkind: Role\n---\n\r#\r!\n#";
@@ -562,7 +571,7 @@ mod tests {
         assert_eq!(apart, documents(stream).unwrap());
     }
 
-    /// Found by a fuzzer, as the one before.
+    /// Found by a fuzzer, like the previous case.
     #[test]
     fn texts_that_look_like_an_end_or_like_space_are_no_blank_parts() {
         for (stream, text) in [(" ...\n#a", "..."), ("\u{a0}", "\u{a0}")] {

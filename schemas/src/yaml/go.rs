@@ -1,8 +1,12 @@
-//! YAML of others, read as `sigs.k8s.io/yaml` reads it, which Helm and kubectl use: libyaml's grammar as go-yaml 2 has it,
-//! the scalars of YAML 1.1, merge keys, and the last of equal keys. `tests/interop/yaml.rs` compares both on many files.
+//! YAML from third parties, parsed as `sigs.k8s.io/yaml` does it, which Helm and kubectl use: the grammar of libyaml as
+//! in go-yaml 2, the scalars of YAML 1.1, merge keys, and the last of equal keys. [`from_slice`] and [`documents`] are
+//! the entry points. `tests/interop/yaml.rs` compares both parsers on many files.
 //!
-//! Known attacks and where they stop: alias bombs, deep nesting, very many values: the budgets in `node.rs` and
-//! `value.rs`; a text that another reader of YAML understands differently: refused, with [`AMBIGUOUS`] in the words.
+//! These attacks are stopped:
+//!
+//! - alias bombs, deep nesting and very many values, by the budgets in `node.rs` and `value.rs`;
+//!
+//! - texts that other YAML parsers understand differently, which are rejected with [`AMBIGUOUS`] in the message.
 
 mod cursor;
 mod node;
@@ -14,10 +18,10 @@ use serde_json::Value;
 
 use super::{YamlCause, YamlError, YamlPlace, text};
 
-/// The words of every refusal of a text that Helm would take and other readers of YAML understand differently.
+/// The end of the message about a text that Helm accepts but other YAML parsers understand differently.
 pub const AMBIGUOUS: &str = "which YAML parsers read differently";
 
-/// The reason why a text cannot be read, and its place, both from 0.
+/// The error of a text that cannot be parsed, with its line and column from 0.
 #[derive(Debug)]
 struct Problem {
     words: String,
@@ -26,7 +30,7 @@ struct Problem {
 }
 
 impl Problem {
-    /// The error, of a text that begins on a line of its stream, from 1.
+    /// Converts the problem of a text that begins on line `first` of its stream, from 1.
     fn into_error(self, first: usize) -> YamlError {
         YamlError::Document {
             words: self.words,
@@ -37,7 +41,7 @@ impl Problem {
 }
 
 fn place(line: usize, column: usize) -> YamlPlace {
-    // No file that is read has more.
+    // The size limits keep both numbers far below the maximum.
     let number = |number| u32::try_from(number).unwrap_or(u32::MAX);
     YamlPlace {
         line: number(line),
@@ -45,7 +49,7 @@ fn place(line: usize, column: usize) -> YamlPlace {
     }
 }
 
-/// Reads a file that holds exactly one document.
+/// Parses a file with exactly one document.
 pub fn from_slice(bytes: &[u8]) -> Result<Value, YamlError> {
     let text = text(bytes)?;
     let mut documents = read(text).map_err(|problem| problem.into_error(1))?;
@@ -60,15 +64,15 @@ pub fn from_slice(bytes: &[u8]) -> Result<Value, YamlError> {
     }
 }
 
-/// Reads all documents of a file, leaving out empty ones.
+/// Parses all documents of a file, except empty ones.
 pub fn documents(bytes: &[u8]) -> Result<Vec<Value>, YamlError> {
     let documents = read(text(bytes)?).map_err(|problem| problem.into_error(1))?;
     let values = documents.into_iter().map(|(_, value)| value);
     Ok(values.filter(|value| !value.is_null()).collect())
 }
 
-/// Reads what stands between two `---` lines of a stream, unless it is empty. A carriage return ends a line too, so that
-/// there can be a `---` line of its own in it, by which not all readers split.
+/// Parses the text between two `---` lines of a stream; `None` if it is empty. A carriage return also ends a line, so
+/// the text can contain another `---` line, which not all readers recognize.
 pub(super) fn part(bytes: &[u8], first: usize) -> Result<Option<Value>, YamlError> {
     let mut documents = read(text(bytes)?).map_err(|problem| problem.into_error(first))?;
     if let Some((line, _)) = documents.get(1) {
@@ -83,8 +87,8 @@ pub(super) fn part(bytes: &[u8], first: usize) -> Result<Option<Value>, YamlErro
     Ok(value.filter(|value| !value.is_null()))
 }
 
-/// Reads all documents of a text that is in another document, leaving out empty ones. Its aliases may make no more of it
-/// than it holds: there may be very many such texts.
+/// Parses all documents of a text within another document, except empty ones. Aliases cannot expand it beyond its own
+/// size, because there may be very many such texts.
 pub fn embedded(text: &str) -> Result<Vec<Value>, YamlError> {
     let documents = read_within(text, value::Budget::of_size(text.len()));
     let documents = documents.map_err(|problem| problem.into_error(1))?;
@@ -92,7 +96,7 @@ pub fn embedded(text: &str) -> Result<Vec<Value>, YamlError> {
     Ok(values.filter(|value| !value.is_null()).collect())
 }
 
-/// Reads all documents of a text, each with the line on which it begins, from 0.
+/// Parses all documents of a text, each with its first line from 0.
 fn read(text: &str) -> Result<Vec<(usize, Value)>, Problem> {
     read_within(text, value::Budget::default())
 }
@@ -123,7 +127,7 @@ mod tests {
         from_slice(text.as_bytes()).unwrap_err().to_string()
     }
 
-    /// What `sigs.k8s.io/yaml` 1.6.0 makes of these.
+    /// The results of `sigs.k8s.io/yaml` 1.6.0.
     #[test]
     fn scalars_mean_what_helm_understands() {
         for (text, expected) in [
@@ -191,7 +195,7 @@ mod tests {
         }
     }
 
-    /// openebs 4.2.0, and what else of it is common.
+    /// Texts from openebs 4.2.0, and similar common ones.
     #[test]
     fn texts_that_only_go_takes_are_taken() {
         for (text, expected) in [

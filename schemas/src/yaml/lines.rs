@@ -1,4 +1,4 @@
-//! The lines of a document on which its values begin, for whatever is found wrong with them after they were read.
+//! The lines of a document's values, for errors that are found after parsing. [`Lines::of`] is the entry point.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use serde_saphyr::Spanned;
 
 use super::{YamlError, YamlPlace, document, options, text};
 
-/// The place of a value, and those of the values within it.
+/// The place of a value and of all values within it.
 #[derive(Debug)]
 pub struct Lines {
     place: YamlPlace,
@@ -24,14 +24,14 @@ enum Within {
 }
 
 impl Lines {
-    /// Reads the lines of a file that holds exactly one document.
+    /// Determines the lines of a file with exactly one document.
     pub fn of(bytes: &[u8]) -> Result<Self, YamlError> {
         serde_saphyr::from_str_with_options(text(bytes)?, options())
             .map_err(|error| document(&error))
     }
 
-    /// Returns the line, from 1, on which the value at a JSON Pointer (RFC 6901) begins; of one that is not there the line
-    /// of the closest that it would be in.
+    /// Returns the line, from 1, of the value at a JSON Pointer (RFC 6901). For a missing value, it is the line of the
+    /// closest value that would contain it.
     #[must_use]
     pub fn line(&self, pointer: &str) -> u64 {
         let mut value = self;
@@ -49,11 +49,11 @@ impl Lines {
         value.place.line.into()
     }
 
-    /// Returns the path (`spec.images[0]`) of the mapping that begins at this place, or has a key there; of the document
-    /// itself there is none.
+    /// Returns the path, such as `spec.images[0]`, of the mapping that begins or has a key at this place. The document
+    /// itself has no path.
     pub(super) fn mapping_at(&self, place: YamlPlace) -> Option<String> {
         let path = self.path_to(place).or_else(|| {
-            // What comes next behind a key is its value.
+            // A key is not recorded, but its value is the next one.
             let mut next = None;
             self.find_next(place, "", &mut next);
             next.map(|(_, path)| path)
@@ -61,7 +61,7 @@ impl Lines {
         path.filter(|path| !path.is_empty())
     }
 
-    /// Finds the first value behind a place, and the path of the mapping that it is in.
+    /// Finds the first value after a place, and the path of its mapping.
     fn find_next(&self, place: YamlPlace, path: &str, next: &mut Option<(YamlPlace, String)>) {
         match &self.within {
             Within::Map(fields) => {
@@ -96,7 +96,7 @@ impl Lines {
     }
 }
 
-/// A path, and one within it.
+/// Returns a path followed by a relative one.
 fn joined(path: &str, rest: &str) -> String {
     let is_apart = path.is_empty() || rest.is_empty() || rest.starts_with('[');
     format!("{path}{}{rest}", if is_apart { "" } else { "." })
@@ -120,7 +120,7 @@ impl<'de> Deserialize<'de> for Within {
     }
 }
 
-/// Keeps of a value what is within it.
+/// A visitor that keeps only the places of values.
 struct Values;
 
 impl<'de> Visitor<'de> for Values {
@@ -220,7 +220,7 @@ mod tests {
             (3, 7, Some("a[1][0]")),
             (6, 5, Some("e.f")),
             (1, 1, None),
-            // Keys, behind the first of their mapping.
+            // Keys other than the first of their mapping.
             (2, 9, Some("a[0].b")),
             (4, 1, None),
             (7, 5, Some("e.f")),

@@ -1,4 +1,5 @@
-//! From tokens to the nodes of a document, by the grammar of libyaml's parser.
+//! Parsing of tokens to the nodes of a document, by the grammar of libyaml's parser. [`Reader::document`] returns one
+//! document after the other.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +9,7 @@ use super::scanner::{Scanner, TokenKind};
 use super::{AMBIGUOUS, Problem};
 use crate::limits;
 
-/// The number of a node in its document.
+/// The index of a node in its document.
 pub(super) type NodeId = usize;
 
 #[derive(Debug)]
@@ -21,9 +22,9 @@ pub(super) struct Node {
 pub(super) enum NodeKind {
     Scalar {
         text: String,
-        /// Empty if it has none.
+        /// The tag, empty if there is none.
         tag: String,
-        /// Whether its text decides what it is.
+        /// True if the text determines the type.
         is_implicit: bool,
     },
     Sequence(Vec<NodeId>),
@@ -31,7 +32,7 @@ pub(super) enum NodeKind {
     Alias(NodeId),
 }
 
-/// A document of a text.
+/// A parsed document.
 pub(super) struct Document {
     pub(super) line: usize,
     pub(super) nodes: Vec<Node>,
@@ -42,12 +43,12 @@ pub(super) struct Reader<'a> {
     scanner: Scanner<'a>,
     nodes: Vec<Node>,
     anchors: BTreeMap<String, NodeId>,
-    /// The prefixes of tags by their handles.
+    /// The prefixes of tags, by handle.
     tags: BTreeMap<String, String>,
     depth: usize,
 }
 
-/// Which collections a node may be.
+/// The context of a node, which determines the collections that it can be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Within brackets.
@@ -70,7 +71,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads the next document, if there is one behind as many.
+    /// Parses the next document, if there is one after `before` others.
     pub(super) fn document(&mut self, before: usize) -> Result<Option<Document>, Problem> {
         while before > 0 && *self.peek()? == TokenKind::DocumentEnd {
             self.scanner.next()?;
@@ -86,7 +87,7 @@ impl<'a> Reader<'a> {
         let line = self.scanner.peek()?.mark.line;
         self.directives()?;
         if !is_bare {
-            // Go does not read behind the end of the first document.
+            // Go does not read past the end of the first document.
             let refusal = match before {
                 0 => "did not find expected <document start>".to_owned(),
                 _ => format!("has text after the end of its document, {AMBIGUOUS}"),
@@ -167,7 +168,7 @@ impl<'a> Reader<'a> {
         Ok(self.nodes.len() - 1)
     }
 
-    /// The null of a place without a value.
+    /// Adds the null of a missing value.
     fn empty(&mut self) -> Result<NodeId, Problem> {
         let mark = self.scanner.peek()?.mark;
         let kind = NodeKind::Scalar {
@@ -178,7 +179,7 @@ impl<'a> Reader<'a> {
         self.add(kind, mark)
     }
 
-    /// A node, or the null before one of these tokens.
+    /// Parses a node, or adds a null before one of these tokens.
     fn node_unless(&mut self, place: Place, ends: &[TokenKind]) -> Result<NodeId, Problem> {
         if ends.contains(self.peek()?) {
             self.empty()
@@ -214,7 +215,7 @@ impl<'a> Reader<'a> {
         Ok(id)
     }
 
-    /// The anchor and the tag before a node, in either order.
+    /// Parses the anchor and the tag before a node, in either order.
     fn properties(&mut self) -> Result<(Option<String>, Option<String>), Problem> {
         let (mut anchor, mut tag) = (None, None);
         loop {
@@ -310,7 +311,7 @@ impl<'a> Reader<'a> {
         Ok(NodeKind::Mapping(fields))
     }
 
-    /// The value of a key, if a `:` follows.
+    /// Parses the value of a key, if a `:` follows.
     fn value(&mut self, place: Place, ends: &[TokenKind]) -> Result<NodeId, Problem> {
         if *self.peek()? != TokenKind::Value {
             return self.empty();
@@ -319,7 +320,7 @@ impl<'a> Reader<'a> {
         self.node_unless(place, ends)
     }
 
-    /// Whether a further element follows in brackets, behind a comma unless it is the first.
+    /// Returns whether another element follows within brackets. A comma must precede it unless it is the first.
     fn has_next(
         &mut self,
         end: &TokenKind,
@@ -350,13 +351,13 @@ impl<'a> Reader<'a> {
         Ok(NodeKind::Sequence(items))
     }
 
-    /// A mapping of one key, within the brackets of a sequence.
+    /// Parses a mapping with one key within the brackets of a sequence.
     fn pair(&mut self) -> Result<NodeId, Problem> {
         let mark = self.scanner.next()?.mark;
         let ends = [TokenKind::FlowEntry, TokenKind::FlowSequenceEnd];
         let next = self.peek()?;
         let key = if *next == TokenKind::Value || ends.contains(next) {
-            // Go passes over whatever follows a key that is not there.
+            // Go skips the token after a missing key.
             self.scanner.next()?;
             self.empty()?
         } else {
@@ -391,7 +392,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The refusal of a text with more than is read.
+/// Returns the error of a text that exceeds a limit.
 pub(super) fn over(mark: Mark) -> Problem {
     mark.problem(&format!(
         "nested deeper than {} levels, or more than {} values or {} bytes of text with all aliases expanded",

@@ -1,21 +1,21 @@
-//! Scalars, tags, anchors and directives, as libyaml's scanner reads them.
+//! Scanning of scalars, tags, anchors and directives, as libyaml's scanner does it.
 
 use super::Problem;
 use super::cursor::{Cursor, Mark};
 
-/// A text, and whether it was written without quotes, so that it may be something else than a text.
+/// The text of a scalar. Only a plain scalar, without quotes, can have a type other than text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Scalar {
     pub(super) text: String,
     pub(super) is_plain: bool,
-    /// Whether a line break follows that is not part of it, of one that is plain.
+    /// True if a line break follows a plain scalar that is not a part of it.
     pub(super) ends_line: bool,
 }
 
 /// A line that begins with `%`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Directive {
-    /// `%YAML`, with whether it is version 1.1.
+    /// `%YAML`, true for version 1.1.
     Version(bool),
     /// `%TAG`: handle and prefix.
     Tag(String, String),
@@ -27,7 +27,7 @@ struct Gap {
     blanks: String,
     first: String,
     more: String,
-    /// Whether it has a line break.
+    /// True if it has a line break.
     is_broken: bool,
 }
 
@@ -36,7 +36,7 @@ impl Gap {
         !self.is_broken && self.blanks.is_empty()
     }
 
-    /// Writes what is left of it, and empties it.
+    /// Appends the folded gap to a text, and clears it.
     fn fold(&mut self, text: &mut String) {
         if !self.is_broken {
             text.push_str(&self.blanks);
@@ -63,7 +63,7 @@ impl Cursor<'_> {
         word
     }
 
-    /// The name of an anchor or an alias.
+    /// Reads the name of an anchor or alias.
     pub(super) fn anchor(&mut self) -> Result<String, Problem> {
         let mark = self.mark;
         self.skip();
@@ -78,7 +78,7 @@ impl Cursor<'_> {
         Ok(name)
     }
 
-    /// The handle and the suffix of a tag.
+    /// Reads the handle and the suffix of a tag.
     pub(super) fn tag(&mut self) -> Result<(String, String), Problem> {
         let mark = self.mark;
         let (mut handle, mut suffix) = (String::new(), String::new());
@@ -137,7 +137,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// A character of which each byte is written as `%` and two digits.
+    /// Reads a character whose bytes are written as `%` and two digits.
     fn escaped_character(&mut self, mark: Mark, uri: &mut String) -> Result<(), Problem> {
         let mut bytes = Vec::new();
         loop {
@@ -213,7 +213,7 @@ impl Cursor<'_> {
         Ok(number)
     }
 
-    /// `|` and `>`, whose indentation is that of the first line unless a digit says it.
+    /// Reads a block scalar (`|` or `>`). Its indentation is that of the first line unless a digit states it.
     pub(super) fn block_scalar(
         &mut self,
         is_literal: bool,
@@ -236,7 +236,7 @@ impl Cursor<'_> {
             self.skip();
         }
         self.finish_line()?;
-        let mut indent = increment.map(|it| parent.max(0) + it);
+        let mut indent = increment.map(|columns| parent.max(0) + columns);
         let (mut text, mut first, mut more) = (String::new(), String::new(), String::new());
         let least = (parent + 1).max(1);
         let mut column = self.block_breaks(&mut indent, least, &mut more, mark)?;
@@ -274,8 +274,8 @@ impl Cursor<'_> {
         })
     }
 
-    /// Passes over empty lines of a block scalar and the indentation behind them. Finds out the indentation if it is not
-    /// known, and returns it.
+    /// Skips empty lines of a block scalar and the indentation after them. Determines the indentation if it is unknown,
+    /// and returns it.
     fn block_breaks(
         &mut self,
         indent: &mut Option<isize>,
@@ -285,8 +285,9 @@ impl Cursor<'_> {
     ) -> Result<isize, Problem> {
         let mut furthest = 0;
         loop {
-            let is_before =
-                |it: &Self| indent.is_none_or(|indent| it.mark.column.cast_signed() < indent);
+            let is_before = |cursor: &Self| {
+                indent.is_none_or(|indent| cursor.mark.column.cast_signed() < indent)
+            };
             while is_before(self) && self.at(0) == b' ' {
                 self.skip();
             }
@@ -345,7 +346,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Collects blanks and line breaks. A tab must not stand where indentation is missing.
+    /// Collects blanks and line breaks. A tab is an error where indentation is required.
     fn gap(&mut self, gap: &mut Gap, indent: isize, mark: Mark) -> Result<(), Problem> {
         while self.is_blank_at(0) || self.is_break_at(0) {
             let is_indentation = gap.is_broken && self.mark.column.cast_signed() < indent;
@@ -411,7 +412,7 @@ impl Cursor<'_> {
             .ok_or_else(|| mark.problem("found invalid Unicode character escape code"))
     }
 
-    /// A text without quotes, of which further lines are indented as far as this.
+    /// Reads a plain scalar whose continuation lines have at least this indentation.
     pub(super) fn plain(&mut self, indent: isize, is_in_flow: bool) -> Result<Scalar, Problem> {
         let mark = self.mark;
         let (mut text, mut gap) = (String::new(), Gap::default());
@@ -437,7 +438,7 @@ impl Cursor<'_> {
         })
     }
 
-    /// Whether a character ends a plain scalar.
+    /// Returns whether a character ends a plain scalar.
     fn ends_plain(&self, is_in_flow: bool) -> bool {
         match self.at(0) {
             b':' => self.is_space_at(1),

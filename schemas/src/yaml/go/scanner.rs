@@ -1,4 +1,5 @@
-//! From a text to tokens, as libyaml's scanner does it: a `:` makes a key of what was read before it on its line.
+//! Scanning of a text to tokens, as libyaml's scanner does it. A `:` turns the token before it on the same line into a
+//! key, so tokens are held back while this is possible.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -6,7 +7,7 @@ use super::Problem;
 use super::cursor::{Cursor, Mark};
 use super::scalar::{Directive, Scalar};
 
-/// A token, and where it begins.
+/// A token with its position.
 #[derive(Debug)]
 pub(super) struct Token {
     pub(super) kind: TokenKind,
@@ -38,7 +39,7 @@ pub(super) enum TokenKind {
     Scalar(Scalar),
 }
 
-/// What may turn out to be a key.
+/// A token that may turn out to be a key.
 #[derive(Clone, Copy, Debug, Default)]
 struct SimpleKey {
     possible: bool,
@@ -47,22 +48,22 @@ struct SimpleKey {
     mark: Mark,
 }
 
-/// Characters between a key and its `:`, at most.
+/// Maximum number of characters between the start of a key and its `:`.
 const KEY: usize = 1024;
 
 pub(super) struct Scanner<'a> {
     cursor: Cursor<'a>,
     tokens: VecDeque<Token>,
-    /// Tokens that were taken.
+    /// The number of tokens that were taken.
     parsed: usize,
-    /// Whether the first token is complete.
+    /// True if the first token is complete.
     available: bool,
-    /// The column of the block that is open; -1 outside of all.
+    /// The column of the current block; -1 outside of all blocks.
     indent: isize,
     indents: Vec<isize>,
     flow: usize,
     keys: Vec<SimpleKey>,
-    /// The place in `keys` of the key that begins with a token.
+    /// The index in `keys`, by the number of the key's first token.
     keys_by_token: BTreeMap<usize, usize>,
     key_allowed: bool,
 }
@@ -86,12 +87,12 @@ impl<'a> Scanner<'a> {
         })
     }
 
-    /// The place up to which the text was read.
+    /// Returns the position up to which the text was read.
     pub(super) fn mark(&self) -> Mark {
         self.cursor.mark
     }
 
-    /// The next token, which stays.
+    /// Returns the next token without taking it.
     pub(super) fn peek(&mut self) -> Result<&Token, Problem> {
         while !self.available {
             let waits = match self.keys_by_token.get(&self.parsed) {
@@ -184,7 +185,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Reads an anchor, a tag or a scalar, which begins with this byte.
+    /// Reads an anchor, tag or scalar that begins with this byte.
     fn fetch_content(&mut self, first: u8) -> Result<(), Problem> {
         let (mark, flow) = (self.cursor.mark, self.flow > 0);
         match first {
@@ -244,14 +245,14 @@ impl<'a> Scanner<'a> {
         self.tokens.push_back(Token { kind, mark });
     }
 
-    /// The token of one character.
+    /// Adds a token of one character.
     fn indicator(&mut self, kind: TokenKind) {
         let mark = self.cursor.mark;
         self.cursor.skip();
         self.push(kind, mark);
     }
 
-    /// Adds a token before the one with a number, or behind all.
+    /// Inserts a token before the one with this number, or at the end.
     fn insert(&mut self, number: usize, kind: TokenKind, mark: Mark) {
         let token = Token { kind, mark };
         match number.checked_sub(self.parsed) {
@@ -309,7 +310,7 @@ impl<'a> Scanner<'a> {
         Ok(())
     }
 
-    /// Opens a block at a column, before the token with a number.
+    /// Opens a block at a column, before the token with this number.
     fn roll(&mut self, column: usize, number: usize, kind: TokenKind, mark: Mark) {
         let column = column.cast_signed();
         if self.flow == 0 && self.indent < column {
@@ -319,7 +320,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Closes the blocks that are further to the right.
+    /// Closes the blocks that are indented further.
     fn unroll(&mut self, column: isize) {
         while self.flow == 0 && self.indent > column {
             self.push(TokenKind::BlockEnd, self.cursor.mark);
@@ -362,7 +363,7 @@ impl<'a> Scanner<'a> {
         self.drop_key()?;
         if self.flow > 0 {
             self.flow -= 1;
-            // Go forgets the key that begins with the opening bracket if there is nothing within the brackets.
+            // Go drops the key that begins with the opening bracket if the brackets are empty.
             if let Some(key) = self.keys.pop() {
                 self.keys_by_token.remove(&key.token);
             }
