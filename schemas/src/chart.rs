@@ -1,4 +1,5 @@
-//! Helm charts that a Solution carries, `spec.charts`.
+//! Helm charts of a Solution: [`ChartRelease`] for the releases in `spec.charts` of an archive, and [`SourceChart`] for
+//! those of `solution.yaml`.
 
 mod site_values;
 mod source;
@@ -46,10 +47,10 @@ checked_name! {
 }
 
 fn is_kubernetes_version(text: &str) -> bool {
-    let is_number = |it: &str| {
-        (1..=3).contains(&it.len())
-            && it.bytes().all(|byte| byte.is_ascii_digit())
-            && (it == "0" || !it.starts_with('0'))
+    let is_number = |part: &str| {
+        (1..=3).contains(&part.len())
+            && part.bytes().all(|byte| byte.is_ascii_digit())
+            && (part == "0" || !part.starts_with('0'))
     };
     let parts: Vec<&str> = text.split('.').collect();
     match parts[..] {
@@ -60,22 +61,22 @@ fn is_kubernetes_version(text: &str) -> bool {
 }
 
 impl KubernetesVersion {
-    /// The numbers of the version; the patch is 0 where none is named.
+    /// Returns the three numbers of the version. A missing patch is 0.
     ///
     /// # Panics
     ///
-    /// Never: it is made of two or three numbers of at most three digits.
+    /// Never: a version consists of two or three numbers of at most three digits.
     #[must_use]
     pub fn numbers(&self) -> [u64; 3] {
-        let mut numbers = self.as_str().split('.').map(|it| {
-            let number: Result<u64, _> = it.parse();
+        let mut numbers = self.as_str().split('.').map(|part| {
+            let number: Result<u64, _> = part.parse();
             number.expect("it is made of numbers")
         });
         [0; 3].map(|none| numbers.next().unwrap_or(none))
     }
 }
 
-/// Whether a text is a version: Helm takes `v1.2.3` too, and some well-known charts are versioned so.
+/// Returns whether a text is a chart's version. Helm also accepts `v1.2.3`, and some well-known charts use this form.
 fn is_chart_version(text: &str) -> bool {
     text.len() <= limits::PATH_COMPONENT
         && semver::Version::parse(text.strip_prefix('v').unwrap_or(text)).is_ok()
@@ -89,11 +90,11 @@ fn is_timeout(text: &str) -> bool {
 }
 
 impl Timeout {
-    /// Returns how long that is.
+    /// Returns the timeout as a duration.
     ///
     /// # Panics
     ///
-    /// Never: it is a number of at most five digits and a unit.
+    /// Never: a timeout is a number of at most five digits and a unit.
     #[must_use]
     pub fn duration(&self) -> Duration {
         let (number, unit) = self.as_str().split_at(self.as_str().len() - 1);
@@ -107,7 +108,7 @@ impl Timeout {
 }
 
 impl From<ReleaseName> for SetName {
-    /// Turns the name of a release into that of a set: charts and sets of objects share one space of names.
+    /// Converts the name of a release to that of a set. Charts and sets share one namespace of names.
     fn from(name: ReleaseName) -> Self {
         name.as_str()
             .parse()
@@ -116,11 +117,12 @@ impl From<ReleaseName> for SetName {
 }
 
 impl ChartVersion {
-    /// The tag of this version in a registry, by Helm's rule: tags cannot have `+`, and versions have no `_`.
+    /// Returns the tag of this version in a registry. Helm writes `+` as `_`, because tags cannot have `+` and versions
+    /// have no `_`.
     ///
     /// # Panics
     ///
-    /// Never: but for `+`, a version is made of what tags are made of, and is no longer.
+    /// Never: except for `+`, versions have only characters of tags, and are short enough.
     #[must_use]
     pub fn tag(&self) -> Tag {
         let tag = self.as_str().replace('+', "_");
@@ -166,22 +168,22 @@ pub struct ChartRelease {
 }
 
 impl ChartRelease {
-    /// The namespace that it is installed in, where this one is the environment's.
+    /// Returns the namespace of the release in an environment with this namespace.
     #[must_use]
     pub fn namespace_in<'a>(&'a self, environments: &'a Namespace) -> &'a Namespace {
         let named = self.namespace.as_ref();
-        let own = self.namespaces.iter().find(|it| Some(&it.name) == named);
+        let own = self.namespaces.iter().find(|own| Some(&own.name) == named);
         match own {
             Some(own) => own.in_environment(environments),
             None => named.unwrap_or(environments),
         }
     }
 
-    /// The place among the images of the artifact that registries have of the chart.
+    /// Returns the place of the chart's artifact among the images.
     ///
     /// # Panics
     ///
-    /// Never: the name of a chart is a component of a repository's.
+    /// Never: the name of a chart is a component of a repository's name.
     #[must_use]
     pub fn place(&self) -> ImagePlace {
         let name: Result<ImageName, _> = format!("charts/{}", self.chart).parse();

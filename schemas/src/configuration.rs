@@ -1,5 +1,6 @@
-//! Configuration of the Solutions that a site wants, kind `SolutionsConfiguration`: the archives that are imported, and
-//! of each Solution the version that is active. Unknown fields are errors, since they are misspelt ones.
+//! The desired Solutions of a site, kind `SolutionsConfiguration`: the archives to import, and the active version of
+//! each Solution. [`SolutionsConfiguration::from_slice`] parses a file. Unknown fields are errors, because they are
+//! misspelled ones.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,10 +32,10 @@ pub struct SolutionsConfiguration {
     pub active: BTreeMap<SolutionName, ActiveVersion>,
 }
 
-/// The version of a Solution that is active.
+/// The active version of a Solution.
 #[derive(Clone, PartialEq, Eq)]
 pub enum ActiveVersion {
-    /// The newest that is imported, by semantic versioning.
+    /// The newest imported version, by semantic versioning.
     Latest,
     /// This version.
     Version(Version),
@@ -69,25 +70,29 @@ text_traits!(
     pattern::ACTIVE_VERSION
 );
 
-/// The reason why a document is not a configuration.
+/// The error of a document that is not a configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigurationError {
-    /// The document is none.
+    /// The bytes are not a document of this kind.
     #[error(transparent)]
     Document(#[from] ManifestError),
-    /// The document has so many archives.
+    /// The document has too many archives.
     #[error("{0} archives are listed, and at most {max} can be", max = limits::CONFIGURED_ARCHIVES)]
     TooMany(usize),
-    /// A path that is empty.
+    /// A path is empty.
     #[error("the path of an archive is empty")]
     NoPath,
-    /// A path that is listed twice.
+    /// A path is listed twice.
     #[error("`{0}` is listed twice")]
     Twice(String),
 }
 
 impl SolutionsConfiguration {
-    /// Reads a configuration.
+    /// Parses a configuration.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file is too large, not a document of this kind, or has too many, empty or repeated paths.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, ConfigurationError> {
         let configuration: Self = yaml::from_slice(bytes).map_err(ManifestError::from)?;
         let (api_version, kind) = (&configuration.api_version, &configuration.kind);
@@ -136,7 +141,7 @@ active:
             .map(|(k, v)| format!("{k} {v}"))
             .collect();
         assert_eq!(active, ["cart 2.0.0-rc.1", "shop latest"]);
-        // As upstream makes it.
+        // A file as upstream creates it.
         let (head, _) = CONFIGURATION.split_once("archives").unwrap();
         for rest in ["archives: []\nactive: {}\n", ""] {
             let read = SolutionsConfiguration::from_slice(format!("{head}{rest}").as_bytes());

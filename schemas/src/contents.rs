@@ -1,4 +1,5 @@
-//! `CONTENTS`, the signed list of files, and `SHA256SUMS`, the same list as `sha256sum -c` reads it.
+//! The signed list of an archive's files, `CONTENTS`, and the same list for `sha256sum -c`, `SHA256SUMS`. [`Contents`]
+//! is the entry point.
 
 use std::fmt::Write as _;
 
@@ -22,13 +23,13 @@ pub struct ContentsEntry {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents(Vec<ContentsEntry>);
 
-/// The reason why bytes are not a list of files. Lines count from 1.
+/// The error of bytes that are not a list of files. Lines count from 1.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContentsError {
     /// The list has more files than [`limits::FILES`].
     #[error("CONTENTS lists more than {max} files", max = limits::FILES)]
     Files,
-    /// A line is not `<64 hex> <size> <path>` in its one spelling.
+    /// A line is not `<64 hex> <size> <path>` in canonical form.
     #[error("CONTENTS line {0} is not `<sha256> <size> <path>`")]
     Line(usize),
     /// The lines are not in strictly ascending order of paths.
@@ -37,13 +38,17 @@ pub enum ContentsError {
     /// A path occurs twice.
     #[error("file `{0}` is listed twice")]
     Duplicate(ArchivePath),
-    /// A file of 8 TiB or more.
+    /// A file has 8 TiB or more.
     #[error("file `{0}` is larger than an archive can be")]
     Size(ArchivePath),
 }
 
 impl Contents {
-    /// Sorts the entries of an archive to be written.
+    /// Returns the sorted list of an archive's entries.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there are too many files, a file is too large, or a path is repeated.
     pub fn new(mut entries: Vec<ContentsEntry>) -> Result<Self, ContentsError> {
         if entries.len() > limits::FILES {
             return Err(ContentsError::Files);
@@ -60,7 +65,11 @@ impl Contents {
         }
     }
 
-    /// Reads the list in its one spelling.
+    /// Parses a list in canonical form.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a line is not valid or in order, or a limit is exceeded.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, ContentsError> {
         let mut entries: Vec<ContentsEntry> = Vec::new();
         let body = match bytes {
@@ -82,7 +91,7 @@ impl Contents {
         Ok(Self(entries))
     }
 
-    /// The first file below a directory.
+    /// Returns the first file below a directory.
     #[must_use]
     pub fn below(&self, directory: &str) -> Option<&ArchivePath> {
         let below = format!("{}/", directory.trim_end_matches('/'));
@@ -90,7 +99,7 @@ impl Contents {
         paths.find(|path| path.as_str().starts_with(&below))
     }
 
-    /// The files of the same name in whichever directory, but for upper and lower case.
+    /// Returns the files with the same name in any directory, without regard to case.
     pub fn alike(&self, path: &str) -> impl Iterator<Item = &ArchivePath> {
         let name = |path: &str| path.rsplit('/').next().map(str::to_ascii_lowercase);
         let wanted = name(path);
@@ -98,19 +107,19 @@ impl Contents {
         paths.filter(move |path| name(path.as_str()) == wanted)
     }
 
-    /// The files in the order of their paths.
+    /// Returns the files in the order of their paths.
     #[must_use]
     pub fn entries(&self) -> &[ContentsEntry] {
         &self.0
     }
 
-    /// The file with this path.
+    /// Returns the file with this path.
     #[must_use]
     pub fn get(&self, path: &str) -> Option<&ContentsEntry> {
         self.position(path).map(|index| &self.0[index])
     }
 
-    /// The place of the file with this path among the entries.
+    /// Returns the index of the file with this path.
     #[must_use]
     pub fn position(&self, path: &str) -> Option<usize> {
         let found = self
@@ -119,7 +128,7 @@ impl Contents {
         found.ok()
     }
 
-    /// The bytes of `CONTENTS`.
+    /// Returns the bytes of `CONTENTS`.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut text = String::new();
@@ -130,7 +139,7 @@ impl Contents {
         text.into_bytes()
     }
 
-    /// The bytes of `SHA256SUMS`: this list and the line of `CONTENTS` itself, in the order of their paths.
+    /// Returns the bytes of `SHA256SUMS`: this list and the line of `CONTENTS`, in the order of their paths.
     #[must_use]
     pub fn to_sha256sums(&self, contents: &Digest) -> Vec<u8> {
         let own = std::iter::once(("CONTENTS", contents));
@@ -155,7 +164,7 @@ fn parse_line(line: &[u8]) -> Option<ContentsEntry> {
     let digest = Digest::from_hex(fields.next()?).ok()?;
     let digits = fields.next()?;
     let size: u64 = digits.parse().ok()?;
-    // `+1` and `01` parse too, but are not the one spelling.
+    // `+1` and `01` also parse, but are not canonical.
     if size > limits::FILE_SIZE || size.to_string() != digits {
         return None;
     }

@@ -1,5 +1,6 @@
-//! Policies of a publisher for findings, kind `FindingsPolicy`: which warnings weigh more or less, and which are ignored,
-//! why and how long. Unknown fields are errors, since they are misspelt ones. Which ids there are is not known here.
+//! Findings policies of a publisher, kind `FindingsPolicy`: the severities of warnings, and ignored findings with a
+//! reason and an end date. [`FindingsPolicy::from_slice`] parses a policy. Unknown fields are errors, because they are
+//! misspelled ones. The existing ids are not known here.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -109,7 +110,7 @@ checked_name!(
 );
 
 impl PlacePattern {
-    /// Whether the whole place is as the pattern says.
+    /// Returns whether the pattern matches the whole place.
     #[must_use]
     pub fn matches(&self, place: &str) -> bool {
         let mut parts = self.as_str().split('*');
@@ -120,7 +121,7 @@ impl PlacePattern {
         let Some(last) = parts.next_back() else {
             return rest.is_empty();
         };
-        // Each part as early as it can be leaves the most to the others.
+        // The earliest match of each part leaves the longest text to the others.
         for part in parts {
             match rest.find(part) {
                 Some(at) => rest = &rest[at + part.len()..],
@@ -136,11 +137,11 @@ impl PlacePattern {
 pub struct CalendarDate(Date);
 
 impl CalendarDate {
-    /// Whether the day has ended at this time.
+    /// Returns whether the day has ended at this time.
     #[must_use]
     pub fn is_over(self, now: StatementTime) -> bool {
         let now = now.to_string();
-        // Both begin with a year of four digits, so that what is later comes later.
+        // Both texts begin with a four-digit year, so their order is that of the dates.
         now.get(..10)
             .is_some_and(|today| today > self.to_string().as_str())
     }
@@ -165,7 +166,11 @@ impl fmt::Display for CalendarDate {
 text_traits!(CalendarDate, "YYYY-MM-DD", pattern::DATE);
 
 impl FindingsPolicy {
-    /// Reads a policy.
+    /// Parses a policy.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes are not a document of this kind.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, ManifestError> {
         let policy: Self = yaml::from_slice(bytes)?;
         check_kind(&policy.api_version, &policy.kind, "FindingsPolicy")?;

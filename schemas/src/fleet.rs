@@ -1,6 +1,6 @@
-//! A fleet: the clusters that one administrator keeps in step, kind `SolutionFleet`. It says which clusters there are, what
-//! is deployed where, with which values, and in which order. Unknown fields are errors. What refers to what within the file
-//! is compared elsewhere, where all of it can be told at once.
+//! Fleets, kind `SolutionFleet`: the clusters that one administrator maintains, the Solutions and values that they get,
+//! and the order of changes. [`SolutionFleet::from_slice`] parses a file. Unknown fields are errors. References within
+//! the file are checked by the crate `fleet`, which reports all problems at once.
 
 mod names;
 mod selector;
@@ -276,7 +276,7 @@ fn is_one(number: &usize) -> bool {
     *number == 1
 }
 
-/// The reason why bytes are not a fleet.
+/// The error of bytes that are not a fleet.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
     /// The file is larger than [`limits::FLEET_SIZE`].
@@ -285,7 +285,7 @@ pub enum FleetError {
     /// The bytes are not a document of this kind.
     #[error(transparent)]
     Document(#[from] ManifestError),
-    /// The file has more of something than its limit.
+    /// A list exceeds its limit.
     #[error("has {count} entries in `{list}`; at most {most} are read")]
     Many {
         /// The list.
@@ -295,15 +295,15 @@ pub enum FleetError {
         /// The limit.
         most: usize,
     },
-    /// A wave changes no cluster at a time, or very many.
+    /// The number of clusters that a wave changes at a time is 0 or exceeds the limit.
     #[error("the wave `{wave}` has `parallel: {parallel}`; it may be 1 to {max}", max = limits::FLEET_PARALLEL)]
     Parallel {
         /// The wave.
         wave: WaveName,
-        /// The number that it has.
+        /// The number.
         parallel: usize,
     },
-    /// An entry of a group's selector has values that its operator does not take.
+    /// A requirement of a group's selector has values that are not valid for its operator.
     #[error("the selector of the group `{group}`")]
     Selector {
         /// The group.
@@ -314,7 +314,11 @@ pub enum FleetError {
 }
 
 impl SolutionFleet {
-    /// Reads a fleet.
+    /// Parses a fleet.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file is too large, not a document of this kind, or exceeds a limit.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, FleetError> {
         if bytes.len() as u64 > limits::FLEET_SIZE {
             return Err(FleetError::Size(bytes.len()));

@@ -1,5 +1,6 @@
-//! `manifest.yaml`, kind `Solution`: what upstream reads from an archive, with what this project adds below
-//! `spec.operator`. Reading is lenient about fields that are not known, as upstream is; writing is one spelling.
+//! The manifest of an archive, `manifest.yaml`, kind `Solution`: the fields that upstream reads, and this project's
+//! additions below `spec.operator`. [`Solution::from_slice`] ignores unknown fields, as upstream does.
+//! [`Solution::to_bytes`] writes one canonical form.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -73,14 +74,14 @@ pub struct SolutionSpec {
 }
 
 impl SolutionSpec {
-    /// The names of its sets and of the releases of its charts.
+    /// Returns the names of the manifest sets and chart releases.
     pub fn parts(&self) -> impl Iterator<Item = &str> {
-        let sets = self.manifests.iter().map(|it| it.name.as_str());
-        sets.chain(self.charts.iter().map(|it| it.name.as_str()))
+        let sets = self.manifests.iter().map(|set| set.name.as_str());
+        sets.chain(self.charts.iter().map(|chart| chart.name.as_str()))
     }
 
-    /// Whether it brings what is no operator: sets of objects or charts. Their images lie where no version is part of
-    /// the name.
+    /// Returns whether the Solution has manifest sets or charts. Their images are stored under names without the
+    /// version.
     #[must_use]
     pub fn carries(&self) -> bool {
         !self.manifests.is_empty() || !self.charts.is_empty()
@@ -118,8 +119,8 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// Whether its `ClusterRole`s keep their names at a site: where there is one such operator in a cluster, and the
-    /// readers of its archive know of templates, which came with this.
+    /// Returns whether the operator's `ClusterRole`s keep their names at a site. This requires that the cluster has
+    /// only one such operator, and that readers of the archive know templates, which were introduced at the same time.
     #[must_use]
     pub fn keeps_role_names(&self) -> bool {
         self.scope == OperatorScope::Cluster && self.template.is_some()
@@ -143,7 +144,7 @@ pub struct SecurityContext {
 }
 
 impl SecurityContext {
-    /// Returns what both do without; the user is this one's, where it names one.
+    /// Returns the restrictions of both. The user is that of `self`, if it has one.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -166,7 +167,7 @@ pub struct OperatorImage {
 }
 
 impl OperatorImage {
-    /// Returns it as a place among the Solution's images.
+    /// Returns the place of the image in the archive.
     #[must_use]
     pub fn place(&self) -> ImagePlace {
         ImagePlace {
@@ -225,28 +226,28 @@ pub enum MetricsScheme {
     Http,
 }
 
-/// The reason why bytes are not a manifest.
+/// The error of bytes that are not a manifest.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// The bytes are not YAML of this shape.
+    /// The bytes are not YAML of this structure.
     #[error(transparent)]
     Yaml(#[from] YamlError),
-    /// The document is of another kind.
+    /// The document has another kind.
     #[error("is `{api_version}` `{kind}`, not `{API_VERSION}` `{expected}`")]
     Kind {
         /// The document's `apiVersion`.
         api_version: String,
         /// The document's `kind`.
         kind: String,
-        /// The kind that was expected.
+        /// The expected kind.
         expected: &'static str,
     },
-    /// The name and version are too long together.
+    /// The name and version together are too long.
     #[error(transparent)]
     Id(#[from] NameError),
 }
 
-/// Refuses a document of another kind.
+/// Fails for a document of another kind.
 pub(crate) fn check_kind(
     api_version: &str,
     kind: &str,
@@ -263,7 +264,11 @@ pub(crate) fn check_kind(
 }
 
 impl Solution {
-    /// Reads a manifest.
+    /// Parses a manifest.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes are not a document of this kind, or its name and version are too long.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, ManifestError> {
         let solution: Self = yaml::from_slice(bytes)?;
         check_kind(&solution.api_version, &solution.kind, "Solution")?;
@@ -271,7 +276,7 @@ impl Solution {
         Ok(solution)
     }
 
-    /// The bytes of `manifest.yaml`.
+    /// Returns the bytes of `manifest.yaml`.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         yaml::to_string(self).into_bytes()

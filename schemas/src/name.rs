@@ -1,5 +1,5 @@
-//! Checked names. Each is parsed by one function behind every way in (`FromStr`, deserialising), so that a value
-//! of the type is the proof that the name is inside its grammar.
+//! Checked names, such as [`SolutionName`] and [`ImageReference`]. One function parses each of them for `FromStr` and
+//! for deserialization, so a value of the type proves that the name matches its grammar.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use crate::digest::shorten;
 use crate::path::is_component;
 use crate::{Digest, limits, pattern};
 
-/// The reason why a text is not a name of its kind.
+/// The error of a text that is not a valid name of its kind.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a valid {kind}: expected {grammar}")]
 pub struct NameError {
@@ -27,8 +27,8 @@ impl NameError {
     }
 }
 
-/// Serialising, deserialising, `Debug` and the JSON Schema of a type that has `FromStr` and `Display`. The pattern is for
-/// editors; `FromStr` decides, and a test compares the two.
+/// Implements `Serialize`, `Deserialize`, `Debug` and `JsonSchema` for a type with `FromStr` and `Display`. The pattern
+/// is for editors. `FromStr` decides, and a test compares both.
 macro_rules! text_traits {
     ($type:ident, $description:literal $(, $pattern:expr)?) => {
         impl std::fmt::Debug for $type {
@@ -67,7 +67,8 @@ macro_rules! text_traits {
 }
 pub(crate) use text_traits;
 
-/// A newtype over a text that `$valid` accepts, read with or without a `$prefix` that it never holds.
+/// Defines a newtype over a text that `$valid` accepts. The text is parsed with or without a `$prefix`, which the value
+/// never has.
 macro_rules! checked_name {
     ($(#[$doc:meta])* $type:ident, $kind:literal, $grammar:literal, $valid:expr $(, $pattern:expr)? $(; without $prefix:literal)?) => {
         $(#[$doc])*
@@ -75,7 +76,7 @@ macro_rules! checked_name {
         pub struct $type(String);
 
         impl $type {
-            /// The text form.
+            /// Returns the text form.
             #[must_use]
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -109,12 +110,12 @@ macro_rules! checked_name {
 
 pub(crate) use checked_name;
 
-/// Whether a text is an RFC 1123 label, as Kubernetes wants namespaces.
+/// Returns whether a text is an RFC 1123 label, which namespaces must be.
 pub(crate) fn is_dns_label(text: &str) -> bool {
     text.len() <= 63 && is_dns_part(text)
 }
 
-/// Whether a text is an RFC 1123 subdomain, as Kubernetes wants most names.
+/// Returns whether a text is an RFC 1123 subdomain, which most Kubernetes names must be.
 pub(crate) fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_part)
 }
@@ -131,7 +132,8 @@ fn is_alphanumeric_at_ends(text: &str) -> bool {
     text.starts_with(is_alphanumeric) && text.ends_with(is_alphanumeric)
 }
 
-/// Whether a text is one path component of an OCI repository name (distribution specification, "Pulling manifests").
+/// Returns whether a text is one path component of an OCI repository name (distribution specification, "Pulling
+/// manifests").
 pub(crate) fn is_repository_component(text: &str) -> bool {
     let separators = text
         .split(is_alphanumeric)
@@ -189,7 +191,7 @@ checked_name! {
 }
 
 impl ImageReference {
-    /// The reference with a tag when it names neither a tag nor a digest, as container engines read it.
+    /// Returns the tag, if the reference names one.
     #[must_use]
     pub fn tag(&self) -> Option<&str> {
         let name = self.0.split('@').next().unwrap_or_default();
@@ -197,7 +199,7 @@ impl ImageReference {
         last.split_once(':').map(|(_, tag)| tag)
     }
 
-    /// Returns another tag of the same repository; none if that is too long for a reference.
+    /// Returns the reference to another tag of the same repository; `None` if it is too long.
     #[must_use]
     pub fn with_tag(&self, tag: &Tag) -> Option<Self> {
         let name = self.0.split('@').next().unwrap_or_default();

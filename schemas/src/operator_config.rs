@@ -1,4 +1,5 @@
-//! `OperatorConfig`: what an operator is given to find the images of its Solution, in upstream's strict format.
+//! The configuration that an operator gets, `OperatorConfig`: the addresses of its Solution's images in upstream's
+//! strict format.
 
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ pub struct Repository {
 }
 
 impl OperatorConfig {
-    /// The document for these repositories.
+    /// Returns the document for these repositories.
     #[must_use]
     pub fn new(repositories: BTreeMap<Version, Vec<Repository>>) -> Self {
         Self {

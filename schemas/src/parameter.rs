@@ -1,4 +1,5 @@
-//! Parameters of a Solution: what a site may say about the objects that an archive carries, by a subset of JSON Schema.
+//! Parameters of a Solution, with which a site adapts the objects of an archive. [`Parameter`] is a subset of JSON
+//! Schema.
 
 use std::net::IpAddr;
 
@@ -59,20 +60,20 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Returns a value that it may have, for where nobody knows the site: its default, or else one of its type. A
-    /// pattern is not looked at.
+    /// Returns an example value for checks without a site: the default, the first allowed value, or a value of the
+    /// type. A pattern is ignored.
     #[must_use]
     pub fn example(&self) -> Value {
         let said = self.default.as_ref().or(self.values.first());
         said.cloned().unwrap_or_else(|| match self.kind {
             ParameterType::String => {
-                let length = self.generate.as_ref().map_or(7, |it| it.length);
-                let text = self.format.map(|it| it.example().to_owned());
+                let length = self.generate.as_ref().map_or(7, |generate| generate.length);
+                let text = self.format.map(|format| format.example().to_owned());
                 Value::from(text.unwrap_or_else(|| "x".repeat(length.into())))
             }
             ParameterType::Integer | ParameterType::Number => {
                 let bound = self.minimum.as_ref().or(self.maximum.as_ref());
-                bound.map_or_else(|| Value::from(1), |it| Value::from(it.clone()))
+                bound.map_or_else(|| Value::from(1), |bound| Value::from(bound.clone()))
             }
             ParameterType::Boolean => Value::from(false),
             ParameterType::Array => Value::Array(Vec::new()),
@@ -114,7 +115,7 @@ pub enum ParameterFormat {
 }
 
 impl ParameterFormat {
-    /// Returns the format in words, as what a text is.
+    /// Returns the format as words for a message.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -134,7 +135,7 @@ impl ParameterFormat {
         }
     }
 
-    /// Whether a text has the format.
+    /// Returns whether a text has the format.
     #[must_use]
     pub fn fits(self, text: &str) -> bool {
         match self {
@@ -146,7 +147,7 @@ impl ParameterFormat {
     }
 }
 
-/// Whether each label of a name is as long as one may be.
+/// Returns whether each label of a name is within the length limit.
 fn is_in_labels(name: &str) -> bool {
     name.split('.').all(|label| label.len() <= 63)
 }
@@ -161,10 +162,10 @@ fn is_cidr(text: &str) -> bool {
         Err(_) => return false,
     };
     let is_plain = prefix.bytes().all(|byte| byte.is_ascii_digit());
-    is_plain && prefix.parse::<u8>().is_ok_and(|it| it <= most)
+    is_plain && prefix.parse::<u8>().is_ok_and(|length| length <= most)
 }
 
-/// Whether a text is a quantity: a decimal number with a binary or decimal suffix, or an exponent.
+/// Returns whether a text is a quantity: a decimal number with a binary or decimal suffix, or an exponent.
 fn is_quantity(text: &str) -> bool {
     const SUFFIXES: [&str; 16] = [
         "", "n", "u", "m", "k", "M", "G", "T", "P", "E", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei",
@@ -173,9 +174,9 @@ fn is_quantity(text: &str) -> bool {
     let text = unsigned(text);
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
-    let is_number = number.matches('.').count() <= 1 && number.bytes().any(|it| it != b'.');
-    let is_exponent = suffix.strip_prefix(['e', 'E']).is_some_and(|it| {
-        let digits = unsigned(it);
+    let is_number = number.matches('.').count() <= 1 && number.bytes().any(|byte| byte != b'.');
+    let is_exponent = suffix.strip_prefix(['e', 'E']).is_some_and(|exponent| {
+        let digits = unsigned(exponent);
         !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
     });
     is_number && (SUFFIXES.contains(&suffix) || is_exponent)

@@ -1,4 +1,4 @@
-//! What has to be at a site before a Solution is deployed there, `spec.prerequisites`.
+//! The prerequisites of a Solution, `spec.prerequisites`, which a site must meet before a deployment.
 
 use std::num::NonZeroU32;
 
@@ -10,8 +10,8 @@ use crate::{
     ApiName, KubernetesName, KubernetesVersion, Quantity, SolutionName, VersionRange, limits,
 };
 
-/// Minor versions of Kubernetes 1, and patches of each, among which those of a range are looked for: more than there
-/// will be.
+/// The numbers of minor versions of Kubernetes 1, and of patches of each, that are compared with a range: more than
+/// there will be.
 const MINORS: u64 = 200;
 const PATCHES: u64 = 64;
 
@@ -42,8 +42,8 @@ pub struct Prerequisites {
     pub nodes: Option<NonZeroU32>,
 }
 
-/// Prerequisites as `solution.yaml` has them. Versions of Kubernetes may have the `v` that `kubectl version` prints there; an
-/// archive has none, since earlier readers of its format refuse it.
+/// Prerequisites in `solution.yaml`. Versions of Kubernetes may have the `v` that `kubectl version` prints. An archive
+/// has none, because earlier readers of its format reject it.
 #[derive(Deserialize)]
 #[serde(
     remote = "Prerequisites",
@@ -65,7 +65,7 @@ pub(crate) struct SourcePrerequisites {
     nodes: Option<NonZeroU32>,
 }
 
-/// Reads a range in which each version may have a `v`.
+/// Deserializes a range in which each version may have a `v`.
 fn kubernetes_range<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<VersionRange>, D::Error> {
@@ -77,11 +77,11 @@ fn kubernetes_range<'de, D: Deserializer<'de>>(
         let operator = &comparison[..comparison.len() - version.len()];
         let number = version
             .strip_prefix('v')
-            .filter(|it| it.starts_with(|c: char| c.is_ascii_digit()));
+            .filter(|number| number.starts_with(|c: char| c.is_ascii_digit()));
         format!("{operator}{}", number.unwrap_or(version))
     });
     let range = without.collect::<Vec<_>>().join(",").parse();
-    // An error quotes what is written.
+    // The error has to quote the text as it was written.
     let range = range.or_else(|_| text.parse());
     range.map(Some).map_err(D::Error::custom)
 }
@@ -142,8 +142,8 @@ pub struct FreeResources {
     pub memory: Option<Quantity>,
 }
 
-/// Returns one version of Kubernetes for each minor version in a range, the first one; none if there are more than
-/// charts are rendered for.
+/// Returns the first version of each minor version of Kubernetes in a range. Returns none if there are more than
+/// [`limits::KUBERNETES_VERSIONS`].
 pub(crate) fn versions_in(range: &VersionRange) -> Vec<KubernetesVersion> {
     let first = |minor| {
         let patch = (0..PATCHES).find(|patch| range.contains_numbers([1, minor, *patch]))?;
@@ -156,7 +156,7 @@ pub(crate) fn versions_in(range: &VersionRange) -> Vec<KubernetesVersion> {
     if found.len() > limits::KUBERNETES_VERSIONS {
         return Vec::new();
     }
-    let parsed = found.iter().map(|it| it.parse());
+    let parsed = found.iter().map(|version| version.parse());
     parsed
         .collect::<Result<_, _>>()
         .expect("1 and numbers of up to three digits are a version of Kubernetes")
@@ -211,7 +211,7 @@ mod tests {
             kubernetes: '>=1.30', apiGroups: [monitoring.coreos.com/v1, v1/Pod], storageClass: {name: fast}, \
             free: {cpu: '2', memory: 4Gi}, nodes: 3}";
         let all = read(all).unwrap();
-        let scopes: Vec<NeededScope> = all.solutions.iter().map(|it| it.scope).collect();
+        let scopes: Vec<NeededScope> = all.solutions.iter().map(|needed| needed.scope).collect();
         assert_eq!(scopes, [NeededScope::Environment, NeededScope::Cluster]);
         assert_eq!(read(&yaml::to_string(&all)).unwrap(), all);
         assert_eq!(read("{}").unwrap(), Prerequisites::default());

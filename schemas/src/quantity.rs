@@ -1,4 +1,4 @@
-//! Amounts of resources, as Kubernetes writes them.
+//! Amounts of resources in the notation of Kubernetes.
 
 use crate::name::checked_name;
 use crate::pattern;

@@ -1,4 +1,5 @@
-//! Sets of objects that a Solution carries as they are, `spec.manifests`, and where `solution.yaml` takes them from.
+//! Sets of manifests in `spec.manifests`: [`ObjectSet`] in an archive, and [`SourceSet`] in `solution.yaml` with its
+//! files and patches.
 
 use std::path::PathBuf;
 
@@ -38,7 +39,7 @@ fn is_api_name(text: &str) -> bool {
 }
 
 impl ApiName {
-    /// Returns the group and version, as in `apiVersion`, and the kind if one is named.
+    /// Returns the group and version, as in `apiVersion`, and the kind if there is one.
     #[must_use]
     pub fn parts(&self) -> (&str, Option<&str>) {
         let text = self.as_str();
@@ -86,7 +87,7 @@ pub struct OwnNamespace {
 }
 
 impl OwnNamespace {
-    /// The namespace that is meant where this one is the environment's.
+    /// Returns the namespace at a site: its own name if it is fixed, else that of the environment.
     #[must_use]
     pub fn in_environment<'a>(&'a self, environments: &'a Namespace) -> &'a Namespace {
         if self.fixed { &self.name } else { environments }

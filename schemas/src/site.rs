@@ -1,6 +1,6 @@
-//! Choices of a site for itself, kind `Site`: its registry, and how workloads run there. The default file is for all
-//! environments, and one of an environment is stronger. Unknown fields are errors; what has no field here is the archive's
-//! or the importer's own to say.
+//! The configuration of a site, kind `Site`: its registry, and settings of workloads, parameters, charts and patches.
+//! [`Site::from_slice`] parses a file. The default file applies to all environments, and the file of an environment
+//! takes precedence. Unknown fields are errors.
 
 mod charts;
 mod choices;
@@ -104,7 +104,7 @@ fn all() -> SolutionPattern {
     SolutionPattern::All
 }
 
-/// The labels that the importer itself sets on every workload.
+/// The labels that the import sets on every workload.
 const OWN_LABELS: [&str; 2] = ["app", "heritage"];
 const OWN_PREFIXES: [&str; 5] = [
     "app.kubernetes.io/",
@@ -119,12 +119,12 @@ const OWN_VARIABLES: [&str; 4] = [
     "POD_NAMESPACE",
     "OPERATOR_NAME",
 ];
-/// The prefix of variables with the address of an image.
+/// The prefix of variables with an image's address.
 const IMAGE_VARIABLES: &str = "RELATED_IMAGE_";
-/// The variables of proxies.
+/// The variables that `proxy` sets.
 const PROXY_VARIABLES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"];
 
-/// The reason why bytes are not a site's file.
+/// The error of bytes that are not a valid site configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
     /// The file is larger than [`limits::SITE_SIZE`].
@@ -142,25 +142,25 @@ pub enum SiteError {
     /// A release has values from more objects than [`limits::VALUES_SOURCES`].
     #[error("has {0} entries in one `valuesFrom`; at most {max} are read", max = limits::VALUES_SOURCES)]
     ValuesSources(usize),
-    /// Two entries are for the same workloads.
+    /// Two entries have the same workloads.
     #[error("two entries in `workloads` are for {0}")]
     Twice(String),
-    /// An entry lacks a field that another one needs.
+    /// An entry lacks a field that another field requires.
     #[error("{of} has `{field}`, which needs `{needs}`")]
     Needs {
         /// The entry.
         of: String,
-        /// The field that it has.
+        /// The present field.
         field: &'static str,
-        /// The field that it lacks.
+        /// The missing field.
         needs: &'static str,
     },
-    /// An entry sets something that the importer itself needs.
+    /// An entry sets a label, annotation or variable that the import sets.
     #[error("{of} sets {what}, which the import sets itself")]
     Own {
         /// The entry.
         of: String,
-        /// The thing that it sets.
+        /// The label, annotation or variable.
         what: String,
     },
 }
@@ -206,7 +206,11 @@ impl SiteRule {
 }
 
 impl Site {
-    /// Reads a site's file.
+    /// Parses a site configuration.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file is too large or not a document of this kind, and as [`SiteSpec::check`] does.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, SiteError> {
         if bytes.len() as u64 > limits::SITE_SIZE {
             return Err(SiteError::Size(bytes.len()));
@@ -219,7 +223,11 @@ impl Site {
 }
 
 impl SiteSpec {
-    /// Checks what the types alone do not: limits, and entries that contradict each other or the import.
+    /// Checks the limits, and that entries contradict neither each other nor the import.
+    ///
+    /// # Errors
+    ///
+    /// Returns the first violation.
     pub fn check(&self) -> Result<(), SiteError> {
         let rules = &self.workloads;
         if rules.len() > limits::SITE_RULES {
@@ -230,7 +238,7 @@ impl SiteSpec {
             return Err(SiteError::Patches(patches));
         }
         let releases = self.charts.values().flat_map(BTreeMap::values);
-        let most = releases.map(|it| it.values_from.len()).max();
+        let most = releases.map(|release| release.values_from.len()).max();
         if let Some(sources) = most.filter(|most| *most > limits::VALUES_SOURCES) {
             return Err(SiteError::ValuesSources(sources));
         }

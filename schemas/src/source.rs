@@ -1,5 +1,5 @@
-//! `solution.yaml`, kind `SolutionSource`: what `solution pack` reads. Unknown fields are errors, since they are
-//! misspelt ones.
+//! The source of a Solution, `solution.yaml`, kind `SolutionSource`, which `solution pack` reads.
+//! [`SolutionSource::from_slice`] parses it. Unknown fields are errors, because they are misspelled ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -89,7 +89,7 @@ pub struct SourceSpec {
 }
 
 impl SourceSpec {
-    /// Returns the versions of Kubernetes that charts are rendered for; none where Helm knows best.
+    /// Returns the versions of Kubernetes for which charts are rendered. If it is empty, Helm's default applies.
     #[must_use]
     pub fn rendered_for(&self) -> Vec<KubernetesVersion> {
         match &self.prerequisites.kubernetes {
@@ -99,7 +99,7 @@ impl SourceSpec {
     }
 }
 
-/// Reads versions of which each stands once, and not too many.
+/// Deserializes distinct versions, within the limit.
 fn distinct_and_few<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Vec<KubernetesVersion>, D::Error> {
@@ -112,7 +112,10 @@ fn distinct_and_few<'de, D: Deserializer<'de>>(
         )));
     }
     let mut seen = BTreeSet::new();
-    match versions.iter().find(|it| !seen.insert(it.as_str())) {
+    match versions
+        .iter()
+        .find(|version| !seen.insert(version.as_str()))
+    {
         Some(twice) => Err(D::Error::custom(format_args!("{twice} is listed twice"))),
         None => Ok(versions),
     }
@@ -145,7 +148,7 @@ pub struct SourceImage {
 }
 
 impl SourceImage {
-    /// The image's place in the archive.
+    /// Returns the place of the image in the archive.
     #[must_use]
     pub fn place(&self) -> ImagePlace {
         ImagePlace {
@@ -154,8 +157,8 @@ impl SourceImage {
         }
     }
 
-    /// The reference that workloads ask for, as far as this says it: as such, or by where the image comes from. Files
-    /// and directories may know more.
+    /// Returns the reference by which workloads name the image, as far as it is known without reading the source: the
+    /// explicit one, or the address of the source. The content of files and directories can have another one.
     #[must_use]
     pub fn known_reference(&self) -> Option<&ImageReference> {
         self.reference.as_ref().or(match &self.source {
@@ -164,7 +167,7 @@ impl SourceImage {
         })
     }
 
-    /// Whether the reference, or that there is none, is known before the source is read.
+    /// Returns whether the reference, or its absence, is known without reading the source.
     #[must_use]
     pub fn reference_is_known(&self) -> bool {
         self.known_reference().is_some() || matches!(self.source, ImageSource::Dir { .. })
@@ -207,7 +210,7 @@ pub enum ImageSource {
 }
 
 impl ImageSource {
-    /// Whether its owner can put another image there at any time, which no file of this machine shows.
+    /// Returns whether the owner of the source can replace the image at any time, without a change of a local file.
     #[must_use]
     pub fn can_move(&self) -> bool {
         matches!(self, Self::Docker(_) | Self::DockerDaemon(_))
@@ -277,7 +280,11 @@ text_traits!(
 );
 
 impl SolutionSource {
-    /// Reads `solution.yaml`.
+    /// Parses `solution.yaml`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes are not a document of this kind, or its name and version are too long.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, ManifestError> {
         let source: Self = yaml::from_slice(bytes)?;
         check_kind(&source.api_version, &source.kind, "SolutionSource")?;
@@ -311,7 +318,7 @@ spec:
     fn versions_of_kubernetes_are_texts_that_stand_there_once() {
         let read = |list: &str| {
             let text = format!("{SOURCE}  kubernetes: [{list}]\n");
-            SolutionSource::from_slice(text.as_bytes()).map(|it| it.spec.kubernetes)
+            SolutionSource::from_slice(text.as_bytes()).map(|source| source.spec.kubernetes)
         };
         assert_eq!(read("'1.30', 1.36.2").unwrap().len(), 2);
         assert_eq!(read("").unwrap(), []);
@@ -319,7 +326,7 @@ spec:
             .map(|minor| format!("'1.{minor}'"))
             .collect();
         assert!(read(&many[1..].join(",")).is_ok());
-        // Without quotes, other readers of YAML have 1.3.
+        // Without quotes, other YAML readers get 1.3.
         assert_eq!(read("1.30").unwrap()[0].as_str(), "1.30");
         for refused in ["'1.30', '1.30'", "1.30, '1.30'", "'1'", &many.join(",")] {
             assert!(read(refused).is_err(), "{refused}");

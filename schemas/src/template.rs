@@ -1,4 +1,4 @@
-//! `spec.operator.template`: what the operator's Deployment has beneath what an import sets of it.
+//! The template of an operator's Deployment, `spec.operator.template`: the fields that an import does not set itself.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::{SetName, printable_within};
 
-/// The number of characters of a field's name in a place that is told.
+/// Maximum number of characters of a field's name in a reported place.
 const FIELD: usize = 63;
 
 /// The fields of the operator's Deployment that the import does not set.
@@ -45,47 +45,49 @@ pub struct TemplateMetadata {
 }
 
 impl OperatorTemplate {
-    /// The label by which the Deployment, and Services, find the operator's pods; an import sets it.
+    /// The label by which the Deployment and Services select the operator's pods. An import sets it.
     pub const SELECTOR: &str = "app";
-    /// The label that says which tool keeps an object; an import sets it.
+    /// The label with the tool that manages an object. An import sets it.
     pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
     /// The volume with the operator's configuration, which an import mounts.
     pub const CONFIG_VOLUME: &str = "operator-config";
-    /// The directory where it is mounted.
+    /// The directory where this volume is mounted.
     pub const CONFIG_PATH: &str = "/etc/config";
 
-    /// Whether a path in the operator's container is where its configuration is.
+    /// Returns whether a path in the operator's container is the directory of its configuration.
     #[must_use]
     pub fn is_config_path(path: &str) -> bool {
         path.trim_end_matches('/') == Self::CONFIG_PATH
     }
 
-    /// The elements of a list of the pod's specification; none if it is none.
+    /// Returns the elements of a list in the pod's specification; empty if the field is not a list.
     #[must_use]
     pub fn list(&self, field: &str) -> &[Value] {
         let list = self.spec.get(field).and_then(Value::as_array);
         list.map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a container is the operator's: its image stands in `spec.operator`.
+    /// Returns whether a container is the operator's, which has no image because `spec.operator` has it.
     #[must_use]
     pub fn is_own(container: &Value) -> bool {
         container.get("image").is_none()
     }
 
-    /// The operator's container, if the template says anything about it.
+    /// Returns the operator's container, if the template has it.
     #[must_use]
     pub fn own_container(&self) -> Option<&Value> {
-        self.list("containers").iter().find(|it| Self::is_own(it))
+        self.list("containers")
+            .iter()
+            .find(|container| Self::is_own(container))
     }
 
-    /// Every text of the pod's specification, with its place.
+    /// Returns every text of the pod's specification, with its place.
     pub(crate) fn texts(&self) -> impl Iterator<Item = (String, &str)> {
         fields("spec.operator.template.spec".to_owned(), &self.spec)
     }
 }
 
-/// The texts of a template, one after the other, since aliases make many of a small file.
+/// A lazy iterator over the texts of a template, because aliases can turn a small file into very many.
 type Texts<'a> = Box<dyn Iterator<Item = (String, &'a str)> + 'a>;
 
 fn fields(place: String, fields: &Map<String, Value>) -> Texts<'_> {

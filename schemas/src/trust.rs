@@ -1,5 +1,5 @@
-//! Policies of a site for whom it trusts, kind `TrustPolicy`: which keys count for which Solutions, and how many of
-//! them must have signed. Unknown fields are errors, since they are misspelt ones.
+//! Trust policies of a site, kind `TrustPolicy`: the trusted keys for Solutions, and the number of keys that must have
+//! signed. [`TrustPolicy::from_slice`] parses a policy. Unknown fields are errors, because they are misspelled ones.
 
 use std::fmt::{self, Write as _};
 use std::num::NonZeroUsize;
@@ -75,7 +75,7 @@ pub enum SolutionPattern {
 }
 
 impl SolutionPattern {
-    /// Whether the pattern is for this Solution.
+    /// Returns whether the pattern matches this Solution.
     #[must_use]
     pub fn matches(&self, name: &SolutionName) -> bool {
         match self {
@@ -88,8 +88,8 @@ impl SolutionPattern {
         }
     }
 
-    /// Returns how close the pattern is to the Solutions that it matches. Two different patterns that match one name
-    /// are never equally close.
+    /// Returns the specificity of the pattern. Two different patterns that match the same name never have the same
+    /// specificity.
     #[must_use]
     pub fn closeness(&self) -> usize {
         match self {
@@ -132,7 +132,7 @@ text_traits!(
 );
 
 impl TrustPolicy {
-    /// A policy of these parts.
+    /// Returns a policy with this name and specification.
     #[must_use]
     pub fn new(name: KubernetesName, spec: TrustSpec) -> Self {
         Self {
@@ -143,19 +143,24 @@ impl TrustPolicy {
         }
     }
 
-    /// Reads a policy.
+    /// Parses a policy.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes are not a document of this kind.
     pub fn from_slice(bytes: &[u8]) -> Result<Self, ManifestError> {
         let policy: Self = yaml::from_slice(bytes)?;
         check_kind(&policy.api_version, &policy.kind, "TrustPolicy")?;
         Ok(policy)
     }
 
-    /// The text of its file. Keys stand there as PEM does, line by line, for people to compare and edit.
+    /// Returns the text of the policy's file. Keys are written as PEM, line by line, so that people can compare and
+    /// edit them.
     #[must_use]
     pub fn to_text(&self) -> String {
         let mut without = self.clone();
         let keys = std::mem::take(&mut without.spec.keys);
-        // An empty list ends the text, and what it stands for is written line by line.
+        // `keys` is empty here, so the text ends with `[]`. The keys are written in its place, line by line.
         let text = yaml::to_string(&without);
         let text = text.trim_end().strip_suffix("[]").unwrap_or(&text);
         let mut text = format!("{}\n", text.trim_end());

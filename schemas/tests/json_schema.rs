@@ -434,7 +434,7 @@ fn uncommented(line: &str) -> String {
     let field = shown.trim_start();
     let is_shown = ["# ", "- ", "-----", "…"]
         .iter()
-        .any(|it| field.starts_with(it));
+        .any(|prefix| field.starts_with(prefix));
     if is_shown || is_field(field) {
         format!("{indent}{shown}")
     } else {

@@ -1,5 +1,4 @@
-//! What a publisher means a site to choose of a chart's values. It is said where a site chooses something else, and keeps
-//! nobody from that.
+//! The values of a chart that a publisher recommends a site to set. Other values lead to a note, but are not forbidden.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -28,7 +27,7 @@ pub struct SiteValues {
 }
 
 impl ValuePointer {
-    /// Whether a place is this one, or within it.
+    /// Returns whether a path is this pointer or below it.
     fn covers(&self, parts: &[String]) -> bool {
         let mut own = self.as_str().split('/').skip(1);
         let mut parts = parts.iter();
@@ -39,17 +38,18 @@ impl ValuePointer {
     }
 }
 
-/// A part of a pointer without its escapes.
+/// Returns a part of a pointer without its escapes.
 fn unescaped(part: &str) -> String {
     part.replace("~1", "/").replace("~0", "~")
 }
 
 impl SiteValues {
-    /// Whether a site is meant to choose this value.
+    /// Returns whether the publisher recommends to set this value.
     #[must_use]
     pub fn are_meant_with(&self, path: &ValuePath) -> bool {
         let parts = path.parts();
-        let covers = |pointers: &[ValuePointer]| pointers.iter().any(|it| it.covers(&parts));
+        let covers =
+            |pointers: &[ValuePointer]| pointers.iter().any(|pointer| pointer.covers(&parts));
         !covers(&self.deny) && (self.allow.is_empty() || covers(&self.allow))
     }
 }

@@ -1,5 +1,5 @@
-//! Sources from which `solution.yaml` takes a chart. One that is elsewhere is named exactly: by a whole version or a
-//! digest, so that no newer one is packed without a word.
+//! The sources of charts in `solution.yaml`. A chart in a registry or repository is pinned by an exact version or
+//! digest, so that a newer one is never packaged unnoticed.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -74,13 +74,15 @@ impl FromStr for ChartSource {
     }
 }
 
-/// Reads `https://REPOSITORY#NAME@VERSION`; none if it is not that. Whether the address is one, whoever asks it finds out.
+/// Parses `https://REPOSITORY#NAME@VERSION`; `None` for other texts. The address is not validated here, but by the
+/// client that uses it.
 fn repository_chart(text: &str) -> Result<Option<RepositoryChart>, NameError> {
     let Some((url, chart)) = text.split_once('#') else {
         return Ok(None);
     };
     let (_, address) = url.split_once("://").unwrap_or_default();
-    // A login would be in the archive's neighbourhood for good, and what follows `?` is lost where a chart is looked up.
+    // A login would be written to files next to the archive, and everything after `?` would be lost when a chart is
+    // looked up.
     let is_plain = |c: char| c.is_ascii_graphic() && !matches!(c, '@' | '?' | '\\');
     if address.is_empty() || address.starts_with('/') || !address.chars().all(is_plain) {
         return Ok(None);
@@ -98,7 +100,7 @@ fn repository_chart(text: &str) -> Result<Option<RepositoryChart>, NameError> {
 impl FromStr for OciChart {
     type Err = NameError;
 
-    /// Parses what follows `oci://`.
+    /// Parses the text after `oci://`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const GRAMMAR: &str = "HOST/PATH:VERSION or HOST/PATH@sha256:DIGEST";
         let refuse = || NameError::new("chart in a registry", text, GRAMMAR);
@@ -114,7 +116,7 @@ impl FromStr for OciChart {
                 _ => return Err(refuse()),
             },
         };
-        // Unlike in a reference, the host is never left out.
+        // Unlike in an image reference, the host is required.
         let name: ImageReference = repository.parse()?;
         if !repository.contains('/') || name.tag().is_some() {
             return Err(refuse());

@@ -1,4 +1,4 @@
-//! Names within a fleet, and of what its facts come from.
+//! Names in a fleet, and of the objects from which its facts are read.
 
 use crate::name::{checked_name, is_dns_label, is_dns_subdomain};
 use crate::{limits, pattern};
@@ -51,7 +51,7 @@ checked_name! {
     pattern::FACT_PATH
 }
 
-/// What CEL keeps for itself (language definition, "Syntax").
+/// The reserved words of CEL (language definition, "Syntax").
 const RESERVED: [&str; 21] = [
     "as",
     "break",

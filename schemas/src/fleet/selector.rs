@@ -1,4 +1,4 @@
-//! Label selectors, as Kubernetes has them (`metav1.LabelSelector`).
+//! Label selectors with the semantics of Kubernetes (`metav1.LabelSelector`).
 
 use std::collections::BTreeMap;
 
@@ -45,10 +45,10 @@ pub enum SelectorOperator {
     DoesNotExist,
 }
 
-/// The reason why a requirement means nothing.
+/// The error of a requirement that is not valid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequirementError {
-    /// The operator compares with values, and there are none.
+    /// The operator requires values, and there are none.
     #[error("`{key}` with the operator `{operator:?}` needs `values`")]
     NoValues {
         /// The label.
@@ -56,7 +56,7 @@ pub enum RequirementError {
         /// The operator.
         operator: SelectorOperator,
     },
-    /// The operator compares with no values, and there are some.
+    /// The operator takes no values, and there are some.
     #[error("`{key}` with the operator `{operator:?}` takes no `values`")]
     Values {
         /// The label.
@@ -67,12 +67,15 @@ pub enum RequirementError {
 }
 
 impl LabelSelector {
-    /// Whether these labels are meant.
+    /// Returns whether the selector matches these labels.
     #[must_use]
     pub fn matches(&self, labels: &BTreeMap<LabelName, LabelValue>) -> bool {
         let mut wanted = self.match_labels.iter();
         wanted.all(|(key, value)| labels.get(key) == Some(value))
-            && self.match_expressions.iter().all(|it| it.is_met_by(labels))
+            && self
+                .match_expressions
+                .iter()
+                .all(|requirement| requirement.is_met_by(labels))
     }
 
     pub(super) fn check(&self) -> Result<(), RequirementError> {
@@ -109,7 +112,7 @@ impl LabelRequirement {
 mod tests {
     use super::*;
 
-    /// The answers are Kubernetes' own (`labels.Selector`).
+    /// The expected results are those of Kubernetes (`labels.Selector`).
     #[test]
     fn labels_are_selected_as_kubernetes_does() {
         let labels = serde_json::from_str(r#"{"tier": "prod", "zone": "a"}"#).unwrap();

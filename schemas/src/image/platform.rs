@@ -139,7 +139,8 @@ mod tests {
             ("linux/amd64", false, false, false),
             ("windows/arm64", false, false, false),
         ] {
-            let takes = [None, Some("v8"), Some("v9")].map(|it| wanted(asked).takes(&arm(it)));
+            let takes =
+                [None, Some("v8"), Some("v9")].map(|variant| wanted(asked).takes(&arm(variant)));
             assert_eq!(takes, [none, v8, v9], "{asked}");
         }
     }

@@ -158,7 +158,7 @@ mod tests {
         ];
         assert_eq!(Referrers::count(&images), (3, 4));
         let all = Referrers::among(&images);
-        let found: Vec<bool> = images.iter().map(|it| all.has(it)).collect();
+        let found: Vec<bool> = images.iter().map(|image| all.has(image)).collect();
         assert_eq!(found, [false, true, true, true, false, false]);
     }
 }

@@ -254,7 +254,7 @@ mod tests {
         read: Vec<u8>,
         looked_for: Vec<u8>,
         problems: Vec<String>,
-        /// Whether a problem ends the walk.
+        /// True if a problem ends the walk.
         strict: bool,
     }
 
@@ -266,7 +266,7 @@ mod tests {
         }
 
         fn manifest(&mut self, number: u8, layers: &[u8]) {
-            let layers: Vec<String> = layers.iter().map(|it| named("m", *it, "")).collect();
+            let layers: Vec<String> = layers.iter().map(|layer| named("m", *layer, "")).collect();
             let (config, list) = (named("c", 100, ""), layers.join(","));
             let text = format!(r#"{{"schemaVersion":2,"config":{config},"layers":[{list}]}}"#);
             self.texts.insert(digest(number), text);
@@ -284,7 +284,7 @@ mod tests {
         let root = digest(root);
         let root = walker.load(root, |store| Ok(store.load(root)))?;
         let reached = walker.walk(&root.unwrap())?;
-        let number = |it: &Shared<Store>| it.document.digest.as_bytes()[0];
+        let number = |reached: &Shared<Store>| reached.document.digest.as_bytes()[0];
         Ok(reached.iter().map(number).collect())
     }
 
@@ -297,7 +297,7 @@ mod tests {
             if !by.follows(named) {
                 self.looked_for.push(number);
             }
-            Ok(Some(number).filter(|it| *it != 99))
+            Ok(Some(number).filter(|number| *number != 99))
         }
 
         fn read(&mut self, named: &Descriptor) -> Result<Option<Parsed>, String> {

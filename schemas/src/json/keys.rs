@@ -166,7 +166,7 @@ mod tests {
             r#"{"labels":{"Layers":1,"layers":2,"mediatype":{"Digest":1}}}"#,
             r#"{"sources":{"Digest":{},"digest":{}}}"#,
             r#"{"layer":1,"layersX":1,"l\u00e4yers":1,"other":{"Layers":1}}"#,
-            // What is no struct there has no fields.
+            // Values of other kinds have no known fields.
             r#"{"disk":[{"Digest":1}],"layers":{"Digest":1}}"#,
             r#"[{"Layers":1}]"#,
         ] {

@@ -1,4 +1,4 @@
-//! Values that a site gives the release of a chart, and how they are put above the publisher's.
+//! The values that a site sets for a chart's release, and their merge with the publisher's values ([`merge_values`]).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -50,8 +50,8 @@ fn values_yaml() -> String {
     "values.yaml".to_owned()
 }
 
-/// Lays values over others, as `helm install -f BELOW -f ABOVE` does: maps are merged, everything else is replaced. A
-/// null stays, since by it Helm removes what the chart's own values have there.
+/// Merges values into others, as `helm install -f BELOW -f ABOVE` does: maps are merged, and all other values are
+/// replaced. A null is kept, because with it Helm removes a value of the chart.
 pub fn merge_values(below: &mut Map<String, Value>, above: &Map<String, Value>) {
     for (key, value) in above {
         match (below.get_mut(key), value) {

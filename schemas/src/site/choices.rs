@@ -1,4 +1,4 @@
-//! Choices that a site can make for a workload.
+//! The settings of a workload in a site configuration.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
@@ -134,7 +134,7 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// Whether nothing is chosen.
+    /// Returns whether no proxy is set.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -142,7 +142,7 @@ impl Proxy {
 }
 
 impl Choices {
-    /// Returns the fields that are chosen and that make sense for one workload alone.
+    /// Returns the fields that are set and that are valid for a single workload only.
     #[must_use]
     pub fn of_one_workload(&self) -> Vec<&'static str> {
         let fields = [
@@ -154,7 +154,7 @@ impl Choices {
         chosen.map(|(field, _)| field).collect()
     }
 
-    /// Returns these choices, and of others what these leave open.
+    /// Returns these choices, completed with the fields of `other` that they do not set.
     #[must_use]
     pub fn over(self, other: Self) -> Self {
         fn both<K: Ord, V>(mine: BTreeMap<K, V>, other: BTreeMap<K, V>) -> BTreeMap<K, V> {

@@ -1,4 +1,4 @@
-//! Names and values of Kubernetes that a site chooses.
+//! Names and values of Kubernetes labels, annotations and variables that a site sets.
 
 use crate::name::checked_name;
 use crate::{KubernetesName, pattern};

@@ -1,4 +1,5 @@
-//! The workloads that the entries of a site's file are for, and how much of an entry counts for which of them.
+//! The workloads to which the entries of a site configuration apply. [`SiteSpec::reaching`] returns the entries for a
+//! part of a Solution.
 
 use std::fmt;
 
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{Choices, SiteRule, SiteSpec};
 use crate::{KubernetesName, SolutionName};
 
-/// The part, and without a part the workload, that is the operator.
+/// The name of the operator as a part and, without a part, as a workload.
 const OPERATOR: &str = "operator";
 
 /// A kind of workload: what has pods, or a template of them.
@@ -32,12 +33,12 @@ impl fmt::Display for WorkloadKind {
     }
 }
 
-/// A part of a Solution that has workloads.
+/// A part of a Solution with workloads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PartName<'a> {
     /// The operator.
     Operator,
-    /// The set or the release of this name.
+    /// The manifest set or chart release with this name.
     Carried(&'a str),
 }
 
@@ -50,31 +51,31 @@ impl PartName<'_> {
     }
 }
 
-/// The part of an entry that counts for the workloads of one part of a Solution.
+/// The fields of an entry that apply to the workloads of one part of a Solution.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ReachedRule {
-    /// The kind of the workloads; none of all kinds.
+    /// The kind of the workloads; `None` for all kinds.
     pub kind: Option<WorkloadKind>,
-    /// Their name; none of all of them.
+    /// The name of the workloads; `None` for all.
     pub workload: Option<KubernetesName>,
-    /// The container that `resources` and `env` are for; none of the operator's own.
+    /// The container for `resources` and `env`; `None` for the operator's own.
     pub container: Option<KubernetesName>,
-    /// What counts of what is chosen.
+    /// The settings that apply.
     pub set: Choices,
 }
 
 impl ReachedRule {
-    /// Whether it is for the workload of this kind and name.
+    /// Returns whether it applies to a workload of this kind and name.
     #[must_use]
     pub fn is_for(&self, kind: &str, name: &str) -> bool {
-        let of_kind = self.kind.is_none_or(|it| it.to_string() == kind);
+        let of_kind = self.kind.is_none_or(|own| own.to_string() == kind);
         let named = self.workload.as_ref();
-        of_kind && named.is_none_or(|it| it.as_str() == name)
+        of_kind && named.is_none_or(|own| own.as_str() == name)
     }
 }
 
 impl SiteRule {
-    /// Names the workloads that it is for, for people.
+    /// Returns the workloads of the entry as text for people.
     #[must_use]
     pub fn scope(&self) -> String {
         let mut scope = self.solutions.to_string();
@@ -97,14 +98,14 @@ impl SiteRule {
         scope
     }
 
-    /// Whether it names the operator, in one way or the other.
+    /// Returns whether it names the operator, as a part or as a workload.
     #[must_use]
     pub fn is_the_operators(&self) -> bool {
         let named = self.part.as_ref().or(self.workload.as_ref());
-        named.is_some_and(|it| it.as_str() == OPERATOR)
+        named.is_some_and(|name| name.as_str() == OPERATOR)
     }
 
-    /// Returns how close it is: of two entries for a workload the greater one counts.
+    /// Returns the specificity of the entry. Of two entries for a workload, the greater one takes precedence.
     fn closeness(&self) -> (usize, [bool; 4]) {
         let named = [
             self.part.is_some(),
@@ -115,7 +116,7 @@ impl SiteRule {
         (self.solutions.closeness(), named)
     }
 
-    /// Returns a field that it has, and the one that this needs and it lacks.
+    /// Returns a field of the entry and the field that it requires but the entry lacks.
     pub(super) fn lacking(&self) -> Option<[&'static str; 2]> {
         if self.container.is_some() && self.part.is_none() {
             return Some(["container", "part"]);
@@ -139,14 +140,14 @@ impl SiteRule {
         match (own.first(), &self.workload, &self.container) {
             (Some(field), None, _) => Some([field, "workload"]),
             (Some(_), Some(_), None) => {
-                let field = own.iter().find(|it| **it != "replicas")?;
+                let field = own.iter().find(|field| **field != "replicas")?;
                 Some([field, "container"])
             }
             _ => None,
         }
     }
 
-    /// Returns what of it counts for the workloads of a part, if anything does.
+    /// Returns the fields of the entry that apply to a part's workloads, if any.
     #[must_use]
     pub fn reaching(&self, solution: &SolutionName, part: PartName<'_>) -> Option<ReachedRule> {
         let is_for = match &self.part {
@@ -159,13 +160,13 @@ impl SiteRule {
         let mut set = self.set.clone();
         let mut workload = self.workload.clone();
         if part == PartName::Operator {
-            workload = workload.filter(|it| it.as_str() != OPERATOR);
+            workload = workload.filter(|name| name.as_str() != OPERATOR);
         } else {
             if self.part.is_none() || workload.is_none() {
                 (set.replicas, set.resources) = (None, None);
                 set.env.clear();
             }
-            // What a container does without is known of the operator alone.
+            // Restrictions of containers apply only to the operator.
             set.security_context = crate::SecurityContext::default();
         }
         (set != Choices::default()).then(|| ReachedRule {
@@ -178,7 +179,7 @@ impl SiteRule {
 }
 
 impl SiteSpec {
-    /// Returns the entries that reach workloads of a part, the closest one last, each with what of it counts.
+    /// Returns the entries for a part's workloads, the most specific last, each with the fields that apply.
     #[must_use]
     pub fn reaching(
         &self,
@@ -221,10 +222,10 @@ mod tests {
         .unwrap();
         let classes = |solution: &str, part, kind: &str, workload: &str| -> String {
             let rules = site.spec.reaching(&solution.parse().unwrap(), part);
-            let rules = rules.iter().filter(|(_, it)| it.is_for(kind, workload));
-            let classes = rules.map(|(_, it)| it.set.priority_class_name.clone().unwrap());
+            let rules = rules.iter().filter(|(_, rule)| rule.is_for(kind, workload));
+            let classes = rules.map(|(_, rule)| rule.set.priority_class_name.clone().unwrap());
             classes
-                .map(|it| it.to_string())
+                .map(|class| class.to_string())
                 .collect::<Vec<_>>()
                 .join(" ")
         };
